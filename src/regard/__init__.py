@@ -1,0 +1,29 @@
+"""Attention, Transformers and BERT: from text and a task to a small, fast model, with every intermediate in view."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regard.predict import Model, load
+    from regard.ragged import Ragged
+
+__version__ = "0.1.0"
+
+__all__ = ["Model", "Ragged", "__version__", "load"]
+
+# Where each public name lives. It is imported when it is first used, so that `import regard` is free of torch.
+_HOMES = {"Model": "regard.predict", "Ragged": "regard.ragged", "load": "regard.predict"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

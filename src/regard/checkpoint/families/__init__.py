@@ -1,0 +1,60 @@
+"""The families, one file each. To add one: a file here, a line below, a parity test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from regard.checkpoint.families.albert import ALBERT
+from regard.checkpoint.families.bart import BART
+from regard.checkpoint.families.bert import BERT
+from regard.checkpoint.families.distilbert import DISTILBERT
+from regard.checkpoint.families.electra import ELECTRA
+from regard.checkpoint.families.gpt2 import GPT2
+from regard.checkpoint.families.llama import LLAMA
+from regard.checkpoint.families.marian import LAYOUT, MARIAN, TRANSFORMER
+from regard.checkpoint.families.modernbert import MODERNBERT
+from regard.checkpoint.families.roberta import ROBERTA
+from regard.checkpoint.families.t5 import T5, T5_GATED
+from regard.checkpoint.family import Family, Foreign
+from regard.config import ModelConfig
+from regard.errors import FolderError, did_you_mean
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        BERT,
+        ROBERTA,
+        DISTILBERT,
+        ELECTRA,
+        ALBERT,
+        MODERNBERT,
+        GPT2,
+        LLAMA,
+        T5,
+        BART,
+        MARIAN,
+        TRANSFORMER,
+    )
+}
+
+
+def family_of(foreign: Foreign) -> Family:
+    """The family of a config.json."""
+    name = foreign.get("model_type")
+    if not isinstance(name, str):
+        raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
+    if name not in FAMILIES:
+        raise FolderError(f'config.json: the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
+    if name == "marian" and LAYOUT in foreign:
+        return TRANSFORMER
+    if name == "t5" and str(foreign.get("feed_forward_proj", "")).startswith("gated"):
+        return T5_GATED
+    return FAMILIES[name]
+
+
+def family_for(name: str, config: ModelConfig) -> Family:
+    """The family of that name for these settings (T5 has two)."""
+    if name not in FAMILIES:
+        raise FolderError(f'the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
+    gated = config.activation in ("geglu", "geglu-tanh", "swiglu")
+    return T5_GATED if name == "t5" and gated else FAMILIES[name]

@@ -1,0 +1,134 @@
+"""BART (Lewis et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import Family, Foreign, bend, only, unbend
+from regard.checkpoint.names import Names, Row
+from regard.config import AttentionConfig, ModelConfig, PositionConfig
+
+OFFSET = 2  # rows of the position table that are never used
+DEFAULTS: Foreign = {
+    "vocab_size": 50265,
+    "max_position_embeddings": 1024,
+    "d_model": 1024,
+    "encoder_layers": 12,
+    "decoder_layers": 12,
+    "encoder_ffn_dim": 4096,
+    "decoder_ffn_dim": 4096,
+    "encoder_attention_heads": 16,
+    "decoder_attention_heads": 16,
+    "activation_function": "gelu",
+    "dropout": 0.1,
+    "attention_dropout": 0.0,
+    "init_std": 0.02,
+    "scale_embedding": False,
+    "tie_word_embeddings": True,
+}
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    only(
+        foreign,
+        decoder_ffn_dim=foreign["encoder_ffn_dim"],
+        decoder_attention_heads=foreign["encoder_attention_heads"],
+        normalize_before=False,
+        add_final_layer_norm=False,
+    )
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=foreign["d_model"],
+        layers=foreign["encoder_layers"],
+        inner=foreign["encoder_ffn_dim"],
+        kind="encoder-decoder",
+        decoder_layers=foreign["decoder_layers"],
+        attention=AttentionConfig(foreign["encoder_attention_heads"], dropout=foreign["attention_dropout"]),
+        positions=PositionConfig(longest=foreign["max_position_embeddings"], offset=OFFSET),
+        activation=bend(foreign, "activation_function"),
+        eps=1e-5,
+        embedding_scale=foreign["scale_embedding"],
+        tied=foreign["tie_word_embeddings"],
+        output_bias=True,
+        dropout=foreign["dropout"],
+        spread=foreign["init_std"],
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    heads = config.attention.heads
+    return {
+        "vocab_size": config.vocabulary,
+        "max_position_embeddings": config.longest,
+        "d_model": config.width,
+        "encoder_layers": config.layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_ffn_dim": config.inner,
+        "decoder_ffn_dim": config.inner,
+        "encoder_attention_heads": heads,
+        "decoder_attention_heads": heads,
+        "activation_function": unbend(config.activation),
+        "dropout": config.dropout,
+        "attention_dropout": config.attention.dropout,
+        "init_std": config.spread or 0.02,
+        "scale_embedding": config.embedding_scale,
+        "is_encoder_decoder": True,
+        "bos_token_id": 0,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 2,
+        "forced_eos_token_id": 2,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+def stack(ours: str) -> Names:
+    """The layers of an encoder or a decoder."""
+    return {
+        f"{ours}.layers.{{}}.attention.qkv": tuple(f"{ours}.layers.{{}}.self_attn.{part}_proj" for part in "qkv"),
+        f"{ours}.layers.{{}}.attention.out": f"{ours}.layers.{{}}.self_attn.out_proj",
+        f"{ours}.layers.{{}}.attention_norm": f"{ours}.layers.{{}}.self_attn_layer_norm",
+        f"{ours}.layers.{{}}.feedforward.up": f"{ours}.layers.{{}}.fc1",
+        f"{ours}.layers.{{}}.feedforward.down": f"{ours}.layers.{{}}.fc2",
+        f"{ours}.layers.{{}}.feedforward_norm": f"{ours}.layers.{{}}.final_layer_norm",
+    }
+
+
+CROSS: Names = {
+    "decoder.layers.{}.cross.query": "decoder.layers.{}.encoder_attn.q_proj",
+    "decoder.layers.{}.cross.memory": (
+        "decoder.layers.{}.encoder_attn.k_proj",
+        "decoder.layers.{}.encoder_attn.v_proj",
+    ),
+    "decoder.layers.{}.cross.out": "decoder.layers.{}.encoder_attn.out_proj",
+    "decoder.layers.{}.cross_norm": "decoder.layers.{}.encoder_attn_layer_norm",
+}
+LAYERS: Names = {"encoder.embeddings.tokens": "shared", **stack("encoder"), **stack("decoder"), **CROSS}
+LANGUAGE: Names = {
+    "heads.language.output.weight": "lm_head.weight",
+    "heads.language.bias": Row("final_logits_bias"),
+}
+ALIASES = {
+    "encoder.embed_tokens.weight": "shared.weight",
+    "decoder.embed_tokens.weight": "shared.weight",
+    "lm_head.weight": "shared.weight",
+}
+
+BART = Family(
+    name="bart",
+    classes={"BartModel": (), "BartForConditionalGeneration": ("language",)},
+    defaults=DEFAULTS,
+    read=read,
+    write=write,
+    prefix="model.",
+    base={
+        **LAYERS,
+        "encoder.embeddings.places": "encoder.embed_positions",
+        "encoder.embeddings.norm": "encoder.layernorm_embedding",
+        "decoder.embeddings.places": "decoder.embed_positions",
+        "decoder.embeddings.norm": "decoder.layernorm_embedding",
+    },
+    heads={"language": LANGUAGE},
+    aliases=ALIASES,
+    optional=("heads.language.bias",),
+)

@@ -1,0 +1,121 @@
+"""BERT (Devlin et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import Family, Foreign, bend, encoder_attention, only, unbend
+from regard.checkpoint.names import Names
+from regard.config import ModelConfig, PositionConfig
+
+DEFAULTS: Foreign = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "initializer_range": 0.02,
+    "layer_norm_eps": 1e-12,
+    "pad_token_id": 0,
+    "tie_word_embeddings": True,
+}
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    only(foreign, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=foreign["hidden_size"],
+        layers=foreign["num_hidden_layers"],
+        inner=foreign["intermediate_size"],
+        attention=encoder_attention(foreign),
+        positions=PositionConfig(longest=foreign["max_position_embeddings"]),
+        activation=bend(foreign, "hidden_act"),
+        eps=foreign["layer_norm_eps"],
+        segments=foreign["type_vocab_size"],
+        tied=foreign["tie_word_embeddings"],
+        dropout=foreign["hidden_dropout_prob"],
+        spread=foreign["initializer_range"],
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "vocab_size": config.vocabulary,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention.heads,
+        "intermediate_size": config.inner,
+        "hidden_act": unbend(config.activation),
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention.dropout,
+        "max_position_embeddings": (config.longest or 0) + config.positions.offset,
+        "type_vocab_size": config.segments,
+        "initializer_range": config.spread or 0.02,
+        "layer_norm_eps": config.eps,
+        "pad_token_id": 0,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+LAYERS: Names = {
+    "encoder.layers.{}.attention.qkv": (
+        "encoder.layer.{}.attention.self.query",
+        "encoder.layer.{}.attention.self.key",
+        "encoder.layer.{}.attention.self.value",
+    ),
+    "encoder.layers.{}.attention.out": "encoder.layer.{}.attention.output.dense",
+    "encoder.layers.{}.attention_norm": "encoder.layer.{}.attention.output.LayerNorm",
+    "encoder.layers.{}.feedforward.up": "encoder.layer.{}.intermediate.dense",
+    "encoder.layers.{}.feedforward.down": "encoder.layer.{}.output.dense",
+    "encoder.layers.{}.feedforward_norm": "encoder.layer.{}.output.LayerNorm",
+}
+EMBEDDINGS: Names = {
+    "encoder.embeddings.tokens": "embeddings.word_embeddings",
+    "encoder.embeddings.places": "embeddings.position_embeddings",
+    "encoder.embeddings.segments": "embeddings.token_type_embeddings",
+    "encoder.embeddings.norm": "embeddings.LayerNorm",
+}
+POOLER: Names = {"heads.pooled.transform.dense": "pooler.dense"}
+DROPPED = ("embeddings.position_ids", "embeddings.token_type_ids")
+
+BERT = Family(
+    name="bert",
+    classes={
+        "BertModel": ("pooled",),
+        "BertForMaskedLM": ("masked",),
+        "BertForPreTraining": ("masked", "next"),
+        "BertForNextSentencePrediction": ("next",),
+        "BertForSequenceClassification": ("sequence",),
+        "BertForTokenClassification": ("token",),
+        "BertForQuestionAnswering": ("span",),
+    },
+    defaults=DEFAULTS,
+    read=read,
+    write=write,
+    prefix="bert.",
+    base={**EMBEDDINGS, **LAYERS, **POOLER},
+    heads={
+        "masked": {
+            "heads.masked.transform.dense": "cls.predictions.transform.dense",
+            "heads.masked.transform.norm": "cls.predictions.transform.LayerNorm",
+            "heads.masked.output.weight": "cls.predictions.decoder.weight",
+            "heads.masked.output.bias": "cls.predictions.bias",
+        },
+        "next": {"heads.next.output": "cls.seq_relationship"},
+        "sequence": {"heads.sequence.output": "classifier"},
+        "token": {"heads.token.output": "classifier"},
+        "span": {"heads.span.output": "qa_outputs"},
+    },
+    aliases={
+        "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
+    untied={"cls.predictions.bias": "cls.predictions.decoder.bias"},
+    dropped=DROPPED,
+)

@@ -1,0 +1,99 @@
+"""DistilBERT (Sanh et al. 2019): BERT without segments and pooler, half as deep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import Family, Foreign, bend, unbend
+from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig
+
+DEFAULTS: Foreign = {
+    "vocab_size": 30522,
+    "dim": 768,
+    "n_layers": 6,
+    "n_heads": 12,
+    "hidden_dim": 3072,
+    "activation": "gelu",
+    "dropout": 0.1,
+    "attention_dropout": 0.1,
+    "max_position_embeddings": 512,
+    "initializer_range": 0.02,
+    "pad_token_id": 0,
+    "tie_word_embeddings": True,
+}
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=foreign["dim"],
+        layers=foreign["n_layers"],
+        inner=foreign["hidden_dim"],
+        attention=AttentionConfig(foreign["n_heads"], dropout=foreign["attention_dropout"]),
+        positions=PositionConfig(longest=foreign["max_position_embeddings"]),
+        pool=PoolConfig(activation="relu"),
+        activation=bend(foreign, "activation"),
+        tied=foreign["tie_word_embeddings"],
+        dropout=foreign["dropout"],
+        spread=foreign["initializer_range"],
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "vocab_size": config.vocabulary,
+        "dim": config.width,
+        "n_layers": config.layers,
+        "n_heads": config.attention.heads,
+        "hidden_dim": config.inner,
+        "activation": unbend(config.activation),
+        "dropout": config.dropout,
+        "attention_dropout": config.attention.dropout,
+        "max_position_embeddings": config.longest,
+        "initializer_range": config.spread or 0.02,
+        "pad_token_id": 0,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+DISTILBERT = Family(
+    name="distilbert",
+    classes={
+        "DistilBertModel": (),
+        "DistilBertForMaskedLM": ("masked",),
+        "DistilBertForSequenceClassification": ("sequence",),
+        "DistilBertForTokenClassification": ("token",),
+        "DistilBertForQuestionAnswering": ("span",),
+    },
+    defaults=DEFAULTS,
+    read=read,
+    write=write,
+    prefix="distilbert.",
+    base={
+        "encoder.embeddings.tokens": "embeddings.word_embeddings",
+        "encoder.embeddings.places": "embeddings.position_embeddings",
+        "encoder.embeddings.norm": "embeddings.LayerNorm",
+        "encoder.layers.{}.attention.qkv": (
+            "transformer.layer.{}.attention.q_lin",
+            "transformer.layer.{}.attention.k_lin",
+            "transformer.layer.{}.attention.v_lin",
+        ),
+        "encoder.layers.{}.attention.out": "transformer.layer.{}.attention.out_lin",
+        "encoder.layers.{}.attention_norm": "transformer.layer.{}.sa_layer_norm",
+        "encoder.layers.{}.feedforward.up": "transformer.layer.{}.ffn.lin1",
+        "encoder.layers.{}.feedforward.down": "transformer.layer.{}.ffn.lin2",
+        "encoder.layers.{}.feedforward_norm": "transformer.layer.{}.output_layer_norm",
+    },
+    heads={
+        "masked": {
+            "heads.masked.transform.dense": "vocab_transform",
+            "heads.masked.transform.norm": "vocab_layer_norm",
+            "heads.masked.output": "vocab_projector",
+        },
+        "sequence": {"heads.pooled.transform.dense": "pre_classifier", "heads.sequence.output": "classifier"},
+        "token": {"heads.token.output": "classifier"},
+        "span": {"heads.span.output": "qa_outputs"},
+    },
+    aliases={"vocab_projector.weight": "embeddings.word_embeddings.weight"},
+    dropped=("embeddings.position_ids",),
+)

@@ -1,0 +1,89 @@
+"""GPT-2 (Radford et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import Family, Foreign, bend, only, unbend
+from regard.checkpoint.names import Turned
+from regard.config import AttentionConfig, ModelConfig, PositionConfig
+
+DEFAULTS: Foreign = {
+    "vocab_size": 50257,
+    "n_positions": 1024,
+    "n_embd": 768,
+    "n_layer": 12,
+    "n_head": 12,
+    "n_inner": None,
+    "activation_function": "gelu_new",
+    "resid_pdrop": 0.1,
+    "attn_pdrop": 0.1,
+    "layer_norm_epsilon": 1e-5,
+    "initializer_range": 0.02,
+    "tie_word_embeddings": True,
+}
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    only(foreign, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=foreign["n_embd"],
+        layers=foreign["n_layer"],
+        inner=foreign["n_inner"] or 4 * foreign["n_embd"],
+        kind="decoder",
+        attention=AttentionConfig(foreign["n_head"], dropout=foreign["attn_pdrop"]),
+        positions=PositionConfig(longest=foreign["n_positions"]),
+        activation=bend(foreign, "activation_function"),
+        norm_first=True,
+        eps=foreign["layer_norm_epsilon"],
+        embedding_norm=False,
+        tied=foreign["tie_word_embeddings"],
+        dropout=foreign["resid_pdrop"],
+        spread=foreign["initializer_range"],
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    last = config.vocabulary - 1  # <|endoftext|> closes the vocabulary
+    return {
+        "vocab_size": config.vocabulary,
+        "n_positions": config.longest,
+        "n_embd": config.width,
+        "n_layer": config.layers,
+        "n_head": config.attention.heads,
+        "n_inner": None if config.inner == 4 * config.width else config.inner,
+        "activation_function": unbend(config.activation),
+        "resid_pdrop": config.dropout,
+        "embd_pdrop": config.dropout,
+        "attn_pdrop": config.attention.dropout,
+        "layer_norm_epsilon": config.eps,
+        "initializer_range": config.spread or 0.02,
+        "bos_token_id": last,
+        "eos_token_id": last,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+GPT2 = Family(
+    name="gpt2",
+    classes={"GPT2Model": (), "GPT2LMHeadModel": ("language",)},
+    defaults=DEFAULTS,
+    read=read,
+    write=write,
+    prefix="transformer.",
+    base={
+        "decoder.embeddings.tokens": "wte",
+        "decoder.embeddings.places": "wpe",
+        "decoder.layers.{}.attention_norm": "h.{}.ln_1",
+        "decoder.layers.{}.attention.qkv": Turned("h.{}.attn.c_attn"),
+        "decoder.layers.{}.attention.out": Turned("h.{}.attn.c_proj"),
+        "decoder.layers.{}.feedforward_norm": "h.{}.ln_2",
+        "decoder.layers.{}.feedforward.up": Turned("h.{}.mlp.c_fc"),
+        "decoder.layers.{}.feedforward.down": Turned("h.{}.mlp.c_proj"),
+        "decoder.norm": "ln_f",
+    },
+    heads={"language": {"heads.language.output.weight": "lm_head.weight"}},
+    aliases={"lm_head.weight": "wte.weight"},
+    dropped=("h.*.attn.bias", "h.*.attn.masked_bias"),
+)

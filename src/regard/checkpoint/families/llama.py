@@ -1,0 +1,102 @@
+"""Llama (Touvron et al. 2023): rotary, RMSNorm, SwiGLU, grouped keys and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import Family, Foreign, only, rope_parameters, rotary_config
+from regard.config import AttentionConfig, ModelConfig
+
+DEFAULTS: Foreign = {
+    "vocab_size": 32000,
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": None,
+    "head_dim": None,
+    "max_position_embeddings": 2048,
+    "initializer_range": 0.02,
+    "rms_norm_eps": 1e-6,
+    "attention_dropout": 0.0,
+    "tie_word_embeddings": False,
+}
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    only(foreign, hidden_act="silu", attention_bias=False, mlp_bias=False)
+    heads, width = foreign["num_attention_heads"], foreign["hidden_size"]
+    rope = dict(foreign.get("rope_parameters") or foreign.get("rope_scaling") or {})
+    rope.setdefault("rope_theta", foreign.get("rope_theta", 10000.0))
+    head_width = foreign["head_dim"]
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=width,
+        layers=foreign["num_hidden_layers"],
+        inner=foreign["intermediate_size"],
+        kind="decoder",
+        attention=AttentionConfig(
+            heads,
+            groups=foreign["num_key_value_heads"] or heads,
+            head_width=None if head_width is None or head_width * heads == width else head_width,
+            dropout=foreign["attention_dropout"],
+        ),
+        positions=rotary_config(rope, foreign["max_position_embeddings"]),
+        activation="swiglu",
+        norm="rms",
+        norm_first=True,
+        eps=foreign["rms_norm_eps"],
+        bias=False,
+        embedding_norm=False,
+        tied=foreign["tie_word_embeddings"],
+        dropout=0.0,
+        spread=foreign["initializer_range"],
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "vocab_size": config.vocabulary,
+        "hidden_size": config.width,
+        "intermediate_size": config.inner,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention.heads,
+        "num_key_value_heads": config.groups,
+        "head_dim": config.head_width,
+        "hidden_act": "silu",
+        "max_position_embeddings": config.longest,
+        "initializer_range": config.spread or 0.02,
+        "rms_norm_eps": config.eps,
+        "attention_dropout": config.attention.dropout,
+        "rope_parameters": rope_parameters(config.positions),
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+LLAMA = Family(
+    name="llama",
+    classes={"LlamaModel": (), "LlamaForCausalLM": ("language",)},
+    defaults=DEFAULTS,
+    read=read,
+    write=write,
+    prefix="model.",
+    base={
+        "decoder.embeddings.tokens": "embed_tokens",
+        "decoder.layers.{}.attention_norm": "layers.{}.input_layernorm",
+        "decoder.layers.{}.attention.qkv": (
+            "layers.{}.self_attn.q_proj",
+            "layers.{}.self_attn.k_proj",
+            "layers.{}.self_attn.v_proj",
+        ),
+        "decoder.layers.{}.attention.out": "layers.{}.self_attn.o_proj",
+        "decoder.layers.{}.feedforward_norm": "layers.{}.post_attention_layernorm",
+        "decoder.layers.{}.feedforward.up": ("layers.{}.mlp.gate_proj", "layers.{}.mlp.up_proj"),
+        "decoder.layers.{}.feedforward.down": "layers.{}.mlp.down_proj",
+        "decoder.norm": "norm",
+    },
+    heads={"language": {"heads.language.output.weight": "lm_head.weight"}},
+    aliases={"lm_head.weight": "embed_tokens.weight"},
+    dropped=("layers.*.self_attn.rotary_emb.inv_freq",),
+)

@@ -1,0 +1,84 @@
+"""Marian translators, and the 2017 Transformer, which is written in their format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from regard.checkpoint.families import bart
+from regard.checkpoint.family import Family, Foreign, only, unbend
+from regard.config import ModelConfig, PositionConfig
+from regard.model.positions import sinusoidal
+
+TABLES = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
+LAYOUT = "sinusoidal_layout"  # our key in config.json: where sines and cosines alternate
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    only(foreign, share_encoder_decoder_embeddings=True, static_position_embeddings=True, normalize_embedding=False)
+    only(foreign, decoder_vocab_size=foreign["vocab_size"])
+    places = PositionConfig("sinusoidal-halves", longest=foreign["max_position_embeddings"])
+    return replace(bart.read(foreign), positions=places, embedding_norm=False)
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    pad = config.vocabulary - 1
+    return bart.write(config) | {
+        "activation_function": unbend(config.activation, silu="swish"),
+        "decoder_vocab_size": config.vocabulary,
+        "share_encoder_decoder_embeddings": True,
+        "bos_token_id": None,
+        "eos_token_id": 0,
+        "forced_eos_token_id": 0,
+        "pad_token_id": pad,
+        "decoder_start_token_id": pad,
+    }
+
+
+def read_2017(foreign: Foreign) -> ModelConfig:
+    ours = read(foreign)
+    return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output_bias=False, spread=None)
+
+
+def write_2017(config: ModelConfig) -> dict[str, Any]:
+    return write(config) | {LAYOUT: "alternating"}
+
+
+def tables(config: ModelConfig) -> Mapping[str, Tensor]:
+    """The fixed tables, for readers that load them: one that computes them would lay sines and cosines in halves."""
+    table = sinusoidal(config.longest or 0, config.width, halves=config.positions.kind == "sinusoidal-halves")
+    return {name: table.clone() for name in TABLES}
+
+
+MARIAN = Family(
+    name="marian",
+    classes={"MarianModel": (), "MarianMTModel": ("language",)},
+    defaults={
+        **bart.DEFAULTS,
+        "vocab_size": 58101,
+        "encoder_layers": 12,
+        "decoder_layers": 12,
+        "scale_embedding": False,
+    },
+    read=read,
+    write=write,
+    prefix="model.",
+    base=bart.LAYERS,
+    heads={"language": bart.LANGUAGE},
+    aliases=bart.ALIASES,
+    dropped=TABLES,
+    optional=("heads.language.bias",),
+    extra=tables,
+)
+TRANSFORMER = replace(
+    MARIAN,
+    name="transformer",
+    model_type="marian",
+    read=read_2017,
+    write=write_2017,
+    heads={"language": {"heads.language.output.weight": "lm_head.weight"}},
+    dropped=(*TABLES, "final_logits_bias"),
+)

@@ -1,0 +1,167 @@
+"""ModernBERT (Warner et al. 2024): rotary, pre-norm, gated, most layers local."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import ACTIVATIONS, Family, Foreign, only, rope_parameters, rotary_config, unbend
+from regard.config import AttentionConfig, ModelConfig, PoolConfig
+from regard.errors import FolderError
+
+GATES = {"gelu": "geglu", "gelu-tanh": "geglu-tanh", "silu": "swiglu"}
+DEFAULTS: Foreign = {
+    "vocab_size": 50368,
+    "hidden_size": 768,
+    "intermediate_size": 1152,
+    "num_hidden_layers": 22,
+    "num_attention_heads": 12,
+    "hidden_activation": "gelu",
+    "max_position_embeddings": 8192,
+    "initializer_range": 0.02,
+    "norm_eps": 1e-5,
+    "global_attn_every_n_layers": 3,
+    "local_attention": 128,
+    "attention_dropout": 0.0,
+    "embedding_dropout": 0.0,
+    "classifier_pooling": "cls",
+    "classifier_activation": "gelu",
+    "global_rope_theta": 160000.0,
+    "local_rope_theta": 10000.0,
+    "pad_token_id": 50283,
+    "tie_word_embeddings": True,
+}
+
+
+def every(foreign: Foreign) -> int:
+    """Each which layer is global."""
+    kinds = foreign.get("layer_types")
+    if not kinds:
+        return int(foreign["global_attn_every_n_layers"])
+    for n in range(1, len(kinds) + 1):
+        if kinds == ["full_attention" if i % n == 0 else "sliding_attention" for i in range(len(kinds))]:
+            return n
+    raise FolderError(f"config.json: layer_types is read only where each n-th layer from the first is full: {kinds}")
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    only(foreign, attention_bias=False, mlp_bias=False, norm_bias=False, classifier_bias=False, decoder_bias=True)
+    gate = ACTIVATIONS.get(foreign["hidden_activation"], "")
+    head = ACTIVATIONS.get(foreign["classifier_activation"], "")
+    if gate not in GATES or not head:
+        raise FolderError(f'config.json: hidden_activation "{foreign["hidden_activation"]}" has no gated form here.')
+    rope = foreign.get("rope_parameters") or {}
+    wide = rope.get("full_attention") or {"rope_theta": foreign["global_rope_theta"]}
+    near = rope.get("sliding_attention") or {"rope_theta": foreign["local_rope_theta"]}
+    only(near, rope_type="default")
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=foreign["hidden_size"],
+        layers=foreign["num_hidden_layers"],
+        inner=foreign["intermediate_size"],
+        attention=AttentionConfig(
+            foreign["num_attention_heads"],
+            window=foreign["local_attention"] // 2,
+            global_every=every(foreign),
+            dropout=foreign["attention_dropout"],
+        ),
+        positions=rotary_config(wide, foreign["max_position_embeddings"], local_theta=near["rope_theta"]),
+        pool=PoolConfig(
+            how="mean" if foreign["classifier_pooling"] == "mean" else "first",
+            activation=head,
+            norm=True,
+            bias=False,
+            tokens_too=True,
+        ),
+        activation=GATES[gate],
+        norm_first=True,
+        eps=foreign["norm_eps"],
+        bias=False,
+        tied=foreign["tie_word_embeddings"],
+        dropout=foreign["embedding_dropout"],
+        spread=foreign["initializer_range"],
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    attention, places = config.attention, config.positions
+    bend = next(plain for plain, gated in GATES.items() if gated == config.activation)
+    kinds = ["full_attention" if i % attention.global_every == 0 else "sliding_attention" for i in range(config.layers)]
+    return {
+        "vocab_size": config.vocabulary,
+        "hidden_size": config.width,
+        "intermediate_size": config.inner,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": attention.heads,
+        "hidden_activation": unbend(bend),
+        "max_position_embeddings": config.longest,
+        "initializer_range": config.spread or 0.02,
+        "norm_eps": config.eps,
+        "global_attn_every_n_layers": attention.global_every,
+        "layer_types": kinds,
+        "local_attention": 2 * (attention.window or 0),
+        "attention_dropout": attention.dropout,
+        "embedding_dropout": config.dropout,
+        "mlp_dropout": config.dropout,
+        "classifier_pooling": "mean" if config.pool.how == "mean" else "cls",
+        "classifier_activation": unbend(config.pool.activation),
+        "rope_parameters": {
+            "full_attention": rope_parameters(places),
+            "sliding_attention": {"rope_theta": places.local_theta, "rope_type": "default"},
+        },
+        "pad_token_id": 50283 if config.vocabulary > 50283 else 0,
+        "bos_token_id": 50281 if config.vocabulary > 50283 else None,
+        "eos_token_id": 50282 if config.vocabulary > 50283 else None,
+        "cls_token_id": 50281 if config.vocabulary > 50283 else None,
+        "sep_token_id": 50282 if config.vocabulary > 50283 else None,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+MODERNBERT = Family(
+    name="modernbert",
+    classes={
+        "ModernBertModel": (),
+        "ModernBertForMaskedLM": ("masked",),
+        "ModernBertForSequenceClassification": ("sequence",),
+        "ModernBertForTokenClassification": ("token",),
+        "ModernBertForQuestionAnswering": ("span",),
+    },
+    defaults=DEFAULTS,
+    read=read,
+    write=write,
+    prefix="model.",
+    base={
+        "encoder.embeddings.tokens": "embeddings.tok_embeddings",
+        "encoder.embeddings.norm": "embeddings.norm",
+        "encoder.layers.{}.attention.qkv": "layers.{}.attn.Wqkv",
+        "encoder.layers.{}.attention.out": "layers.{}.attn.Wo",
+        "encoder.layers.{}.attention_norm": "layers.{}.attn_norm",
+        "encoder.layers.{}.feedforward.up": "layers.{}.mlp.Wi",
+        "encoder.layers.{}.feedforward.down": "layers.{}.mlp.Wo",
+        "encoder.layers.{}.feedforward_norm": "layers.{}.mlp_norm",
+        "encoder.norm": "final_norm",
+    },
+    heads={
+        "masked": {
+            "heads.masked.transform.dense": "head.dense",
+            "heads.masked.transform.norm": "head.norm",
+            "heads.masked.output": "decoder",
+        },
+        "sequence": {
+            "heads.pooled.transform.dense": "head.dense",
+            "heads.pooled.transform.norm": "head.norm",
+            "heads.sequence.output": "classifier",
+        },
+        "token": {
+            "heads.token.transform.dense": "head.dense",
+            "heads.token.transform.norm": "head.norm",
+            "heads.token.output": "classifier",
+        },
+        "span": {
+            "heads.span.transform.dense": "head.dense",
+            "heads.span.transform.norm": "head.norm",
+            "heads.span.output": "classifier",
+        },
+    },
+    aliases={"decoder.weight": "embeddings.tok_embeddings.weight"},
+)

@@ -1,0 +1,61 @@
+"""RoBERTa (Liu et al. 2019): BERT with places counted from 2 and its own heads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from regard.checkpoint.families import bert
+from regard.checkpoint.family import Family, Foreign
+from regard.config import ModelConfig, PositionConfig
+from regard.errors import FolderError
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    before = int(foreign["pad_token_id"]) + 1  # places count from the one after the padding id
+    longest = int(foreign["max_position_embeddings"]) - before
+    if longest < 1:
+        raise FolderError(f"config.json: max_position_embeddings must be more than {before} (pad_token_id + 1).")
+    return replace(bert.read(foreign), positions=PositionConfig(longest=longest, offset=before))
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    more = {"bos_token_id": 0, "pad_token_id": config.positions.offset - 1, "eos_token_id": 2}
+    return bert.write(config) | more
+
+
+ROBERTA = Family(
+    name="roberta",
+    classes={
+        "RobertaModel": ("pooled",),
+        "RobertaForMaskedLM": ("masked",),
+        "RobertaForSequenceClassification": ("sequence",),
+        "RobertaForTokenClassification": ("token",),
+        "RobertaForQuestionAnswering": ("span",),
+    },
+    defaults={**bert.DEFAULTS, "vocab_size": 50265, "pad_token_id": 1},
+    read=read,
+    write=write,
+    prefix="roberta.",
+    base={**bert.EMBEDDINGS, **bert.LAYERS, **bert.POOLER},
+    heads={
+        "masked": {
+            "heads.masked.transform.dense": "lm_head.dense",
+            "heads.masked.transform.norm": "lm_head.layer_norm",
+            "heads.masked.output.weight": "lm_head.decoder.weight",
+            "heads.masked.output.bias": "lm_head.bias",
+        },
+        "sequence": {
+            "heads.pooled.transform.dense": "classifier.dense",
+            "heads.sequence.output": "classifier.out_proj",
+        },
+        "token": {"heads.token.output": "classifier"},
+        "span": {"heads.span.output": "qa_outputs"},
+    },
+    aliases={
+        "lm_head.decoder.weight": "embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    untied={"lm_head.bias": "lm_head.decoder.bias"},
+    dropped=bert.DROPPED,
+)

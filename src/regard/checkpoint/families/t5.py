@@ -1,0 +1,133 @@
+"""T5 (Raffel et al. 2020) and its later version with gated units and an output of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.names import Names
+from regard.config import AttentionConfig, ModelConfig, PositionConfig
+from regard.errors import FolderError, did_you_mean
+
+UNITS = {"relu": "relu", "gated-gelu": "geglu-tanh", "gated-silu": "swiglu", "gelu": "gelu", "silu": "silu"}
+DEFAULTS: Foreign = {
+    "vocab_size": 32128,
+    "d_model": 512,
+    "d_kv": 64,
+    "d_ff": 2048,
+    "num_layers": 6,
+    "num_decoder_layers": None,
+    "num_heads": 8,
+    "relative_attention_num_buckets": 32,
+    "relative_attention_max_distance": 128,
+    "dropout_rate": 0.1,
+    "layer_norm_epsilon": 1e-6,
+    "feed_forward_proj": "relu",
+    "tie_word_embeddings": True,
+    "scale_decoder_outputs": None,
+}
+
+
+def read(foreign: Foreign) -> ModelConfig:
+    unit = foreign["feed_forward_proj"]
+    if unit not in UNITS:
+        raise FolderError(f'config.json: feed_forward_proj "{unit}" is not known.{did_you_mean(unit, UNITS)}')
+    tied, scaled = foreign["tie_word_embeddings"], foreign["scale_decoder_outputs"]
+    return ModelConfig(
+        vocabulary=foreign["vocab_size"],
+        width=foreign["d_model"],
+        layers=foreign["num_layers"],
+        inner=foreign["d_ff"],
+        kind="encoder-decoder",
+        decoder_layers=foreign["num_decoder_layers"] or foreign["num_layers"],
+        attention=AttentionConfig(
+            foreign["num_heads"], head_width=foreign["d_kv"], score="dot", dropout=foreign["dropout_rate"]
+        ),
+        positions=PositionConfig(
+            "relative",
+            longest=None,
+            buckets=foreign["relative_attention_num_buckets"],
+            reach=foreign["relative_attention_max_distance"],
+        ),
+        activation=UNITS[unit],
+        norm="rms",
+        norm_first=True,
+        eps=foreign["layer_norm_epsilon"],
+        bias=False,
+        embedding_norm=False,
+        tied=tied,
+        output_scale=tied if scaled is None else scaled,
+        dropout=foreign["dropout_rate"],
+        spread=None,
+    )
+
+
+def write(config: ModelConfig) -> dict[str, Any]:
+    unit = next(theirs for theirs, ours in UNITS.items() if ours == config.activation)
+    return {
+        "vocab_size": config.vocabulary,
+        "d_model": config.width,
+        "d_kv": config.head_width,
+        "d_ff": config.inner,
+        "num_layers": config.layers,
+        "num_decoder_layers": config.decoder_layers,
+        "num_heads": config.attention.heads,
+        "relative_attention_num_buckets": config.positions.buckets,
+        "relative_attention_max_distance": config.positions.reach,
+        "dropout_rate": config.dropout,
+        "layer_norm_epsilon": config.eps,
+        "feed_forward_proj": unit,
+        "is_encoder_decoder": True,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+        "decoder_start_token_id": 0,
+        "tie_word_embeddings": config.tied,
+        "scale_decoder_outputs": config.output_scale,
+    }
+
+
+def stack(ours: str, *, feed: int, gated: bool) -> Names:
+    """The layers of an encoder or a decoder; the feed-forward part is their second or third sub-layer."""
+    attention, unit = f"{ours}.block.{{}}.layer.0.", f"{ours}.block.{{}}.layer.{feed}."
+    wide = (unit + "DenseReluDense.wi_0", unit + "DenseReluDense.wi_1") if gated else unit + "DenseReluDense.wi"
+    return {
+        f"{ours}.bias.table": f"{ours}.block.0.layer.0.SelfAttention.relative_attention_bias",
+        f"{ours}.layers.{{}}.attention.qkv": tuple(attention + f"SelfAttention.{part}" for part in "qkv"),
+        f"{ours}.layers.{{}}.attention.out": attention + "SelfAttention.o",
+        f"{ours}.layers.{{}}.attention_norm": attention + "layer_norm",
+        f"{ours}.layers.{{}}.feedforward.up": wide,
+        f"{ours}.layers.{{}}.feedforward.down": unit + "DenseReluDense.wo",
+        f"{ours}.layers.{{}}.feedforward_norm": unit + "layer_norm",
+        f"{ours}.norm": f"{ours}.final_layer_norm",
+    }
+
+
+def family(*, gated: bool) -> Family:
+    cross = "decoder.block.{}.layer.1."
+    return Family(
+        name="t5",
+        classes={"T5Model": (), "T5ForConditionalGeneration": ("language",)},
+        defaults=DEFAULTS,
+        read=read,
+        write=write,
+        base={
+            "encoder.embeddings.tokens": "shared",
+            **stack("encoder", feed=1, gated=gated),
+            **stack("decoder", feed=2, gated=gated),
+            "decoder.layers.{}.cross.query": cross + "EncDecAttention.q",
+            "decoder.layers.{}.cross.memory": (cross + "EncDecAttention.k", cross + "EncDecAttention.v"),
+            "decoder.layers.{}.cross.out": cross + "EncDecAttention.o",
+            "decoder.layers.{}.cross_norm": cross + "layer_norm",
+        },
+        heads={"language": {"heads.language.output.weight": "lm_head.weight"}},
+        aliases={
+            "encoder.embed_tokens.weight": "shared.weight",
+            "decoder.embed_tokens.weight": "shared.weight",
+            "lm_head.weight": "shared.weight",
+        },
+        dropped=("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",),
+    )
+
+
+T5 = family(gated=False)
+T5_GATED = family(gated=True)

@@ -1,0 +1,132 @@
+"""What a family of checkpoints is: its settings, its names, its heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.checkpoint.names import Names
+from regard.config import AttentionConfig, ModelConfig, PositionConfig, RotaryScaling
+from regard.errors import FolderError, did_you_mean
+
+Foreign = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One file in `families/`: everything that names another project's model."""
+
+    name: str
+    classes: Mapping[str, tuple[str, ...]]  # architecture -> heads; the first is the network without a head
+    defaults: Foreign  # settings a config.json may leave out
+    read: Callable[[Foreign], ModelConfig]
+    write: Callable[[ModelConfig], dict[str, Any]]
+    prefix: str = ""  # of the network's own tensors, once a head stands beside it
+    base: Names = field(default_factory=dict)
+    heads: Mapping[str, Names] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)  # stored twice when tied: copy -> original
+    untied: Mapping[str, str] = field(default_factory=dict)  # names that replace others where the output is not tied
+    dropped: tuple[str, ...] = ()  # patterns of tensors that are known and not needed
+    optional: tuple[str, ...] = ()  # ours that may be absent and then keep their start
+    extra: Callable[[ModelConfig], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
+    model_type: str | None = None  # in config.json, where it is not the name
+
+    def table(self, heads: Iterable[str], *, tied: bool) -> Names:
+        """Names of the heads' tensors; the network's own are in `base`."""
+        theirs: dict[str, Any] = {}
+        for head in heads:
+            theirs |= self.heads.get(head, {})
+        if tied:
+            return theirs
+        return {ours: self.untied.get(name, name) if isinstance(name, str) else name for ours, name in theirs.items()}
+
+    def architecture(self, heads: Iterable[str]) -> str:
+        """The class there that has these heads."""
+        wanted = {head for head in heads if head != "pooled"}
+        for name, present in self.classes.items():
+            if {head for head in present if head != "pooled"} == wanted:
+                return name
+        raise FolderError(
+            f"the family {self.name} has no class with the heads {', '.join(sorted(wanted))}; it has "
+            + "; ".join(f"{name}: {', '.join(present) or 'none'}" for name, present in self.classes.items())
+        )
+
+
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu-tanh",
+    "gelu_fast": "gelu-tanh",
+    "gelu_pytorch_tanh": "gelu-tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+
+
+def bend(foreign: Foreign, key: str) -> str:
+    """Our name of their activation."""
+    given = str(foreign[key])
+    if given not in ACTIVATIONS:
+        raise FolderError(f'config.json: {key} "{given}" is not known.{did_you_mean(given, ACTIVATIONS)}')
+    return ACTIVATIONS[given]
+
+
+def unbend(ours: str, *, silu: str = "silu") -> str:
+    """Their name of our activation."""
+    return {"gelu-tanh": "gelu_new", "silu": silu}.get(ours, ours)
+
+
+def only(foreign: Foreign, **allowed: Any) -> None:
+    """Refuse settings that would change the network in a way it is not built for."""
+    for key, value in allowed.items():
+        if key in foreign and foreign[key] is not None and foreign[key] != value:
+            raise FolderError(
+                f"config.json: {key} is {foreign[key]!r}, but this family is read only with {value!r}. "
+                "Convert the model, or use one with that setting."
+            )
+
+
+def rotary_config(rope: Foreign, longest: int, *, local_theta: float | None = None) -> PositionConfig:
+    """Rotary positions from their rope settings."""
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    scaling = None
+    if kind in ("linear", "llama3", "yarn"):
+        original = rope.get("original_max_position_embeddings")
+        low, high = ("low_freq_factor", "high_freq_factor") if kind == "llama3" else ("beta_slow", "beta_fast")
+        default = (1.0, 4.0) if kind == "llama3" else (1.0, 32.0)
+        scaling = RotaryScaling(
+            kind=kind,
+            factor=float(rope["factor"]),
+            original=None if kind == "linear" else int(original or longest),
+            low=float(rope.get(low) or default[0]),
+            high=float(rope.get(high) or default[1]),
+            attention=rope.get("attention_factor"),
+        )
+        only(rope, mscale=None, mscale_all_dim=None, truncate=True)
+    elif kind != "default":
+        raise FolderError(f'config.json: rope_type "{kind}" cannot be read; known are default, linear, llama3, yarn.')
+    only(rope, partial_rotary_factor=1.0)
+    theta = float(rope.get("rope_theta", 10000.0))
+    return PositionConfig("rotary", longest=longest, theta=theta, local_theta=local_theta, scaling=scaling)
+
+
+def rope_parameters(positions: PositionConfig, *, theta: float | None = None) -> dict[str, Any]:
+    """Their rope settings from ours."""
+    scaling = positions.scaling
+    rope: dict[str, Any] = {"rope_theta": theta or positions.theta, "rope_type": scaling.kind if scaling else "default"}
+    if scaling is None:
+        return rope
+    rope["factor"] = scaling.factor
+    if scaling.kind != "linear":
+        low, high = ("low_freq_factor", "high_freq_factor") if scaling.kind == "llama3" else ("beta_slow", "beta_fast")
+        rope |= {"original_max_position_embeddings": scaling.original, low: scaling.low, high: scaling.high}
+    if scaling.attention is not None:
+        rope["attention_factor"] = scaling.attention
+    return rope
+
+
+def encoder_attention(foreign: Foreign, heads: str = "num_attention_heads") -> AttentionConfig:
+    """The attention of the BERT-like families."""
+    return AttentionConfig(int(foreign[heads]), dropout=float(foreign["attention_probs_dropout_prob"]))

@@ -1,0 +1,90 @@
+"""Two-way tables between our names of tensors and other projects'.
+
+A table maps a path of ours to a path of theirs, `{}` standing for the number of a layer. A path may name a module
+(then `weight` and `bias` follow on both sides) or a tensor. Where theirs is a tuple, its tensors lie one after the
+other in ours; `Turned` is stored transposed there; `Row` has a leading axis of one there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Stored there as (in, out)."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Stored there as (1, n)."""
+
+    path: str
+
+
+Theirs = str | tuple[str, ...] | Turned | Row
+Names = Mapping[str, Theirs]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor of ours lies on their side, and how it is stored there."""
+
+    names: tuple[str, ...]
+    how: str = "same"
+
+    def read(self, get: Callable[[str], Tensor]) -> Tensor:
+        parts = [get(name) for name in self.names]
+        if self.how == "turned" and parts[0].dim() == 2:
+            return parts[0].T.contiguous()
+        if self.how == "row":
+            return parts[0].squeeze(0)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def write(self, ours: Tensor, sizes: Iterable[int] | None) -> dict[str, Tensor]:
+        if self.how == "turned" and ours.dim() == 2:
+            ours = ours.T
+        elif self.how == "row":
+            ours = ours.unsqueeze(0)
+        parts = (ours,) if len(self.names) == 1 else ours.split(list(sizes or _equal(ours, len(self.names))))
+        return {name: part.contiguous() for name, part in zip(self.names, parts, strict=True)}
+
+
+def _equal(ours: Tensor, parts: int) -> list[int]:
+    return [ours.shape[0] // parts] * parts
+
+
+def place_of(ours: str, table: Names) -> Place | None:
+    """Where a tensor of ours lies in the table; None where the table does not know it."""
+    number = re.search(r"\.(\d+)\.", ours)
+    general = ours if number is None else ours.replace(number.group(0), ".{}.", 1)
+    path, _, leaf = general.rpartition(".")
+    for key, end in ((general, ""), (path, f".{leaf}")):
+        if key in table:
+            theirs = table[key]
+            how = "turned" if isinstance(theirs, Turned) else "row" if isinstance(theirs, Row) else "same"
+            paths = (theirs.path,) if isinstance(theirs, Turned | Row) else theirs
+            paths = (paths,) if isinstance(paths, str) else paths
+            layer = "" if number is None else number.group(1)
+            return Place(tuple(name.replace("{}", layer) + end for name in paths), how)
+    return None
+
+
+OLD_ENDINGS = {".gamma": ".weight", ".beta": ".bias"}
+
+
+def tidy(name: str, prefix: str) -> str:
+    """A stored name without the prefixes some files have, and with today's endings."""
+    name = name.removeprefix("module.")
+    name = name.removeprefix(prefix)
+    for old, new in OLD_ENDINGS.items():
+        if name.endswith(old):
+            return name.removesuffix(old) + new
+    return name

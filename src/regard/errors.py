@@ -1,0 +1,43 @@
+"""Messages that say what was given, what was expected, and the way to mend it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class RegardError(Exception):
+    """Anything a user can mend. The command line prints it without a traceback and exits with 1."""
+
+
+class InputError(RegardError, ValueError):
+    """A value, a text or a setting that cannot be used."""
+
+
+class FolderError(RegardError, OSError):
+    """A model folder that cannot be read or written."""
+
+
+class MissingExtra(RegardError, ImportError):
+    """A feature whose optional packages are not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f'{what} needs an optional package. Install it with: pip install "regard[{extra}]"')
+
+
+def did_you_mean(given: str, choices: Iterable[str]) -> str:
+    """` Did you mean "x"?` when a choice is near, else the choices themselves."""
+    known = sorted(choices)
+    near = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
+    if near:
+        return f' Did you mean "{near[0]}"?'
+    return f" Choose one of: {', '.join(known)}."
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names one a line, the rest counted, so that a message stays readable."""
+    every = list(names)
+    shown = [f"  {name}" for name in every[:most]]
+    if len(every) > most:
+        shown.append(f"  … and {len(every) - most} more")
+    return "\n".join(shown)

@@ -1,0 +1,107 @@
+"""Multi-head attention, self and cross, on flat tokens.
+
+Shapes: N tokens that look, M tokens looked at, D width, H heads, G key-value heads, K head width, R distances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.cache import Cache, Store
+from regard.model.kernels import Call, attend
+from regard.model.layout import Layout, Mask, MaskFunction
+from regard.model.positions import rotate
+from regard.model.scores import build_score
+from regard.model.taps import Tap
+
+Turn = tuple[Tensor, Tensor]  # cosines and sines of the places
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What is the same for every layer of a stack during one pass."""
+
+    layout: Layout
+    turn: Turn | None = None
+    local_turn: Turn | None = None
+    bias_HR: Tensor | None = None
+    mask: MaskFunction | None = None
+    memory_MD: Tensor | None = None
+    memory_layout: Layout | None = None
+    cache: Cache | None = None
+
+
+class Mix(nn.Module):
+    """The kernel as a module, so that what goes in and comes out has a name."""
+
+    def forward(self, q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+        return attend(q_NHK, k_MGK, v_MGK, call)
+
+
+class Attention(nn.Module):
+    """Queries ask, keys answer, values are brought back."""
+
+    def __init__(self, config: ModelConfig, *, causal: bool = False, local: bool = False, cross: bool = False) -> None:
+        super().__init__()
+        heads, groups, width = config.attention.heads, config.groups, config.head_width
+        self.sizes = (heads, groups, groups)
+        self.head_width, self.cross, self.local = width, cross, local
+        self.window = config.attention.window if local else None
+        self.right = 0 if causal else self.window
+        self.select, self.dropout = config.attention.select, config.attention.dropout
+        if cross:
+            self.query = nn.Linear(config.width, heads * width, bias=config.bias)
+            self.memory = nn.Linear(config.width, 2 * groups * width, bias=config.bias)
+        else:
+            self.qkv = nn.Linear(config.width, (heads + 2 * groups) * width, bias=config.bias)
+        self.score = build_score(config.attention.score, heads, width, groups=groups)
+        self.q, self.k, self.v = Tap(), Tap(), Tap()
+        self.mix = Mix()
+        self.out = nn.Linear(heads * width, config.width, bias=config.bias)
+
+    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None) -> Tensor:
+        if self.cross:
+            q_NHK, k_MGK, v_MGK = self.look_across(x_ND, flow, store)
+        else:
+            q_NHK, k_MGK, v_MGK = self.look_around(x_ND, flow, store)
+        mixed_NHK = self.mix(q_NHK, k_MGK, v_MGK, self.call(flow))
+        out_ND: Tensor = self.out(mixed_NHK.flatten(1))
+        return out_ND
+
+    def look_around(self, x_ND: Tensor, flow: Flow, store: Store | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of the same tokens, with those of earlier steps where they are kept."""
+        parts = self.qkv(x_ND).unflatten(1, (-1, self.head_width)).split(self.sizes, dim=1)
+        q_NHK, k_NGK = self.score(*self.turned(parts[0], parts[1], flow))
+        q_NHK, k_NGK, v_NGK = self.q(q_NHK), self.k(k_NGK), self.v(parts[2])
+        if store is None or flow.cache is None:
+            return q_NHK, k_NGK, v_NGK
+        return q_NHK, *store.extend(k_NGK, v_NGK, flow.cache)
+
+    def look_across(self, x_ND: Tensor, flow: Flow, store: Store | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of these tokens, keys and values of the memory (computed once where they can be kept)."""
+        q_NHK = self.query(x_ND).unflatten(1, (-1, self.head_width))
+        if store is not None and store.memory is not None:
+            k_MGK, v_MGK = store.memory
+            q_NHK, _ = self.score(q_NHK, k_MGK[:0])
+        else:
+            both = self.memory(flow.memory_MD).unflatten(1, (-1, self.head_width))
+            k_MGK, v_MGK = both.split(self.sizes[1:], dim=1)
+            q_NHK, k_MGK = self.score(q_NHK, k_MGK)
+        if store is not None:
+            store.memory = (k_MGK, v_MGK)
+        return self.q(q_NHK), self.k(k_MGK), self.v(v_MGK)
+
+    def turned(self, q_NHK: Tensor, k_NGK: Tensor, flow: Flow) -> tuple[Tensor, Tensor]:
+        """Rotated by their places, where positions are rotary."""
+        turn = flow.local_turn if self.local and flow.local_turn is not None else flow.turn
+        return (q_NHK, k_NGK) if turn is None else (rotate(q_NHK, turn), rotate(k_NGK, turn))
+
+    def call(self, flow: Flow) -> Call:
+        rest = (self.score, self.select, None if self.cross else flow.bias_HR, self.dropout, self.training)
+        if not self.cross:
+            return Call(flow.layout, Mask(self.window, self.right, flow.mask), *rest)
+        assert flow.memory_layout is not None
+        return Call(flow.memory_layout, Mask(), *rest)

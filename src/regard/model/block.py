@@ -1,0 +1,88 @@
+"""The block that every family is a setting of.
+
+Shapes: N tokens, D width, F inner width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.config import ModelConfig
+from regard.model.attention import Attention, Flow
+from regard.model.cache import Store
+
+PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "tanh": F.tanh,
+}
+GATED = {"geglu": "gelu", "geglu-tanh": "gelu-tanh", "swiglu": "silu"}
+
+
+def activation(name: str) -> Callable[[Tensor], Tensor]:
+    """The bend of that name; of a gated unit, the bend of its gate."""
+    return PLAIN[GATED.get(name, name)]
+
+
+def build_norm(config: ModelConfig, width: int, *, bias: bool | None = None) -> nn.Module:
+    if config.norm == "rms":
+        return nn.RMSNorm(width, eps=config.eps)
+    return nn.LayerNorm(width, eps=config.eps, bias=config.bias if bias is None else bias)
+
+
+class FeedForward(nn.Module):
+    """Each token on its own: wider, bent, back. A gated unit multiplies the bent half with the other."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.gated, self.bend = config.activation in GATED, activation(config.activation)
+        self.up = nn.Linear(config.width, config.inner * (2 if self.gated else 1), bias=config.bias)
+        self.down = nn.Linear(config.inner, config.width, bias=config.bias)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        wide_NF = self.up(x_ND)
+        if self.gated:
+            bent_NF, other_NF = wide_NF.chunk(2, dim=-1)
+            out_ND: Tensor = self.down(self.bend(bent_NF) * other_NF)
+        else:
+            out_ND = self.down(self.bend(wide_NF))
+        return out_ND
+
+
+class Block(nn.Module):
+    """Look around, (look at the memory,) think."""
+
+    def __init__(
+        self, config: ModelConfig, *, causal: bool = False, local: bool = False, cross: bool = False, first: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_first = config.norm_first
+        self.attention = Attention(config, causal=causal, local=local)
+        normed = first and config.norm_first and config.embedding_norm  # a norm of normed embeddings would do nothing
+        self.attention_norm = nn.Identity() if normed else build_norm(config, config.width)
+        self.cross = Attention(config, cross=True) if cross else None
+        self.cross_norm = build_norm(config, config.width) if cross else None
+        self.feedforward = FeedForward(config)
+        self.feedforward_norm = build_norm(config, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None) -> Tensor:
+        x_ND = self.add(x_ND, self.attention, self.attention_norm, flow, store)
+        if self.cross is not None and self.cross_norm is not None:
+            x_ND = self.add(x_ND, self.cross, self.cross_norm, flow, store)
+        return self.add(x_ND, self.feedforward, self.feedforward_norm)
+
+    def add(self, x_ND: Tensor, part: nn.Module, norm: nn.Module, *more: Any) -> Tensor:
+        """What the part says, added to the stream: x + f(norm(x)), or post-norm norm(x + f(x))."""
+        out_ND: Tensor
+        if self.norm_first:
+            out_ND = x_ND + self.dropout(part(norm(x_ND), *more))
+        else:
+            out_ND = norm(x_ND + self.dropout(part(x_ND, *more)))
+        return out_ND

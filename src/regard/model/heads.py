@@ -1,0 +1,134 @@
+"""What stands on a network: words, labels of sequences and tokens, spans.
+
+Shapes: N tokens, B sequences, D width, E embedding width, V vocabulary, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.errors import InputError, did_you_mean
+from regard.model.block import activation, build_norm
+from regard.ragged import Ragged
+
+
+class Transform(nn.Module):
+    """A dense layer, its bend, and a norm where asked: what most heads begin with."""
+
+    def __init__(
+        self, config: ModelConfig, width: int, *, bend: str, norm: bool, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.width, width, bias=bias)
+        self.bend = activation(bend)
+        self.norm = build_norm(config, width, bias=config.bias) if norm else nn.Identity()
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        out_ND: Tensor = self.norm(self.bend(self.dense(x_ND)))
+        return out_ND
+
+
+class Pooled(nn.Module):
+    """One vector a sequence: its first token, or the mean or greatest of all (zeros of an empty one), transformed."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        pool = config.pool
+        self.how = pool.how
+        self.transform = Transform(config, config.width, bend=pool.activation, norm=pool.norm, bias=pool.bias)
+
+    def forward(self, x_ND: Tensor, batch: Ragged) -> Tensor:
+        if self.how == "first":
+            empty_B = batch.lengths == 0
+            x_BD = x_ND[batch.first()].masked_fill(empty_B.unsqueeze(1), 0.0)
+        else:
+            x_BD = batch.mean(x_ND) if self.how == "mean" else batch.max(x_ND)
+        out_BD: Tensor = self.transform(x_BD)
+        return out_BD
+
+
+class Words(nn.Module):
+    """Masked words: transform, then a score for every word, tied to the embeddings."""
+
+    def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
+        super().__init__()
+        width = tokens.embedding_dim
+        self.transform = Transform(config, width, bend=config.activation, norm=True, bias=config.pool.bias)
+        self.output = nn.Linear(width, config.vocabulary)
+        if config.tied:
+            self.output.weight = tokens.weight
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        logits_NV: Tensor = self.output(self.transform(x_ND))
+        return logits_NV
+
+
+class NextWord(nn.Module):
+    """A score for every word that may come next. Its bias, where one was trained elsewhere, stays as it is."""
+
+    def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
+        super().__init__()
+        self.scale = config.width**-0.5 if config.output_scale else 1.0
+        self.output = nn.Linear(config.width, config.vocabulary, bias=False)
+        if config.tied:
+            self.output.weight = tokens.weight
+        self.bias: Tensor | None
+        self.register_buffer("bias", torch.zeros(config.vocabulary) if config.output_bias else None)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        logits_NV: Tensor = self.output(x_ND * self.scale if self.scale != 1.0 else x_ND)
+        return logits_NV if self.bias is None else logits_NV + self.bias
+
+
+class Labels(nn.Module):
+    """A score for every label, of a pooled sequence or of each token."""
+
+    def __init__(self, config: ModelConfig, classes: int, *, transform: Transform | None = None) -> None:
+        super().__init__()
+        self.transform = transform or nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(config.width, classes)
+
+    def forward(self, x_ND: Tensor) -> Tensor:
+        logits_NC: Tensor = self.output(self.dropout(self.transform(x_ND)))
+        return logits_NC
+
+
+TOKEN_HEADS = ("masked", "language", "token", "span", "replaced")
+SEQUENCE_HEADS = ("sequence", "next")
+HEADS = ("pooled", *SEQUENCE_HEADS, *TOKEN_HEADS)
+
+
+def build_heads(config: ModelConfig, sizes: Mapping[str, int], tokens: nn.Embedding) -> nn.ModuleDict:
+    """Heads by name, with the number of classes where it is theirs to choose (`sequence`, `token`)."""
+    for name in sizes:
+        if name not in HEADS:
+            raise InputError(f'head "{name}" is not known.{did_you_mean(name, HEADS)}')
+    heads: dict[str, nn.Module] = {}
+    if "pooled" in sizes or any(name in sizes for name in SEQUENCE_HEADS):
+        heads["pooled"] = Pooled(config)
+    for name, size in sizes.items():
+        if name != "pooled":
+            heads[name] = _build_head(name, size, config, tokens)
+    return nn.ModuleDict(heads)
+
+
+def _build_head(name: str, size: int, config: ModelConfig, tokens: nn.Embedding) -> nn.Module:
+    if name == "masked":
+        return Words(config, tokens)
+    if name == "language":
+        return NextWord(config, tokens)
+    classes = {"next": 2, "span": 2, "replaced": 1}.get(name, size)
+    if classes < 1:
+        raise InputError(f'the "{name}" head needs at least 1 class, not {classes}.')
+    pool = config.pool
+    if name == "replaced":
+        return Labels(config, 1, transform=Transform(config, config.width, bend=config.activation, norm=False))
+    if name in TOKEN_HEADS and pool.tokens_too:
+        bent = Transform(config, config.width, bend=pool.activation, norm=pool.norm, bias=pool.bias)
+        return Labels(config, classes, transform=bent)
+    return Labels(config, classes)

@@ -1,0 +1,222 @@
+"""Published and small networks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig
+from regard.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings, the family whose folders they are written as, and the heads the plain network has there."""
+
+    family: str
+    config: ModelConfig
+    heads: Mapping[str, int] = field(default_factory=dict)
+
+
+def _bert(vocabulary: int, width: int, layers: int, heads: int, *, inner: int | None = None) -> Preset:
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        inner=inner or 4 * width,
+        attention=AttentionConfig(heads, dropout=0.1),
+        segments=2,
+    )
+    return Preset("bert", config, {"pooled": 0})
+
+
+def _roberta(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 512) -> Preset:
+    config = replace(
+        _bert(vocabulary, width, layers, heads).config,
+        positions=PositionConfig(longest=longest, offset=2),
+        segments=1,
+        eps=1e-5,
+    )
+    return Preset("roberta", config, {"pooled": 0})
+
+
+def _distilbert(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
+    config = replace(_bert(vocabulary, width, layers, heads).config, segments=0, pool=PoolConfig(activation="relu"))
+    return Preset("distilbert", config)
+
+
+def _electra(vocabulary: int, width: int, layers: int, heads: int, *, embedding: int) -> Preset:
+    config = replace(
+        _bert(vocabulary, width, layers, heads).config, embedding_width=embedding, pool=PoolConfig(activation="gelu")
+    )
+    return Preset("electra", config)
+
+
+def _albert(vocabulary: int, width: int, layers: int, heads: int, *, embedding: int) -> Preset:
+    config = replace(
+        _bert(vocabulary, width, layers, heads).config,
+        attention=AttentionConfig(heads),
+        embedding_width=embedding,
+        activation="gelu-tanh",
+        distinct_layers=1,
+        dropout=0.0,
+    )
+    return Preset("albert", config, {"pooled": 0})
+
+
+def _modernbert(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, window: int = 64) -> Preset:
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        inner=inner,
+        attention=AttentionConfig(heads, window=window, global_every=3),
+        positions=PositionConfig("rotary", longest=8192, theta=160000.0, local_theta=10000.0),
+        pool=PoolConfig(activation="gelu", norm=True, bias=False, tokens_too=True),
+        activation="geglu",
+        norm_first=True,
+        eps=1e-5,
+        bias=False,
+        dropout=0.0,
+    )
+    return Preset("modernbert", config)
+
+
+def _gpt2(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 1024) -> Preset:
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        inner=4 * width,
+        kind="decoder",
+        attention=AttentionConfig(heads, dropout=0.1),
+        positions=PositionConfig(longest=longest),
+        activation="gelu-tanh",
+        norm_first=True,
+        eps=1e-5,
+        embedding_norm=False,
+    )
+    return Preset("gpt2", config, {"language": 0})
+
+
+def _llama(vocabulary: int, width: int, layers: int, heads: int, *, groups: int, inner: int) -> Preset:
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        inner=inner,
+        kind="decoder",
+        attention=AttentionConfig(heads, groups=groups),
+        positions=PositionConfig("rotary", longest=2048),
+        activation="swiglu",
+        norm="rms",
+        norm_first=True,
+        eps=1e-6,
+        bias=False,
+        embedding_norm=False,
+        tied=False,
+        dropout=0.0,
+    )
+    return Preset("llama", config, {"language": 0})
+
+
+def _t5(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, head_width: int) -> Preset:
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        inner=inner,
+        kind="encoder-decoder",
+        decoder_layers=layers,
+        attention=AttentionConfig(heads, head_width=head_width, score="dot", dropout=0.1),
+        positions=PositionConfig("relative", longest=None),
+        activation="relu",
+        norm="rms",
+        norm_first=True,
+        eps=1e-6,
+        bias=False,
+        embedding_norm=False,
+        output_scale=True,
+        spread=None,
+    )
+    return Preset("t5", config, {"language": 0})
+
+
+def _bart(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 1024) -> Preset:
+    config = ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        inner=4 * width,
+        kind="encoder-decoder",
+        decoder_layers=layers,
+        attention=AttentionConfig(heads),
+        positions=PositionConfig(longest=longest, offset=2),
+        eps=1e-5,
+        output_bias=True,
+    )
+    return Preset("bart", config, {"language": 0})
+
+
+def _marian(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
+    config = replace(
+        _bart(vocabulary, width, layers, heads).config,
+        positions=PositionConfig("sinusoidal-halves"),
+        activation="silu",
+        embedding_norm=False,
+        embedding_scale=True,
+    )
+    return Preset("marian", config, {"language": 0})
+
+
+def _transformer(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
+    config = replace(
+        _marian(vocabulary, width, layers, heads).config,
+        positions=PositionConfig("sinusoidal"),
+        activation="relu",
+        output_bias=False,
+        spread=None,
+    )
+    return Preset("transformer", config, {"language": 0})
+
+
+PRESETS: Mapping[str, Preset] = {
+    "bert-tiny": _bert(30522, 128, 2, 2),
+    "bert-mini": _bert(30522, 256, 4, 4),
+    "bert-small": _bert(30522, 512, 4, 8),
+    "bert-medium": _bert(30522, 512, 8, 8),
+    "bert-base-uncased": _bert(30522, 768, 12, 12),
+    "bert-base-cased": _bert(28996, 768, 12, 12),
+    "bert-base-chinese": _bert(21128, 768, 12, 12),
+    "bert-base-multilingual-cased": _bert(119547, 768, 12, 12),
+    "bert-large-uncased": _bert(30522, 1024, 24, 16),
+    "roberta-base": _roberta(50265, 768, 12, 12),
+    "distilbert-base": _distilbert(30522, 768, 6, 12),
+    "electra-small": _electra(30522, 256, 12, 4, embedding=128),
+    "albert-base": _albert(30000, 768, 12, 12, embedding=128),
+    "modernbert-base": _modernbert(50368, 768, 22, 12, inner=1152),
+    "gpt2": _gpt2(50257, 768, 12, 12),
+    "t5-small": _t5(32128, 512, 6, 8, inner=2048, head_width=64),
+    "bart-base": _bart(50265, 768, 6, 12),
+    "marian": _marian(58101, 512, 6, 8),
+    "transformer-base": _transformer(37000, 512, 6, 8),
+    "tiny-bert": _bert(100, 32, 2, 4, inner=64),
+    "tiny-roberta": _roberta(100, 32, 2, 4, longest=128),
+    "tiny-distilbert": _distilbert(100, 32, 2, 4),
+    "tiny-electra": _electra(100, 32, 2, 4, embedding=16),
+    "tiny-albert": _albert(100, 32, 3, 4, embedding=16),
+    "tiny-modernbert": _modernbert(100, 32, 4, 4, inner=48, window=4),
+    "tiny-gpt2": _gpt2(100, 32, 2, 4, longest=128),
+    "tiny-llama": _llama(100, 32, 2, 4, groups=2, inner=64),
+    "tiny-t5": _t5(100, 32, 2, 4, inner=64, head_width=8),
+    "tiny-bart": _bart(100, 32, 2, 4, longest=128),
+    "tiny-marian": _marian(100, 32, 2, 4),
+    "tiny-transformer": _transformer(100, 32, 2, 4),
+}
+
+
+def preset(name: str) -> Preset:
+    """The network of that name."""
+    if name not in PRESETS:
+        raise InputError(f'preset "{name}" is not known.{did_you_mean(name, PRESETS)}')
+    return PRESETS[name]

@@ -1,0 +1,189 @@
+"""The network: an encoder, a decoder, or both, on ragged batches, with heads.
+
+Shapes: N tokens, M tokens of the memory, B sequences, D width, V vocabulary, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.errors import InputError
+from regard.model.attention import Flow
+from regard.model.block import Block, build_norm
+from regard.model.cache import Cache
+from regard.model.embeddings import Embeddings
+from regard.model.heads import TOKEN_HEADS, build_heads
+from regard.model.layout import Layout, MaskFunction
+from regard.model.positions import Rotary, build_bias, check_length
+from regard.ragged import Ragged
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What a network says of a batch, or of one sequence of it."""
+
+    hidden: Tensor  # (N, D) after the last layer
+    logits: Tensor | None = None  # (N, C) of a token head, (B, C) of a sequence head
+    pooled: Tensor | None = None  # (B, D)
+    next: Tensor | None = None  # (B, 2) whether the second segment follows the first
+    memory: Tensor | None = None  # (M, D) of the encoder, where a decoder stands on it
+
+
+class Stack(nn.Module):
+    """Embeddings, blocks and the last norm of an encoder or a decoder."""
+
+    def __init__(
+        self, config: ModelConfig, tokens: nn.Embedding, *, layers: int, causal: bool = False, cross: bool = False
+    ) -> None:
+        super().__init__()
+        attention, places = config.attention, config.positions
+        self.depth, self.distinct, self.longest = layers, config.distinct_layers or layers, config.longest
+        self.embeddings = Embeddings(config, tokens)
+        self.layers = nn.ModuleList(
+            Block(
+                config,
+                causal=causal,
+                local=attention.window is not None and (attention.global_every == 0 or i % attention.global_every > 0),
+                cross=cross,
+                first=i == 0,
+            )
+            for i in range(self.distinct)
+        )
+        self.norm = build_norm(config, config.width) if config.norm_first else nn.Identity()
+        self.bias = build_bias(places, attention.heads, both_sides=not causal)
+        rotary = places.kind == "rotary"
+        self.rotary = Rotary(places, config.head_width, theta=places.theta) if rotary else None
+        local = places.local_theta if rotary and attention.window is not None else None
+        self.local_rotary = Rotary(places, config.head_width, theta=local) if local else None
+
+    def forward(
+        self,
+        batch: Ragged,
+        *,
+        mask: MaskFunction | None = None,
+        memory: tuple[Tensor, Ragged] | None = None,
+        cache: Cache | None = None,
+        layers: int | None = None,
+    ) -> Tensor:
+        """States after the last layer, or after so many `layers` (0 for the embeddings alone)."""
+        flow = self.flow(batch, mask, memory, cache)
+        x_ND: Tensor = self.embeddings(batch)
+        depth = self.depth if layers is None else layers
+        for i in range(depth):
+            x_ND = self.layers[self.layer_of(i)](x_ND, flow, None if cache is None else cache.stores[i])
+        out_ND: Tensor = self.norm(x_ND) if depth == self.depth else x_ND
+        return out_ND
+
+    def layer_of(self, i: int) -> int:
+        """Which of the distinct layers runs in the i-th place."""
+        return i * self.distinct // self.depth
+
+    def flow(
+        self, batch: Ragged, mask: MaskFunction | None, memory: tuple[Tensor, Ragged] | None, cache: Cache | None
+    ) -> Flow:
+        """What every layer of this pass shares, computed once."""
+        longest = batch.longest if cache is None else cache.longest
+        check_length(longest, self.longest)
+        own = Layout.own(batch.bounds, batch.longest)
+        across = None if memory is None else Layout(batch.bounds, memory[1].bounds, batch.longest, memory[1].longest)
+        return Flow(
+            layout=own if cache is None else cache.layout(own),
+            turn=None if self.rotary is None else self.rotary(batch.positions),
+            local_turn=None if self.local_rotary is None else self.local_rotary(batch.positions),
+            bias_HR=None if self.bias is None else self.bias(max(longest, 1)),
+            mask=mask,
+            memory_MD=None if memory is None else memory[0],
+            memory_layout=across,
+            cache=cache,
+        )
+
+
+class Transformer(nn.Module):
+    """Any family, by its settings."""
+
+    def __init__(self, config: ModelConfig, heads: Mapping[str, int] | None = None) -> None:
+        super().__init__()
+        self.config = config
+        tokens = nn.Embedding(config.vocabulary, config.embedding_width or config.width)
+        both = config.kind == "encoder-decoder"
+        self.encoder = Stack(config, tokens, layers=config.layers) if config.kind != "decoder" else None
+        depth = config.decoder_layers if both else config.layers
+        self.decoder = (
+            Stack(config, tokens, layers=depth, causal=True, cross=both) if config.kind != "encoder" else None
+        )
+        self.heads = build_heads(config, heads or {}, tokens)
+
+    @property
+    def reader(self) -> Stack:
+        """The stack that reads the text: the encoder, or the decoder where there is none."""
+        stack = self.encoder if self.encoder is not None else self.decoder
+        assert stack is not None
+        return stack
+
+    @property
+    def main(self) -> Stack:
+        """The stack whose states are the output."""
+        stack = self.decoder if self.decoder is not None else self.encoder
+        assert stack is not None
+        return stack
+
+    def forward(
+        self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None, mask: MaskFunction | None = None
+    ) -> Output:
+        """States and what the heads make of them; `at` limits token heads to those places of the flat batch."""
+        if self.encoder is None or self.decoder is None:
+            if target is not None:
+                raise InputError(f"a network of kind {self.config.kind} reads one batch, but a target was given too.")
+            return self.read(self.main(batch, mask=mask), batch, at=at)
+        if target is None:
+            raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
+        if len(target) != len(batch):
+            raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
+        memory_MD = self.encoder(batch, mask=mask)
+        hidden_ND = self.decoder(target, memory=(memory_MD, batch))
+        return self.read(hidden_ND, target, at=at, memory=memory_MD)
+
+    def read(self, hidden_ND: Tensor, batch: Ragged, *, at: Tensor | None = None, memory: Tensor | None = None) -> Output:
+        """What the heads make of the states."""
+        chosen_ND = hidden_ND if at is None else hidden_ND[at]
+        pooled_BD = self.heads["pooled"](hidden_ND, batch) if "pooled" in self.heads else None
+        said: dict[str, Tensor] = {}
+        for name, head in self.heads.items():
+            if name != "pooled":
+                said[name] = head(chosen_ND if name in TOKEN_HEADS else pooled_BD)
+        main = [logits for name, logits in said.items() if name != "next"]
+        return Output(hidden_ND, main[0] if main else None, pooled_BD, said.get("next"), memory)
+
+    def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache:
+        """An empty cache for so many sequences, or for the targets of a source, which the encoder reads now."""
+        if self.decoder is None:
+            raise InputError("this network only encodes; it has no decoder that could step from word to word.")
+        if self.encoder is None:
+            if source is not None or sequences is None:
+                raise InputError("a decoder that stands alone begins with `sequences`, how many, and has no source.")
+            device = next(self.parameters()).device
+            return Cache.empty(layers=self.decoder.depth, sequences=sequences, device=device, capacity=capacity)
+        if source is None:
+            raise InputError("an encoder-decoder begins with its `source`.")
+        device = source.ids.device
+        cache = Cache.empty(layers=self.decoder.depth, sequences=len(source), device=device, capacity=capacity)
+        cache.memory, cache.memory_MD = source, self.encoder(source)
+        return cache
+
+    def step(self, batch: Ragged, cache: Cache) -> Tensor:
+        """(B, V) scores of the word after the last of each sequence, having read only what is new."""
+        if self.decoder is None or "language" not in self.heads:
+            raise InputError('this network has no "language" head to step with.')
+        placed = cache.advance(batch, limit=self.config.longest)
+        memory = None
+        if cache.memory is not None and cache.memory_MD is not None:
+            memory = (cache.memory_MD, cache.memory)
+        hidden_ND = self.decoder(placed, memory=memory, cache=cache)
+        logits_BV: Tensor = self.heads["language"](hidden_ND[batch.last()])
+        return logits_BV
+
+

@@ -1,0 +1,407 @@
+"""A model in hand: a network with its tokenizer, from texts to answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.checkpoint.folder import Checkpoint, write_folder
+from regard.checkpoint.source import open_checkpoint
+from regard.checkpoint.weights import weight_files
+from regard.config import POOLS, ModelConfig
+from regard.data.windows import Window, windows
+from regard.device import pick_device, pick_dtype
+from regard.errors import InputError, did_you_mean
+from regard.model import taps
+from regard.model.transformer import Output, Transformer
+from regard.ragged import Ragged
+from regard.text.tokenizer import Encoding, Tokenizer
+
+Progress = Callable[[int, int], None]
+BATCH_TOKENS = 8192
+TASKS = {
+    "sequence": "classify",
+    "token": "tag",
+    "span": "answer",
+    "masked": "masked",
+    "replaced": "masked",
+    "next": "masked",
+}
+
+
+@dataclass(frozen=True)
+class Info:
+    """What there is to know about a model before using it."""
+
+    family: str
+    task: str | None
+    parameters: int
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+    bytes: int
+    kind: str
+    longest: int | None
+    pool: str
+    tokenizer: str | None
+    labels: tuple[str, ...] | None
+
+
+def load(
+    name: str | Path,
+    *,
+    device: str = "auto",
+    dtype: str | torch.dtype = "fp32",
+    revision: str | None = None,
+    compile: bool = False,
+) -> Model:
+    """A model by name: a folder, a preset (untrained), `minilm`, or a hub id such as `organisation/model`.
+
+    The network is called only for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
+    """
+    checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
+    tokenizer = Tokenizer.load(folder) if folder is not None and Tokenizer.present(folder) else None
+    checkpoint.network.to(pick_device(device))
+    return Model(checkpoint, tokenizer, folder=folder, compile=compile)
+
+
+def info(name: str | Path, *, revision: str | None = None) -> Info:
+    """What a model is, from its settings and headers alone: no weight is read."""
+    checkpoint, folder = open_checkpoint(name, revision=revision, weights=False)
+    tokenizer = Tokenizer.load(folder) if folder is not None and Tokenizer.present(folder) else None
+    return Model(checkpoint, tokenizer, folder=folder).info()
+
+
+class Model:
+    """A network, its tokenizer, and what its folder says of them."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        tokenizer: Tokenizer | None = None,
+        *,
+        folder: Path | None = None,
+        compile: bool = False,
+    ) -> None:
+        self.checkpoint, self.tokenizer, self.folder, self.compile = checkpoint, tokenizer, folder, compile
+        self._run = torch.compile(self.network, dynamic=True) if compile else self.network
+        self._read = torch.compile(self.network.reader, dynamic=True) if compile else self.network.reader
+
+    @property
+    def network(self) -> Transformer:
+        return self.checkpoint.network
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.checkpoint.config
+
+    @property
+    def family(self) -> str:
+        return self.checkpoint.family
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        return self.checkpoint.labels
+
+    @property
+    def pool(self) -> str:
+        """How texts become one vector unless told otherwise: as the folder says, else the mean."""
+        return self.checkpoint.pool or "mean"
+
+    @property
+    def task(self) -> str | None:
+        """What the model was made for, by its heads; None for a plain network."""
+        if "language" in self.network.heads:
+            return "translate" if self.network.encoder is not None else "causal"
+        return next((task for head, task in TASKS.items() if head in self.network.heads), None)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    def __repr__(self) -> str:
+        said = self.info()
+        return f"Model({said.family}, {said.task or 'no task'}, {said.parameters:,} parameters, {self.device})"
+
+    def info(self) -> Info:
+        """Shape and size."""
+        parameters = sum(parameter.numel() for parameter in self.network.parameters())
+        size = sum(parameter.nbytes for parameter in self.network.parameters())
+        if self.folder is not None:
+            size = sum(file.stat().st_size for file in weight_files(self.folder))
+        return Info(
+            family=self.family,
+            task=self.task,
+            parameters=parameters,
+            layers=self.config.layers + self.config.decoder_layers,
+            width=self.config.width,
+            heads=self.config.attention.heads,
+            vocabulary=self.config.vocabulary,
+            bytes=size,
+            kind=self.config.kind,
+            longest=self.config.longest,
+            pool=self.pool,
+            tokenizer=None if self.tokenizer is None else type(self.tokenizer.backend.model).__name__,
+            labels=self.labels,
+        )
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the model as a folder that transformers' `from_pretrained` opens too."""
+        target = Path(folder).expanduser()
+        beside = None if self.tokenizer is None else self.tokenizer.save
+        write_folder(target, self.checkpoint, overwrite=overwrite, beside=beside)
+        return target
+
+    @torch.inference_mode()
+    def outputs(
+        self,
+        ids: Sequence[Sequence[int]],
+        *,
+        segments: Sequence[Sequence[int]] | None = None,
+        decoder_ids: Sequence[Sequence[int]] | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> list[Output]:
+        """States and logits of each sequence, in order; encoder-decoders also need what the decoder has so far."""
+        self._check_ids(ids, "ids", self.config.vocabulary)
+        if segments is not None:
+            self._check_segments(ids, segments)
+        both = self.config.kind == "encoder-decoder"
+        if both != (decoder_ids is not None):
+            raise InputError(
+                f"a model of kind {self.config.kind} {'needs' if both else 'takes no'} decoder_ids"
+                + (": the target of each sequence so far, beginning with its start token." if both else ".")
+            )
+        if decoder_ids is not None:
+            self._check_ids(decoder_ids, "decoder_ids", self.config.vocabulary)
+            if len(decoder_ids) != len(ids):
+                raise InputError(f"{len(ids)} sequences of ids but {len(decoder_ids)} of decoder_ids; give one each.")
+        found: list[Output | None] = [None] * len(ids)
+        for rows in _batches([len(sequence) for sequence in ids], batch_tokens):
+            batch = self._ragged([ids[row] for row in rows], segments and [segments[row] for row in rows])
+            target = self._ragged([decoder_ids[row] for row in rows]) if decoder_ids is not None else None
+            output = self._run(batch, target)
+            for row, one in zip(rows, _split(output, batch, target), strict=True):
+                found[row] = one
+        return [one for one in found if one is not None]
+
+    @torch.inference_mode()
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        layer: int = -1,
+        pool: str | None = "auto",
+        normalise: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
+        progress: Progress | None = None,
+    ) -> np.ndarray | list[np.ndarray]:
+        """Vectors of texts: (texts, width), or one (tokens, width) array a text when `pool` is None.
+
+        `layer` counts as the blocks do: 0 is the embeddings, 1 the first block, -1 the last. A text longer than the
+        network has places for is read in overlapping windows, and each of its tokens is taken from the window that
+        shows most around it; `first` is then the mean over the windows' first tokens.
+        """
+        how = self.pool if pool == "auto" else pool
+        if how is not None and how not in POOLS:
+            raise InputError(f'pooling "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
+        depth = self._layer(layer)
+        pieces = self._pieces(texts)
+        parts: list[list[Tensor]] = [[] for _ in texts]
+        counts: list[list[int]] = [[] for _ in texts]
+        done = 0
+        for rows in _batches([len(piece.ids) for piece in pieces], batch_tokens):
+            chosen = [pieces[row] for row in rows]
+            batch = self._ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
+            states = batch.split(self._read(batch, layers=depth).float())
+            for piece, state_TD in zip(chosen, states, strict=True):
+                parts[piece.text].append(_pooled(state_TD, piece.keep, how))
+                counts[piece.text].append(piece.keep.stop - piece.keep.start)
+            done += sum(piece.last for piece in chosen)
+            if progress is not None:
+                progress(done, len(texts))
+        if how is None:
+            return [torch.cat(part).cpu().numpy() for part in _in_order(parts, pieces)]
+        vectors = torch.stack([_joined(part, count, how) for part, count in zip(parts, counts, strict=True)])
+        if normalise:
+            vectors = torch.nn.functional.normalize(vectors, dim=-1)
+        return vectors.cpu().numpy()
+
+    @torch.inference_mode()
+    def attention(
+        self,
+        text: str,
+        *,
+        pair: str | None = None,
+        layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+    ) -> dict[int, Tensor]:
+        """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel."""
+        encoding = self._tokenizer().encode(text, pair)
+        batch = self._ragged([encoding.ids], [encoding.segments])
+        seen = taps.attention(self.network, batch, layers=layers, heads=heads, stack="reader")
+        return {layer: found[0] for layer, found in seen.items()}
+
+    def _tokenizer(self) -> Tokenizer:
+        if self.tokenizer is None:
+            why = "a preset is a shape without words" if self.folder is None else f"{self.folder} holds none"
+            raise InputError(
+                f"this model has no tokenizer ({why}), so it cannot read texts. Give ids, or load another."
+            )
+        return self.tokenizer
+
+    def _layer(self, layer: int) -> int | None:
+        depth = self.network.reader.depth
+        if not -depth - 1 <= layer <= depth:
+            raise InputError(
+                f"layer {layer} was asked for; this network has 0 (embeddings) to {depth}, or -1 for the last."
+            )
+        counted = layer % (depth + 1)
+        return None if counted == depth else counted
+
+    def _ragged(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
+        kinds = segments if self.config.segments > 1 else None
+        return Ragged.of(ids, segments=kinds, device=self.device)
+
+    def _check_ids(self, sequences: Sequence[Sequence[int]], what: str, vocabulary: int) -> None:
+        if len(sequences) == 0:
+            raise InputError(f"{what} is an empty list; give at least one sequence.")
+        limit = self.config.longest
+        for row, sequence in enumerate(sequences):
+            if len(sequence) == 0:
+                raise InputError(f"{what}: sequence {row} is empty; give it at least one id.")
+            if min(sequence) < 0 or max(sequence) >= vocabulary:
+                column = next(i for i, token in enumerate(sequence) if not 0 <= token < vocabulary)
+                raise InputError(
+                    f"{what}: sequence {row}, place {column}: id {sequence[column]} is outside the vocabulary, "
+                    f"whose ids are 0 to {vocabulary - 1}. Was it made by another tokenizer?"
+                )
+            if limit is not None and len(sequence) > limit:
+                raise InputError(
+                    f"{what}: sequence {row} has {len(sequence)} tokens; this network has places for {limit}. "
+                    f"Cut it into windows of at most {limit} tokens."
+                )
+
+    def _check_segments(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]]) -> None:
+        kinds = self.config.segments
+        if kinds == 0:
+            raise InputError(f"the family {self.family} has no segments; leave them out.")
+        for row, given in enumerate(segments):
+            if any(not 0 <= kind < kinds for kind in given):
+                raise InputError(f"segments: sequence {row} holds a number outside 0 to {kinds - 1}.")
+
+    def _pieces(self, texts: Sequence[str]) -> list[Piece]:
+        """Every text as one sequence, or as windows where it is too long."""
+        if isinstance(texts, str):
+            raise InputError("one string was given where a list of texts was expected. Write [text].")
+        if len(texts) == 0:
+            raise InputError("the list of texts is empty; give at least one text.")
+        for row, text in enumerate(texts):
+            if isinstance(text, str) and not text.strip():
+                raise InputError(f"text {row} is empty, so there is nothing to embed. Leave it out, or give it words.")
+        encodings = self._tokenizer().encode_batch(list(texts))
+        return [piece for row, encoding in enumerate(encodings) for piece in _cut(row, encoding, self.config.longest)]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text, or one window of it: its ids, and which of its tokens count as the text's own."""
+
+    text: int
+    start: int
+    ids: Sequence[int]
+    segments: Sequence[int]
+    keep: slice
+    last: bool
+
+
+def _cut(row: int, encoding: Encoding, longest: int | None) -> Iterator[Piece]:
+    """Windows between the special tokens that open and close the text, each opened and closed the same way."""
+    ids, kinds = list(encoding.ids), list(encoding.segments)
+    if longest is None or len(ids) <= longest:
+        yield Piece(row, 0, ids, kinds, slice(0, len(ids)), last=True)
+        return
+    special = list(encoding.special)
+    head = next(i for i, flag in enumerate(special) if not flag)
+    tail = next(i for i, flag in enumerate(reversed(special)) if not flag)
+    length, room = len(ids) - head - tail, longest - head - tail
+    cuts: list[Window] = windows(length, room=room, overlap=room // 4)
+    for window in cuts:
+        inner = slice(head + window.start, head + window.end)
+        first, final = window is cuts[0], window is cuts[-1]
+        own = window.own
+        yield Piece(
+            text=row,
+            start=window.start,
+            ids=ids[:head] + ids[inner] + ids[len(ids) - tail :],
+            segments=kinds[:head] + kinds[inner] + kinds[len(ids) - tail :],
+            keep=slice(0 if first else head + own.start, head + own.stop + (tail if final else 0)),
+            last=final,
+        )
+
+
+def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Rows together up to so many tokens, longest first, so that equal lengths lie side by side."""
+    if tokens < 1:
+        raise InputError(f"a batch must hold at least 1 token, not {tokens}.")
+    rows: list[int] = []
+    held = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if rows and held + lengths[row] > tokens:
+            yield rows
+            rows, held = [], 0
+        rows.append(row)
+        held += lengths[row]
+    if rows:
+        yield rows
+
+
+def _pooled(state_TD: Tensor, keep: slice, how: str | None) -> Tensor:
+    if how is None:
+        return state_TD[keep]
+    if how == "first":
+        return state_TD[0]
+    return state_TD[keep].mean(0) if how == "mean" else state_TD[keep].amax(0)
+
+
+def _joined(parts: list[Tensor], counts: list[int], how: str) -> Tensor:
+    """One vector of the windows' vectors; a mean weighs each by the tokens it stands for."""
+    if len(parts) == 1:
+        return parts[0]
+    stacked = torch.stack(parts)
+    if how == "max":
+        return stacked.amax(0)
+    share = torch.tensor(counts, device=stacked.device, dtype=stacked.dtype) if how == "mean" else None
+    return stacked.mean(0) if share is None else (stacked * (share / share.sum()).unsqueeze(1)).sum(0)
+
+
+def _in_order(parts: list[list[Tensor]], pieces: list[Piece]) -> Iterator[list[Tensor]]:
+    """Windows of each text from left to right; batches may have run them in another order."""
+    lengths = [len(piece.ids) for piece in pieces]
+    arrived: dict[int, list[int]] = {}
+    for row in sorted(range(len(pieces)), key=lambda row: -lengths[row]):
+        arrived.setdefault(pieces[row].text, []).append(pieces[row].start)
+    for text, found in enumerate(parts):
+        yield [part for _, part in sorted(zip(arrived[text], found, strict=True), key=lambda pair: pair[0])]
+
+
+def _split(output: Output, batch: Ragged, target: Ragged | None) -> list[Output]:
+    """One output a sequence."""
+    own = batch if target is None else target
+    hidden = own.split(output.hidden)
+    memory = batch.split(output.memory) if output.memory is not None else [None] * len(batch)
+    logits: Sequence[Tensor | None] = [None] * len(own)
+    if output.logits is not None:
+        by_token = output.logits.shape[0] == own.tokens
+        logits = own.split(output.logits) if by_token else list(output.logits)
+    singles = [Output(state, logit, memory=kept) for state, logit, kept in zip(hidden, logits, memory, strict=True)]
+    if output.pooled is not None:
+        singles = [replace(one, pooled=pooled) for one, pooled in zip(singles, output.pooled, strict=True)]
+    if output.next is not None:
+        singles = [replace(one, next=following) for one, following in zip(singles, output.next, strict=True)]
+    return singles

@@ -1,0 +1,184 @@
+"""The batch everything shares: one flat run of tokens and the bounds of each sequence.
+
+There is no padding and so no attention mask. Sequence `b` is `ids[bounds[b] : bounds[b + 1]]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regard.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """A batch of sequences of different lengths, stored without a gap.
+
+    `longest` is kept as a number beside the bounds because kernels need it on the host, and reading it back from
+    a GPU would stall the queue. It may be larger than the longest sequence present (a compiled step fixes it).
+    """
+
+    ids: Tensor  # (N,) int64
+    bounds: Tensor  # (B + 1,) int32, from 0 to N, never falling
+    positions: Tensor  # (N,) int64, place of each token in its own sequence
+    longest: int
+    segments: Tensor | None = None  # (N,) int64
+
+    @classmethod
+    def of(
+        cls,
+        sequences: Sequence[Sequence[int]],
+        *,
+        segments: Sequence[Sequence[int]] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> Ragged:
+        """Lay lists of ids end to end."""
+        lengths = [len(sequence) for sequence in sequences]
+        flat = torch.tensor([token for sequence in sequences for token in sequence], dtype=torch.int64)
+        kinds = None
+        if segments is not None:
+            _same_lengths(lengths, [len(row) for row in segments])
+            kinds = torch.tensor([kind for row in segments for kind in row], dtype=torch.int64)
+        return cls.from_flat(flat, lengths, segments=kinds).to(device)
+
+    @classmethod
+    def from_flat(cls, ids: Tensor, lengths: Sequence[int], *, segments: Tensor | None = None) -> Ragged:
+        """Give bounds and positions to tokens that already lie end to end."""
+        counts = torch.tensor(lengths, dtype=torch.int64)
+        bounds = torch.zeros(len(lengths) + 1, dtype=torch.int32)
+        torch.cumsum(counts, 0, out=bounds[1:])
+        if int(bounds[-1]) != ids.numel():
+            raise InputError(f"the lengths add up to {int(bounds[-1])} tokens, but {ids.numel()} tokens were given.")
+        starts = torch.repeat_interleave(bounds[:-1].long(), counts, output_size=ids.numel())
+        return cls(
+            ids=ids,
+            bounds=bounds.to(ids.device),
+            positions=(torch.arange(ids.numel()) - starts).to(ids.device),
+            longest=max(lengths, default=0),
+            segments=segments,
+        )
+
+    def __len__(self) -> int:
+        return self.bounds.numel() - 1
+
+    @property
+    def tokens(self) -> int:
+        return self.ids.numel()
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.bounds.diff()
+
+    @property
+    def owners(self) -> Tensor:
+        """(N,) the sequence each token belongs to."""
+        rows = torch.arange(len(self), device=self.bounds.device)
+        return torch.repeat_interleave(rows, self.lengths, output_size=self.tokens)
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Ragged:
+        def moved(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=non_blocking)
+
+        return replace(
+            self,
+            ids=moved(self.ids),
+            bounds=moved(self.bounds),
+            positions=moved(self.positions),
+            segments=None if self.segments is None else moved(self.segments),
+        )
+
+    def split(self, values: Tensor) -> list[Tensor]:
+        """Cut something with one row a token back into one tensor a sequence."""
+        if values.shape[0] != self.tokens:
+            raise InputError(f"the batch holds {self.tokens} tokens, but {values.shape[0]} rows were to be split.")
+        return list(torch.split(values, self.lengths.tolist()))
+
+    def first(self) -> Tensor:
+        """(B,) index of the first token of each sequence; of some other token for an empty one."""
+        return self.bounds[:-1].long().clamp(max=max(self.tokens - 1, 0))
+
+    def last(self) -> Tensor:
+        """(B,) index of the last token of each sequence; of some other token for an empty one."""
+        return (self.bounds[1:].long() - 1).clamp(min=0)
+
+    def mean(self, values_ND: Tensor) -> Tensor:
+        """(B, D) mean over the tokens of each sequence; zeros for an empty one."""
+        sums_BD = values_ND.new_zeros(len(self), values_ND.shape[1]).index_add_(0, self.owners, values_ND)
+        return sums_BD / self.lengths.clamp(min=1).unsqueeze(1).to(values_ND.dtype)
+
+    def max(self, values_ND: Tensor) -> Tensor:
+        """(B, D) greatest value over the tokens of each sequence; zeros for an empty one."""
+        index_ND = self.owners.unsqueeze(1).expand_as(values_ND)
+        zeros_BD = values_ND.new_zeros(len(self), values_ND.shape[1])
+        return zeros_BD.scatter_reduce(0, index_ND, values_ND, "amax", include_self=False)
+
+    def select(self, rows: Sequence[int]) -> Ragged:
+        """The given sequences, in the given order."""
+        count = len(self)
+        wrong = [row for row in rows if not -count <= row < count]
+        if wrong:
+            raise InputError(f"sequence {wrong[0]} was asked for, but the batch holds {count}.")
+        edges = self.bounds.tolist()
+        spans = [(edges[row % count], edges[row % count + 1]) for row in rows]
+        index = torch.cat([torch.arange(start, end) for start, end in spans] or [torch.arange(0)])
+        index = index.to(self.ids.device)
+        kept = Ragged.from_flat(self.ids[index], [end - start for start, end in spans])
+        return replace(
+            kept,
+            positions=self.positions[index],
+            segments=None if self.segments is None else self.segments[index],
+        )
+
+    @staticmethod
+    def concatenate(batches: Sequence[Ragged]) -> Ragged:
+        """One batch with the sequences of all, in order."""
+        if not batches:
+            raise InputError("no batch was given to concatenate; expected at least one.")
+        with_segments = {batch.segments is not None for batch in batches}
+        if len(with_segments) > 1:
+            raise InputError("some batches have segments and some have none; give segments to all or to none.")
+        lengths = [length for batch in batches for length in batch.lengths.tolist()]
+        joined = Ragged.from_flat(torch.cat([batch.ids for batch in batches]), lengths)
+        kinds = [batch.segments for batch in batches if batch.segments is not None]
+        return replace(
+            joined,
+            positions=torch.cat([batch.positions for batch in batches]),
+            segments=torch.cat(kinds) if kinds else None,
+        )
+
+    def fixed(self, *, tokens: int, sequences: int, longest: int) -> Ragged:
+        """The same batch in fixed shapes, so that one compiled graph serves every batch.
+
+        What is left of the token budget is filled by repeating tokens of the batch as sequences of their own, and
+        what is left of the bounds by empty sequences: the first `len(self)` sequences are untouched, and no padding
+        token exists. Results for the filling are to be ignored.
+        """
+        if self.tokens == 0:
+            raise InputError("a batch without tokens cannot be brought to a fixed shape; leave it out.")
+        spare = tokens - self.tokens
+        rows = -(-spare // longest) if spare > 0 else 0
+        if spare < 0 or len(self) + rows > sequences or self.longest > longest:
+            raise InputError(
+                f"a batch of {self.tokens} tokens in {len(self)} sequences (longest {self.longest}) does not fit "
+                f"the fixed shape of {tokens} tokens in {sequences} sequences (longest {longest}). "
+                "Raise the budget or put fewer sequences into the batch."
+            )
+        extra = [longest] * (spare // longest) + ([spare % longest] if spare % longest else [])
+        extra += [0] * (sequences - len(self) - len(extra))
+        index = torch.arange(spare, device=self.ids.device) % max(self.tokens, 1)
+        filling = Ragged.from_flat(self.ids[index], extra)
+        if self.segments is not None:
+            filling = replace(filling, segments=self.segments[index])
+        return replace(Ragged.concatenate([self, filling]), longest=longest)
+
+
+def _same_lengths(expected: list[int], given: list[int]) -> None:
+    if len(expected) != len(given):
+        raise InputError(f"{len(expected)} sequences of ids but {len(given)} of segments; give one for each.")
+    for row, (ids, kinds) in enumerate(zip(expected, given, strict=True)):
+        if ids != kinds:
+            raise InputError(f"sequence {row} has {ids} ids but {kinds} segments; give one segment a token.")

@@ -1,0 +1,214 @@
+"""Text to tokens and back, with the place of each token in the text."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from regard.errors import FolderError, InputError
+from regard.text.files import ROLES, kind_of, named_tokens, read_backend, read_settings
+
+# What special tokens are called where no file tells their roles.
+USUAL = {
+    "cls": ("[CLS]", "<cls>"),
+    "sep": ("[SEP]", "<sep>"),
+    "mask": ("[MASK]", "<mask>"),
+    "pad": ("[PAD]", "<pad>"),
+    "unk": ("[UNK]", "<unk>"),
+    "bos": ("<s>", "<|begin_of_text|>", "<bos>"),
+    "eos": ("</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>"),
+}
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A text, or a pair of texts, as tokens. Every field has one entry a token."""
+
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]  # code points of the text the token comes from, end exclusive
+    words: tuple[int | None, ...]  # number of the word in its text; None for special tokens
+    special: tuple[bool, ...]  # put there by the tokenizer, not found in the text
+    texts: tuple[int | None, ...]  # 0 or 1: the text or its pair; None for special tokens
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Tokenizer:
+    """The tokenizer of a model folder. It never cuts a text short and never pads one."""
+
+    def __init__(
+        self,
+        backend: tokenizers.Tokenizer,
+        *,
+        tokens: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend = backend
+        self.settings = dict(settings or {})
+        self._tokens = dict(tokens or {})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Tokenizer:
+        """From tokenizer.json, or vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level pairs)."""
+        folder = Path(folder)
+        settings = read_settings(folder)
+        backend, tokens = read_backend(folder, settings)
+        return cls(backend, tokens=tokens | named_tokens(settings), settings=settings)
+
+    @staticmethod
+    def present(folder: str | Path) -> bool:
+        """Whether the folder holds files that `load` reads."""
+        return kind_of(Path(folder)) is not None
+
+    def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
+        """The tokens of a text or a pair; `special=False` leaves out what the tokenizer would put around it."""
+        _check_text(text, "the text")
+        if pair is not None:
+            _check_text(pair, "the second text")
+        return _opened(self.backend.encode(text, pair, add_special_tokens=special))
+
+    def encode_batch(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, special: bool = True
+    ) -> list[Encoding]:
+        """One encoding a text, in order."""
+        _check_texts(texts, "text")
+        if pairs is None:
+            return [_opened(found) for found in self.backend.encode_batch(list(texts), add_special_tokens=special)]
+        _check_texts(pairs, "second text")
+        if len(texts) != len(pairs):
+            raise InputError(f"{len(texts)} texts but {len(pairs)} second texts; give one for each.")
+        both = list(zip(texts, pairs, strict=True))
+        return [_opened(found) for found in self.backend.encode_batch(both, add_special_tokens=special)]
+
+    def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
+        """The text of the tokens; special tokens are left out unless asked for."""
+        for place, number in enumerate(ids):
+            if number < 0 or self.backend.id_to_token(number) is None:
+                raise InputError(
+                    f"token {place} has the id {number}, but this tokenizer's vocabulary has {self.size} tokens. "
+                    "Use the tokenizer that belongs to the model."
+                )
+        return self.backend.decode(list(ids), skip_special_tokens=not special)
+
+    @property
+    def kind(self) -> str:
+        """How words are cut: wordpiece, bpe, unigram or wordlevel."""
+        return type(self.backend.model).__name__.lower()
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are, added ones included."""
+        return self.backend.get_vocab_size()
+
+    @functools.cached_property
+    def special(self) -> dict[str, int]:
+        """The id of each special token this tokenizer has, by role."""
+        own = {token.content for token in self.backend.get_added_tokens_decoder().values() if token.special}
+        found = {}
+        for role in ROLES:
+            choices = [self._tokens[role]] if role in self._tokens else [name for name in USUAL[role] if name in own]
+            number = self.backend.token_to_id(choices[0]) if choices else None
+            if number is not None:
+                found[role] = number
+        return found
+
+    @property
+    def cls(self) -> int | None:
+        return self.special.get("cls")
+
+    @property
+    def sep(self) -> int | None:
+        return self.special.get("sep")
+
+    @property
+    def mask(self) -> int | None:
+        return self.special.get("mask")
+
+    @property
+    def pad(self) -> int | None:
+        return self.special.get("pad")
+
+    @property
+    def unk(self) -> int | None:
+        return self.special.get("unk")
+
+    @property
+    def bos(self) -> int | None:
+        return self.special.get("bos")
+
+    @property
+    def eos(self) -> int | None:
+        return self.special.get("eos")
+
+    @functools.cached_property
+    def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids that stand before and after a single text, for windows that are cut from a longer one."""
+        found = self.encode("a")
+        inside = [place for place, special in enumerate(found.special) if not special]
+        if not inside:
+            return found.ids, ()
+        return found.ids[: inside[0]], found.ids[inside[-1] + 1 :]
+
+    def save(self, folder: str | Path) -> None:
+        """Write tokenizer.json and tokenizer_config.json, which transformers' AutoTokenizer opens."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise FolderError(f"{folder} is not a folder. Make it first: the tokenizer is written into it.")
+        settings = {name: value for name, value in self.settings.items() if name not in ("auto_map", "name_or_path")}
+        if "auto_map" in self.settings or not settings.get("tokenizer_class"):
+            settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+        for role in self.special:
+            token = self.backend.id_to_token(self.special[role])
+            settings.setdefault(f"{role}_token", token)
+        (folder / "tokenizer.json").write_text(self.backend.to_str(pretty=True), encoding="utf-8")
+        content = json.dumps(settings, indent=2, ensure_ascii=False)
+        (folder / "tokenizer_config.json").write_text(content + "\n", encoding="utf-8")
+
+
+def _opened(found: tokenizers.Encoding) -> Encoding:
+    return Encoding(
+        ids=tuple(found.ids),
+        segments=tuple(found.type_ids),
+        offsets=tuple(found.offsets),
+        words=tuple(found.word_ids),
+        special=tuple(map(bool, found.special_tokens_mask)),
+        texts=tuple(found.sequence_ids),
+    )
+
+
+def _check_texts(texts: Sequence[str], what: str) -> None:
+    if isinstance(texts, str | bytes):
+        raise InputError(f"a list of texts was expected, but one {type(texts).__name__} was given. Put it into a list.")
+    for number, text in enumerate(texts):
+        _check_text(text, f"{what} {number}")
+
+
+def _check_text(text: object, which: str) -> None:
+    if not isinstance(text, str):
+        raise InputError(f"{which} is of type {type(text).__name__}, but a string was expected.{_mend_type(text)}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{which} has half of a surrogate pair (U+{ord(text[error.start]):04X}) at character {error.start}, "
+            "which no encoding can hold. Mend it with: "
+            'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")'
+        ) from error
+
+
+def _mend_type(text: object) -> str:
+    if isinstance(text, bytes):
+        return ' Decode it first: text.decode("utf-8").'
+    if text is None or isinstance(text, float):
+        return " Leave the empty rows out, or replace them with an empty string."
+    return ""

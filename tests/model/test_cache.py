@@ -1,0 +1,153 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.config import AttentionConfig, PositionConfig
+from regard.errors import InputError
+from regard.model.cache import Cache
+from regard.model.presets import preset
+from regard.model.taps import replace as put
+from regard.ragged import Ragged
+
+TINY = preset("tiny-gpt2").config
+LLAMA = preset("tiny-llama").config
+MADE = {
+    "sliding window": replace(LLAMA, attention=AttentionConfig(4, groups=2, window=3, global_every=0)),
+    "local and global": replace(LLAMA, attention=AttentionConfig(4, window=2, global_every=2)),
+    "alibi": replace(TINY, positions=PositionConfig("alibi", longest=None)),
+    "additive": replace(TINY, attention=AttentionConfig(4, groups=2, score="additive")),
+    "hard": replace(TINY, attention=AttentionConfig(4, select="hard")),
+}
+ALONE = ["tiny-gpt2", "tiny-llama", *MADE]
+BESIDE = ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer"]
+PROMPTS = [5, 1, 9]
+
+
+def made(build, name):
+    return build(MADE.get(name, name), {"language": 0})
+
+
+def begun(network, source, **more):
+    return network.begin(sequences=len(PROMPTS), **more) if source is None else network.begin(source=source, **more)
+
+
+def whole(network, target, source):
+    output = network(target) if source is None else network(source, target)
+    return output.logits[target.last()]
+
+
+def pieces(batch, cuts):
+    """The batch cut at the same places of every sequence, counted from its end, so that prompts stay ragged."""
+    rows = batch.split(batch.ids)
+    ends = [*cuts, 0]
+    for n, left in enumerate(ends):
+        before = [0 if n == 0 else len(row) - ends[n - 1] for row in rows]
+        yield Ragged.of([row[start : len(row) - left].tolist() for row, start in zip(rows, before, strict=True)])
+
+
+@pytest.mark.parametrize("name", ALONE + BESIDE)
+@pytest.mark.parametrize("cuts", [[4, 3, 2, 1], [4], [5, 3, 2]], ids=["one by one", "several", "mixed"])
+@torch.no_grad()
+def test_stepping_equals_the_whole_forward(build, tokens, name, cuts):
+    network = made(build, name)
+    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
+    batch = tokens([length + max(cuts) for length in PROMPTS])
+    cache = begun(network, source)
+    so_far = [[] for _ in PROMPTS]
+    for piece in pieces(batch, cuts):
+        logits = network.step(piece, cache)
+        so_far = [old + new.tolist() for old, new in zip(so_far, piece.split(piece.ids), strict=True)]
+        torch.testing.assert_close(logits, whole(network, Ragged.of(so_far), source), rtol=1e-4, atol=1e-5)
+    assert so_far == [row.tolist() for row in batch.split(batch.ids)]
+
+
+@pytest.mark.parametrize("name", ["tiny-llama", "tiny-t5"])
+@torch.no_grad()
+def test_select_reorders_and_repeats_sequences_as_beams_do(build, tokens, name):
+    network = made(build, name)
+    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
+    prompt, order = tokens(PROMPTS), [2, 0, 2, 1]
+    cache = begun(network, source)
+    network.step(prompt, cache)
+    cache.select(torch.tensor(order))
+    assert len(cache) == 4
+    for size in (1, 2):
+        new = tokens([size] * 4, seed=size)
+        logits = network.step(new, cache)
+        prompt = Ragged.of(
+            [
+                old.tolist() + more.tolist()
+                for old, more in zip(prompt.select(order).split(prompt.select(order).ids), new.split(new.ids), strict=True)
+            ]
+        )
+        order = [0, 1, 2, 3]
+        expected = whole(network, prompt, None if source is None else source.select([2, 0, 2, 1]))
+        torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_dropping_the_longest_sequence_keeps_the_others_right(build, tokens):
+    network, prompt, new = made(build, "alibi"), tokens(PROMPTS), tokens([1, 1], seed=3)
+    cache = network.begin(sequences=3)
+    network.step(prompt, cache)
+    cache.select(torch.tensor([0, 1]))
+    assert cache.longest == 5
+    rows = [row.tolist() for row in prompt.split(prompt.ids)]
+    expected = whole(network, Ragged.of([rows[0] + [int(new.ids[0])], rows[1] + [int(new.ids[1])]]), None)
+    torch.testing.assert_close(network.step(new, cache), expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_store_grows_when_it_is_full_and_not_before(build, tokens):
+    network = made(build, "tiny-gpt2")
+    small, large = network.begin(sequences=1), network.begin(sequences=1, capacity=40)
+    batch = tokens([40])
+    for place in range(40):
+        token = Ragged.of([[int(batch.ids[place])]])
+        left, right = network.step(token, small), network.step(token, large)
+        torch.testing.assert_close(left, right)
+        assert small.stores[0].k_BCGK.shape[1] == (16 if place < 16 else 32 if place < 32 else 64)
+        assert large.stores[0].k_BCGK.shape[1] == 40
+    torch.testing.assert_close(left, whole(network, batch, None), rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_what_is_replaced_while_stepping_is_what_counts(build, tokens):
+    """A single step has a kernel of its own, and must still pass through the taps."""
+    network, batch = made(build, "tiny-gpt2"), tokens([6])
+    for name in ("mix", "k", "v"):
+        with put(network, {f"decoder.layers.0.attention.{name}": lambda x: x * 0.5}):
+            cache = network.begin(sequences=1)
+            for token in batch.ids.tolist():
+                logits = network.step(Ragged.of([[token]]), cache)
+            torch.testing.assert_close(logits, whole(network, batch, None), rtol=1e-4, atol=1e-5)
+        assert (logits - whole(network, batch, None)).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_too_long_is_an_error_and_leaves_the_cache_as_it_was(build, tokens):
+    network = made(build, "tiny-gpt2")
+    cache = network.begin(sequences=1)
+    network.step(tokens([126]), cache)
+    with pytest.raises(InputError, match="a sequence of 129 tokens is longer than the 128"):
+        network.step(tokens([3]), cache)
+    assert cache.longest == 126
+    network.step(tokens([2]), cache)
+    with pytest.raises(InputError, match="a sequence of 129 tokens"):
+        network.step(tokens([1]), cache)
+
+
+def test_a_step_needs_a_token_of_every_sequence(build):
+    network = made(build, "tiny-gpt2")
+    cache = network.begin(sequences=2)
+    with pytest.raises(InputError, match="the cache holds 2 sequences, but the step brings 1"):
+        network.step(Ragged.of([[1]]), cache)
+    with pytest.raises(InputError, match="sequence 1 brings no token"):
+        network.step(Ragged.of([[1], []]), cache)
+
+
+def test_an_empty_cache_has_seen_nothing():
+    cache = Cache.empty(layers=2, sequences=3, device=torch.device("cpu"), capacity=8)
+    assert (len(cache), len(cache.stores), cache.capacity, cache.longest) == (3, 2, 8, 0)
+    assert cache.lengths.tolist() == [0, 0, 0]

@@ -1,0 +1,131 @@
+"""The CUDA kernels and the network on a GPU; run where there is one, with the same claims the CPU tests make."""
+
+import pytest
+import torch
+
+from regard.model.initial import initialise
+from regard.model.kernels import Call, attend, pick_kernel
+from regard.model.layout import Layout, Mask
+from regard.model.positions import Alibi
+from regard.model.presets import PRESETS
+from regard.model.scores import Score
+from regard.model.transformer import Transformer
+from regard.ragged import Ragged
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+
+LENGTHS = [1, 100, 7, 33, 130, 0, 64]
+MASKS = {
+    "free": Mask(),
+    "causal": Mask(right=0),
+    "window": Mask(left=5, right=5),
+    "causal window": Mask(left=9, right=0),
+}
+
+
+def bounds(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0).to(torch.int32).cuda()
+
+
+def tensors(lengths, heads, dtype, seed, width=32):
+    generator = torch.Generator("cuda").manual_seed(seed)
+    drawn = torch.randn(sum(lengths), heads, width, device="cuda", generator=generator)
+    return drawn.to(dtype).requires_grad_()
+
+
+def compare(kernel, call, q, k, v, tolerance):
+    out = attend(q, k, v, call, kernel=kernel)
+    grad = torch.randn_like(out)
+    found = torch.autograd.grad(out, (q, k, v), grad)
+    exact = [x.detach().float().requires_grad_() for x in (q, k, v)]
+    expected = attend(*exact, call, kernel="reference")
+    grads = torch.autograd.grad(expected, exact, grad.float())
+    for one, other in zip((out, *found), (expected, *grads), strict=True):
+        assert (one.float() - other).norm() <= tolerance * other.norm()
+
+
+@pytest.mark.parametrize("groups", [4, 2, 1])
+@pytest.mark.parametrize("mask", MASKS)
+def test_varlen_equals_the_reference(mask, groups):
+    call = Call(Layout.own(bounds(LENGTHS), max(LENGTHS)), MASKS[mask], Score(32**-0.5))
+    q, k, v = (tensors(LENGTHS, heads, torch.bfloat16, i) for i, heads in enumerate((4, groups, groups)))
+    assert pick_kernel(q, call) == "varlen"
+    compare("varlen", call, q, k, v, 1e-2)
+
+
+def test_varlen_crosses_from_targets_to_sources():
+    sources = [3, 50, 9, 20, 1, 4, 200]
+    layout = Layout(bounds(LENGTHS), bounds(sources), max(LENGTHS), max(sources))
+    q, k, v = (tensors(n, 4, torch.bfloat16, i) for i, n in enumerate((LENGTHS, sources, sources)))
+    compare("varlen", Call(layout, Mask(), Score(32**-0.5)), q, k, v, 1e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("mask", [*MASKS, "own"])
+def test_flex_equals_the_reference(mask, dtype):
+    own = Mask(function=lambda row, head, query, key: (query + key + row + head) % 3 != 0)
+    layout = Layout.own(bounds(LENGTHS), max(LENGTHS))
+    bias = Alibi(4).cuda()(max(LENGTHS))
+    call = Call(layout, MASKS.get(mask, own), Score(32**-0.5), bias_HR=bias)
+    q, k, v = (tensors(LENGTHS, 4, dtype, i) for i in range(3))
+    assert pick_kernel(q, call) == "flex"
+    compare("flex", call, q, k, v, 1e-5 if dtype == torch.float32 else 1e-2)
+
+
+def test_flex_passes_gradients_to_a_learned_bias():
+    layout = Layout.own(bounds(LENGTHS), max(LENGTHS))
+    q, k, v = (tensors(LENGTHS, 4, torch.float32, i) for i in range(3))
+    grads = []
+    for kernel in ("flex", "reference"):
+        bias = torch.linspace(-1, 1, 4 * (2 * max(LENGTHS) - 1), device="cuda").view(4, -1).requires_grad_()
+        out = attend(q, k, v, Call(layout, Mask(), Score(0.2), bias_HR=bias), kernel=kernel)
+        grads.append(torch.autograd.grad((out * v.detach()).sum(), bias)[0])
+    assert (grads[0] - grads[1]).norm() <= 1e-4 * grads[1].norm()
+
+
+def test_flash_dropout_keeps_the_mean_and_has_a_gradient():
+    lengths = [64] * 16
+    layout = Layout.own(bounds(lengths), 64)
+    q, k, v = (tensors(lengths, 4, torch.bfloat16, i) for i in range(3))
+    free = attend(q, k, v, Call(layout, Mask(), Score(0.2)), kernel="varlen")
+    call = Call(layout, Mask(), Score(0.2), dropout=0.3, training=True)
+    assert pick_kernel(q, call) == "varlen"
+    runs = torch.stack([attend(q, k, v, call, kernel="varlen").float() for _ in range(200)])
+    assert not torch.equal(runs[0], runs[1])
+    assert (runs.mean(0) - free.float()).abs().mean() < 0.03
+    assert all(grad.isfinite().all() for grad in torch.autograd.grad(runs.sum(), (q, k, v)))
+
+
+def run(network, batch):
+    return network(batch, batch) if network.config.kind == "encoder-decoder" else network(batch)
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiny-")])
+def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
+    preset = PRESETS[name]
+    network = Transformer(preset.config, preset.heads).eval()
+    initialise(network, preset.config, generator=torch.Generator().manual_seed(0))
+    batch = Ragged.of([[(7 * i) % 90 for i in range(n)] for n in (1, 50, 7, 33, 8)])
+    with torch.no_grad():
+        expected = run(network, batch).hidden
+        found = run(network.cuda(), batch.to("cuda")).hidden.cpu()
+    assert torch.allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bert-tiny", "modernbert-base"])
+def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
+    preset = PRESETS[name]
+    network = Transformer(preset.config, preset.heads).eval().cuda()
+    initialise(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
+    network.bfloat16()
+    torch._dynamo.reset()
+    compiled = torch.compile(network, dynamic=True, fullgraph=True)
+    batches = [Ragged.of([[(7 * i) % 90 for i in range(n)] for n in sizes], device="cuda")
+               for sizes in ([5, 60, 9], [30, 31], [100, 2, 3, 4], [17] * 9, [250, 1])]
+    with torch.no_grad():
+        for batch in batches[:2]:
+            compiled(batch)
+        with torch.compiler.set_stance("fail_on_recompile"):
+            for batch in batches:
+                found, expected = compiled(batch).hidden.float(), network(batch).hidden.float()
+                assert (found - expected).norm() <= 2e-2 * expected.norm()

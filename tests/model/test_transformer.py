@@ -1,0 +1,172 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.config import AttentionConfig, PositionConfig
+from regard.errors import InputError
+from regard.model.presets import PRESETS, preset
+from regard.ragged import Ragged
+
+TINY = [name for name in PRESETS if name.startswith("tiny-")]
+HEADS = {"encoder": {"masked": 0, "next": 0, "sequence": 3, "token": 5}}
+
+
+def all_heads(name):
+    return HEADS.get(preset(name).config.kind, {"language": 0})
+
+
+def forward(network, batch, target):
+    return network(batch, target) if network.config.kind == "encoder-decoder" else network(batch)
+
+
+@pytest.mark.parametrize("name", TINY)
+@settings(max_examples=4, deadline=None)
+@given(lengths=st.lists(st.tuples(st.integers(1, 100), st.integers(1, 100)), min_size=2, max_size=5))
+@torch.no_grad()
+def test_batched_equals_single(build, tokens, name, lengths):
+    network = build(name, all_heads(name))
+    batch, target = (tokens([pair[i] for pair in lengths], seed=i) for i in (0, 1))
+    together = forward(network, batch, target)
+    both = network.config.kind == "encoder-decoder"
+    of_tokens = (target if both else batch).split
+    for b in range(len(lengths)):
+        alone = forward(network, batch.select([b]), target.select([b]))
+        close = {"rtol": 1e-4, "atol": 1e-4}
+        torch.testing.assert_close(of_tokens(together.hidden)[b], alone.hidden, **close)
+        torch.testing.assert_close(of_tokens(together.logits)[b], alone.logits, **close)
+        if together.pooled is not None:
+            torch.testing.assert_close(together.pooled[b], alone.pooled[0], **close)
+            torch.testing.assert_close(together.next[b], alone.next[0], **close)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_gradient_flows_to_every_parameter(build, tokens, name):
+    network = build(name, all_heads(name))
+    target = tokens([9, 2, 11], seed=1)
+    batch = tokens([6, 8, 3])
+    if network.config.segments:
+        batch = replace(batch, segments=torch.randint(network.config.segments, (17,)))
+    output = forward(network, batch, target)
+    said = [x for x in (output.hidden, output.logits, output.next) if x is not None]
+    if network.config.kind == "encoder":
+        said += [network.heads[name](x).flatten() for name, x in (("sequence", output.pooled), ("token", output.hidden))]
+    sum((x * torch.randn(x.shape)).sum() for x in said).backward()
+    for path, parameter in network.named_parameters():
+        assert parameter.grad is not None, path
+        assert parameter.grad.isfinite().all(), path
+        assert parameter.grad.abs().sum() > 0, path
+
+
+@torch.no_grad()
+def test_at_limits_the_logits_to_those_places(build, tokens):
+    network, batch, at = build("tiny-bert", {"masked": 0}), tokens([4, 7]), torch.tensor([1, 9])
+    every, some = network(batch), network(batch, at=at)
+    assert some.logits.shape == (2, 100)
+    torch.testing.assert_close(some.logits, every.logits[at])
+    assert torch.equal(some.hidden, every.hidden)
+
+
+@torch.no_grad()
+def test_the_mask_of_the_user_reaches_every_layer(build, tokens):
+    """With each token alone, a batch of one sequence says the same as each token in the same place by itself."""
+    network, batch = build("tiny-bert"), tokens([5])
+    alone = network(batch, mask=lambda sequence, head, query, key: query == key).hidden
+    apart = Ragged(batch.ids, torch.arange(6, dtype=torch.int32), batch.positions, 1)
+    torch.testing.assert_close(alone, network(apart).hidden, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_decoder_does_not_see_what_comes_after(build, tokens):
+    for name in ("tiny-gpt2", "tiny-llama"):
+        network, batch = build(name), tokens([8])
+        other = replace(batch, ids=torch.cat([batch.ids[:5], (batch.ids[5:] + 1) % 100]))
+        one, two = network(batch).hidden, network(other).hidden
+        torch.testing.assert_close(one[:5], two[:5])
+        assert (one[5:] - two[5:]).abs().min(0).values.max() > 0
+
+
+@torch.no_grad()
+def test_a_local_layer_sees_its_window_and_a_global_one_everything(build, tokens):
+    config = replace(preset("tiny-bert").config, layers=1)
+    batch = tokens([20])
+    other = replace(batch, ids=batch.ids.clone().index_fill_(0, torch.tensor([10]), 99))
+    for every, far in ((0, False), (1, True)):
+        network = build(replace(config, attention=AttentionConfig(4, window=3, global_every=every)))
+        moved = (network(batch).hidden - network(other).hidden).abs().amax(1) > 1e-6
+        assert moved.tolist() == [far or abs(place - 10) <= 3 for place in range(20)]
+
+
+def test_shared_layers_share_and_run_as_often_as_told(build):
+    network = build(replace(preset("tiny-albert").config, layers=6, distinct_layers=2))
+    assert len(network.encoder.layers) == 2
+    assert [network.encoder.layer_of(i) for i in range(6)] == [0, 0, 0, 1, 1, 1]
+
+
+def test_tied_outputs_are_the_embeddings_and_untied_are_not(build):
+    tokens_of = {"tiny-bert": "masked", "tiny-gpt2": "language", "tiny-t5": "language", "tiny-electra": "masked"}
+    for name, head in tokens_of.items():
+        network = build(name, {head: 0})
+        assert network.heads[head].output.weight is network.main.embeddings.tokens.weight
+    network = build("tiny-llama")
+    assert network.heads["language"].output.weight is not network.main.embeddings.tokens.weight
+    both = build("tiny-t5")
+    assert both.encoder.embeddings.tokens is both.decoder.embeddings.tokens
+
+
+@torch.no_grad()
+def test_without_segments_every_token_is_of_the_first(build, tokens):
+    network, batch = build("tiny-bert"), tokens([5, 3])
+    told = replace(batch, segments=torch.zeros(8, dtype=torch.int64))
+    torch.testing.assert_close(network(batch).hidden, network(told).hidden)
+    assert not torch.allclose(network(batch).hidden, network(replace(told, segments=told.segments + 1)).hidden)
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+@torch.no_grad()
+def test_places_and_scale_are_added_as_the_settings_say(build, tokens, kind):
+    config = replace(
+        preset("tiny-bert").config, positions=PositionConfig(kind, longest=16, offset=2), embedding_scale=True, segments=0
+    )
+    embeddings, batch = build(config).encoder.embeddings, tokens([5, 3])
+    rows = embeddings.table[batch.positions] if kind == "sinusoidal" else embeddings.places.weight[batch.positions + 2]
+    expected = embeddings.norm(embeddings.tokens.weight[batch.ids] * 32**0.5 + rows)
+    torch.testing.assert_close(embeddings(batch), expected)
+
+
+@torch.no_grad()
+def test_empty_sequences_and_batches_pass_through(build, tokens):
+    network, batch = build("tiny-bert", {"sequence": 3}), tokens([4, 0, 7, 0])
+    torch.testing.assert_close(network(batch).hidden, network(tokens([4, 7])).hidden, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(network(batch).logits[[0, 2]], network(tokens([4, 7])).logits, rtol=1e-5, atol=1e-5)
+    assert torch.equal(network(batch).logits[1], network(batch).logits[3])
+    assert build("tiny-bert")(Ragged.of([])).hidden.shape == (0, 32)
+    assert build("tiny-gpt2")(Ragged.of([])).logits.shape == (0, 100)
+
+
+def test_a_network_can_be_laid_out_without_storage():
+    from regard.model.transformer import Transformer
+
+    with torch.device("meta"):
+        network = Transformer(preset("bert-large-uncased").config, {"pooled": 0})
+    assert {parameter.device.type for parameter in network.parameters()} == {"meta"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda build: build("tiny-gpt2")(Ragged.of([[1] * 129])), "129 tokens is longer than the 128"),
+        (lambda build: build("tiny-t5")(Ragged.of([[1]])), "needs a second batch for its decoder"),
+        (lambda build: build("tiny-t5")(Ragged.of([[1]]), Ragged.of([[1], [2]])), "1 source sequences but 2 targets"),
+        (lambda build: build("tiny-bert")(Ragged.of([[1]]), Ragged.of([[1]])), "a network of kind encoder reads one batch"),
+        (lambda build: build("tiny-bert").begin(sequences=1), "it has no decoder that could step"),
+        (lambda build: build("tiny-gpt2").begin(source=Ragged.of([[1]])), "begins with `sequences`"),
+        (lambda build: build("tiny-t5").begin(sequences=1), "begins with its `source`"),
+        (lambda build: build("tiny-gpt2", {}).step(Ragged.of([[1]]), None), 'has no "language" head'),
+    ],
+)
+def test_wrong_use_says_what_is_missing(build, wrong, message):
+    with pytest.raises(InputError, match=message):
+        wrong(build)

