@@ -44,12 +44,11 @@ def test_the_report_of_this_machine() -> None:
     assert set(found.extras) == set(device.EXTRAS)
 
 
-@pytest.mark.parametrize(("flash", "varlen"), [(True, True), (False, True), (True, False)])
-def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool, varlen: bool) -> None:
+@pytest.mark.parametrize("flash", [True, False])
+def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for room in (device, kernels):
         monkeypatch.setattr(room, "has_flash", lambda: flash)
-        monkeypatch.setattr(room, "has_varlen", lambda: varlen)
 
     def used(where: str, dtype: torch.dtype, **call: Any) -> str:
         queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(7, 12, 64))

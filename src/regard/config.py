@@ -27,7 +27,7 @@ class AttentionConfig:
     score: str = "scaled"
     select: str = "soft"
     window: int | None = None  # how far a local layer looks to each side
-    global_every: int = 1  # with a window: each n-th layer, from the first, looks everywhere
+    global_every: int = 0  # with a window: each n-th layer, from the first, looks everywhere; 0 for none
     dropout: float = 0.0
 
     def __post_init__(self) -> None:

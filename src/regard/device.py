@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import inspect
 import os
 import platform
 import shutil
@@ -49,19 +48,16 @@ def pick_dtype(name: str | torch.dtype) -> torch.dtype:
 
 
 @functools.cache
-def has_varlen() -> bool:
-    """Whether this torch has the variable-length attention call with windows and scale."""
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
-        return False
-    return {"window_size", "scale"} <= set(inspect.signature(varlen_attn).parameters)
-
-
-@functools.cache
 def has_flash(index: int = 0) -> bool:
-    """Whether the GPU runs FlashAttention kernels (Ampere and later)."""
-    return torch.cuda.is_available() and torch.cuda.get_device_capability(index) >= (8, 0)
+    """Whether the GPU runs FlashAttention on flat tokens: Ampere and later, and a torch whose call has windows."""
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability(index) < (8, 0):
+        return False
+    taken = {argument.name for argument in torch.ops.aten._flash_attention_forward.default._schema.arguments}
+    return {"cum_seq_q", "window_size_left", "window_size_right", "scale"} <= taken
+
+
+# What torch.compiler.assume_constant_result does, without importing the compiler for those who do not compile.
+has_flash._dynamo_marked_constant = True  # type: ignore[attr-defined]  # the compiler reads it
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ def _kernels() -> dict[str, str]:
     """The kernels `model.kernels.pick_kernel` takes for plain attention with heads of the usual widths."""
     found = {"cpu": "grouped"}
     if torch.cuda.is_available():
-        found["cuda, bf16 or fp16"] = "varlen" if has_flash() and has_varlen() else "flex"
+        found["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
         found["cuda, fp32, or with a bias or a mask function"] = "flex"
     return found
 

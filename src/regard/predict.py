@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +20,7 @@ from regard.data.windows import Window, windows
 from regard.device import pick_device, pick_dtype
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
+from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
 from regard.text.tokenizer import Encoding, Tokenizer
@@ -90,8 +93,7 @@ class Model:
         compile: bool = False,
     ) -> None:
         self.checkpoint, self.tokenizer, self.folder, self.compile = checkpoint, tokenizer, folder, compile
-        self._run = torch.compile(self.network, dynamic=True) if compile else self.network
-        self._read = torch.compile(self.network.reader, dynamic=True) if compile else self.network.reader
+        self._runs: dict[int | str | None, Callable[..., Any]] = {}
 
     @property
     def network(self) -> Transformer:
@@ -185,7 +187,7 @@ class Model:
         for rows in _batches([len(sequence) for sequence in ids], batch_tokens):
             batch = self._ragged([ids[row] for row in rows], segments and [segments[row] for row in rows])
             target = self._ragged([decoder_ids[row] for row in rows]) if decoder_ids is not None else None
-            output = self._run(batch, target)
+            output = self._runner("outputs")(batch) if target is None else self.network(batch, target)
             for row, one in zip(rows, _split(output, batch, target), strict=True):
                 found[row] = one
         return [one for one in found if one is not None]
@@ -218,7 +220,7 @@ class Model:
         for rows in _batches([len(piece.ids) for piece in pieces], batch_tokens):
             chosen = [pieces[row] for row in rows]
             batch = self._ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
-            states = batch.split(self._read(batch, layers=depth).float())
+            states = batch.split(self._runner(depth)(batch).float())
             for piece, state_TD in zip(chosen, states, strict=True):
                 parts[piece.text].append(_pooled(state_TD, piece.keep, how))
                 counts[piece.text].append(piece.keep.stop - piece.keep.start)
@@ -266,7 +268,21 @@ class Model:
 
     def _ragged(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
         kinds = segments if self.config.segments > 1 else None
-        return Ragged.of(ids, segments=kinds, device=self.device)
+        recorded = self.compile and replayable(self.network)  # a recording fetches its batch from the host
+        return Ragged.of(ids, segments=kinds, device="cpu" if recorded else self.device)
+
+    def _runner(self, what: int | str | None) -> Callable[..., Any]:
+        """The whole network ("outputs"), or its reader up to a layer, as fast as was asked for."""
+        if what not in self._runs:
+            run: Callable[..., Any] = self.network
+            if what != "outputs":
+                run = functools.partial(self.network.reader, layers=what)
+            if self.compile:
+                run = torch.compile(run, dynamic=True)
+                if replayable(self.network):
+                    run = Replay(run, device=self.device, most=self.config.longest)
+            self._runs[what] = run
+        return self._runs[what]
 
     def _check_ids(self, sequences: Sequence[Sequence[int]], what: str, vocabulary: int) -> None:
         if len(sequences) == 0:

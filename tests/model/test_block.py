@@ -49,9 +49,9 @@ def test_a_block_equals_the_layer_of_torch_forward_and_backward(norm_first, bend
     block = Block(replace(CONFIG, norm_first=norm_first, activation=bend), causal=causal)
     copied(block, layer)
     x_ND = torch.randn(12, 16, requires_grad=True)
-    mask = nn.Transformer.generate_square_subsequent_mask(5) if causal else None
-    theirs = [layer(x_ND[:5].unsqueeze(0), src_mask=mask)[0], layer(x_ND[5:7].unsqueeze(0), src_mask=None if mask is None else mask[:2, :2])[0]]
-    theirs = torch.cat([*theirs, layer(x_ND[7:].unsqueeze(0), src_mask=mask)[0]])
+    parts = [x_ND[:5], x_ND[5:7], x_ND[7:]]
+    masks = [nn.Transformer.generate_square_subsequent_mask(len(part)) if causal else None for part in parts]
+    theirs = torch.cat([layer(part[None], src_mask=mask)[0] for part, mask in zip(parts, masks, strict=True)])
     ours = block(x_ND, flow(5, 2, 5))
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     grad = torch.randn(12, 16)
@@ -74,7 +74,8 @@ def test_a_block_with_memory_equals_the_decoder_layer_of_torch():
             if attention:
                 state[f"{part}.out.{kind}"] = theirs[f"{attention}.out_proj.{kind}"]
     for kind in ("weight", "bias"):
-        state[f"feedforward.up.{kind}"], state[f"feedforward.down.{kind}"] = theirs[f"linear1.{kind}"], theirs[f"linear2.{kind}"]
+        state[f"feedforward.up.{kind}"] = theirs[f"linear1.{kind}"]
+        state[f"feedforward.down.{kind}"] = theirs[f"linear2.{kind}"]
         state[f"attention.qkv.{kind}"] = theirs[f"self_attn.in_proj_{kind}"]
         state[f"cross.query.{kind}"] = theirs[f"multihead_attn.in_proj_{kind}"][:16]
         state[f"cross.memory.{kind}"] = theirs[f"multihead_attn.in_proj_{kind}"][16:]
@@ -95,7 +96,8 @@ def test_gated_units_multiply_the_bent_half_with_the_other(name, bend):
     torch.manual_seed(0)
     unit = FeedForward(replace(CONFIG, activation=name))
     x = torch.randn(3, 16)
-    gate, other = F.linear(x, unit.up.weight[:24], unit.up.bias[:24]), F.linear(x, unit.up.weight[24:], unit.up.bias[24:])
+    gate = x @ unit.up.weight[:24].T + unit.up.bias[:24]
+    other = x @ unit.up.weight[24:].T + unit.up.bias[24:]
     torch.testing.assert_close(unit(x), unit.down(bend(gate) * other))
 
 

@@ -1,5 +1,7 @@
 """One graph serves every batch. `aot_eager` traces forward and backward as inductor does, without its minute of C++."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -7,7 +9,8 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from regard.config import AttentionConfig
-from regard.model.kernels import Call, attend
+from regard.model.call import Call
+from regard.model.kernels import attend
 from regard.model.layout import Layout, Mask
 from regard.model.presets import preset
 from regard.model.scores import Score
@@ -71,7 +74,8 @@ def test_an_encoder_and_decoder_with_biases_compile_as_one(build, tokens):
 
 
 def test_compiled_training_with_dropout_runs_and_draws_anew(build, tokens):
-    network = build(replace(SMALL["bert"], attention=AttentionConfig(4, dropout=0.5), dropout=0.0), {"masked": 0}).train()
+    config = replace(SMALL["bert"], attention=AttentionConfig(4, dropout=0.5), dropout=0.0)
+    network = build(config, {"masked": 0}).train()
     run, counter = compiled(network)
     batch = tokens(LENGTHS[1]).fixed(**BUDGET)
     first, *grads = gradients(network, run, batch)
@@ -133,3 +137,9 @@ def test_what_no_fused_kernel_can_do_still_runs_compiled(build, tokens):
         return query == key
 
     torch.testing.assert_close(run(batch, mask=alone).logits, network(batch, mask=alone).logits)
+
+
+def test_building_a_network_does_not_import_the_compiler():
+    """It takes as long to import as the rest of torch."""
+    program = "import sys, regard.model.transformer; sys.exit('torch._dynamo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

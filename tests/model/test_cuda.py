@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from regard.model.call import Call
 from regard.model.initial import initialise
-from regard.model.kernels import Call, attend, pick_kernel
+from regard.model.kernels import attend, pick_kernel
 from regard.model.layout import Layout, Mask
 from regard.model.positions import Alibi
 from regard.model.presets import PRESETS
@@ -120,8 +121,10 @@ def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
     network.bfloat16()
     torch._dynamo.reset()
     compiled = torch.compile(network, dynamic=True, fullgraph=True)
-    batches = [Ragged.of([[(7 * i) % 90 for i in range(n)] for n in sizes], device="cuda")
-               for sizes in ([5, 60, 9], [30, 31], [100, 2, 3, 4], [17] * 9, [250, 1])]
+    batches = [
+        Ragged.of([[(7 * i) % 90 for i in range(n)] for n in sizes], device="cuda")
+        for sizes in ([5, 60, 9], [30, 31], [100, 2, 3, 4], [17] * 9, [250, 1])
+    ]
     with torch.no_grad():
         for batch in batches[:2]:
             compiled(batch)

@@ -91,7 +91,6 @@ def test_token_heads_are_transformed_too_where_the_pooling_says_so(build, tokens
     assert head.transform.dense.bias is None
 
 
-
 @pytest.mark.parametrize(
     ("heads", "message"),
     [

@@ -17,6 +17,12 @@ PUBLISHED = {
     "bert-base-multilingual-cased": 177_853_440,
     "bert-large-uncased": 335_141_888,
 }
+
+
+def both_sides(**settings):
+    return {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in settings.items()}
+
+
 PEERS = {
     "roberta-base": ("Roberta", "Model", {"vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}),
     "distilbert-base": ("DistilBert", "Model", {}),
@@ -32,14 +38,13 @@ PEERS = {
     "bart-base": (
         "Bart",
         "Model",
-        {"vocab_size": 50265, "d_model": 768, "encoder_layers": 6, "decoder_layers": 6}
-        | {"encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072, "encoder_attention_heads": 12, "decoder_attention_heads": 12},
+        {"vocab_size": 50265, "d_model": 768, **both_sides(layers=6, ffn_dim=3072, attention_heads=12)},
     ),
     "marian": (
         "Marian",
         "MTModel",
-        {"vocab_size": 58101, "d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "pad_token_id": 58100}
-        | {"encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048, "encoder_attention_heads": 8, "decoder_attention_heads": 8},
+        {"vocab_size": 58101, "pad_token_id": 58100, "d_model": 512}
+        | both_sides(layers=6, ffn_dim=2048, attention_heads=8),
     ),
 }
 
@@ -80,5 +85,5 @@ def test_every_family_has_a_tiny_preset():
 
 
 def test_an_unknown_preset_names_the_nearest():
-    with pytest.raises(InputError, match='preset "bert-tinny" is not known. Did you mean "bert-tiny"'):
+    with pytest.raises(InputError, match=r'preset "bert-tinny" is not known. Did you mean "bert-tiny"'):
         preset("bert-tinny")

@@ -52,7 +52,7 @@ def test_a_gradient_flows_to_every_parameter(build, tokens, name):
     output = forward(network, batch, target)
     said = [x for x in (output.hidden, output.logits, output.next) if x is not None]
     if network.config.kind == "encoder":
-        said += [network.heads[name](x).flatten() for name, x in (("sequence", output.pooled), ("token", output.hidden))]
+        said += [network.heads["sequence"](output.pooled), network.heads["token"](output.hidden)]
     sum((x * torch.randn(x.shape)).sum() for x in said).backward()
     for path, parameter in network.named_parameters():
         assert parameter.grad is not None, path
@@ -127,9 +127,8 @@ def test_without_segments_every_token_is_of_the_first(build, tokens):
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
 @torch.no_grad()
 def test_places_and_scale_are_added_as_the_settings_say(build, tokens, kind):
-    config = replace(
-        preset("tiny-bert").config, positions=PositionConfig(kind, longest=16, offset=2), embedding_scale=True, segments=0
-    )
+    positions = PositionConfig(kind, longest=16, offset=2)
+    config = replace(preset("tiny-bert").config, positions=positions, embedding_scale=True, segments=0)
     embeddings, batch = build(config).encoder.embeddings, tokens([5, 3])
     rows = embeddings.table[batch.positions] if kind == "sinusoidal" else embeddings.places.weight[batch.positions + 2]
     expected = embeddings.norm(embeddings.tokens.weight[batch.ids] * 32**0.5 + rows)
@@ -160,7 +159,7 @@ def test_a_network_can_be_laid_out_without_storage():
         (lambda build: build("tiny-gpt2")(Ragged.of([[1] * 129])), "129 tokens is longer than the 128"),
         (lambda build: build("tiny-t5")(Ragged.of([[1]])), "needs a second batch for its decoder"),
         (lambda build: build("tiny-t5")(Ragged.of([[1]]), Ragged.of([[1], [2]])), "1 source sequences but 2 targets"),
-        (lambda build: build("tiny-bert")(Ragged.of([[1]]), Ragged.of([[1]])), "a network of kind encoder reads one batch"),
+        (lambda build: build("tiny-bert")(Ragged.of([[1]]), Ragged.of([[1]])), "kind encoder reads one batch"),
         (lambda build: build("tiny-bert").begin(sequences=1), "it has no decoder that could step"),
         (lambda build: build("tiny-gpt2").begin(source=Ragged.of([[1]])), "begins with `sequences`"),
         (lambda build: build("tiny-t5").begin(sequences=1), "begins with its `source`"),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import fnmatch
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from regard.errors import FolderError
+
+# What belongs to the model itself: it is never carried over from the folder that is overwritten.
+STALE = ("*.safetensors", "*.safetensors.index.json", "generation_config.json", "modules.json")
 
 
 def root_of(folder: Path) -> Path:
@@ -27,26 +31,39 @@ def inside(folder: Path, name: str) -> Path:
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or not name or "\0" in name:
         raise FolderError(f'{folder}: the file name "{name}" leads out of the folder. Names must stay inside it.')
-    if not (folder / path).resolve().is_relative_to(root_of(folder)):
+    try:
+        real = (folder / path).resolve()
+        real.exists()  # also finds names that no file can have
+        stays = real.is_relative_to(root_of(folder))
+    except (OSError, ValueError, RuntimeError) as error:  # too long, not text, a link to itself
+        raise FolderError(f"{folder}: the file name {name!r} cannot be used: {error}.") from error
+    if not stays:
         raise FolderError(f'{folder}: "{name}" is a link out of the folder. Copy the file into the folder instead.')
     return folder / path
 
 
-def read_json(folder: Path, name: str) -> dict[str, Any]:
-    """A JSON object, with line and column where it is broken."""
+def read_any_json(folder: Path, name: str) -> Any:
+    """What a JSON file holds, with line and column where it is broken."""
     path = inside(folder, name)
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise FolderError(f"{folder} has no {name}. Expected a model folder with config.json.") from error
     except UnicodeDecodeError as error:
         raise FolderError(f"{path} is not UTF-8 text (byte {error.start}).") from error
     except json.JSONDecodeError as error:
         raise FolderError(f"{path} line {error.lineno} column {error.colno}: not JSON: {error.msg}.") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
+        raise FolderError(f"{path} is JSON that cannot be read: {error}.") from error
     except OSError as error:
         raise FolderError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """A JSON object."""
+    found = read_any_json(folder, name)
     if not isinstance(found, dict):
-        raise FolderError(f"{path} holds a {type(found).__name__}, expected a JSON object.")
+        raise FolderError(f"{folder / name} holds a {type(found).__name__}, expected a JSON object.")
     return found
 
 
@@ -58,45 +75,60 @@ def write_json(path: Path, content: Any) -> None:
 def whole_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A temporary folder that takes the target's place at the end, flushed: the old one or the new one, never half.
 
-    Files of an old folder that the new one does not write are carried over, except weights.
+    Files of an old folder that the new one does not write are carried over, except those of the old model (`STALE`).
     """
-    if target.exists() and not target.is_dir():
-        raise FolderError(f"{target} is a file; expected a folder to write.")
+    target = _real(target)
     occupied = target.is_dir() and any(target.iterdir())
     if occupied and not overwrite:
         raise FolderError(f"{target} exists and is not empty. Name a new folder, or allow overwriting.")
-    fresh: Path | None = None
+    fresh = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}.part"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        fresh.mkdir()
         yield fresh
+        if target.is_dir():
+            shutil.copymode(target, fresh)
         if occupied:
-            _carry_over(target, fresh)
-        fresh.chmod(0o755)
+            _carry_over(target, fresh, stale=STALE)
         _flush(fresh)
-        _put(fresh, target)
-        _flush_one(target.parent)
+        _put(fresh, target, occupied=occupied)
     except OSError as error:
         if isinstance(error, FolderError):
             raise
         what = error.strerror or str(error)
         raise FolderError(f"{target} could not be written: {what}. Nothing was changed.") from error
     finally:
-        if fresh is not None and fresh.exists():
-            shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _carry_over(old: Path, fresh: Path) -> None:
+def _real(target: Path) -> Path:
+    """The folder itself where a link to it was named."""
+    try:
+        real = target.resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise FolderError(f"{str(target)!r} cannot be a folder's name: {error}.") from error
+    if real.exists() and not real.is_dir():
+        raise FolderError(f"{target} is a file; expected a folder to write.")
+    return real
+
+
+def _carry_over(old: Path, fresh: Path, *, stale: tuple[str, ...] = ()) -> None:
+    """Copy what only the old folder has, links as links."""
     for path in old.iterdir():
-        weights = path.name.endswith((".safetensors", ".safetensors.index.json"))
-        if not weights and not (fresh / path.name).exists():
-            copy: Callable[..., Any] = shutil.copytree if path.is_dir() and not path.is_symlink() else shutil.copy2
-            copy(path, fresh / path.name)
+        new = fresh / path.name
+        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in stale):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            new.mkdir(exist_ok=True)
+            _carry_over(path, new)
+        elif not new.exists():
+            shutil.copy2(path, new, follow_symlinks=False)
 
 
 def _flush(folder: Path) -> None:
     for path in folder.rglob("*"):
-        _flush_one(path)
+        if not path.is_symlink():
+            _flush_one(path)
     _flush_one(folder)
 
 
@@ -108,18 +140,31 @@ def _flush_one(path: Path) -> None:
         os.close(handle)
 
 
-def _put(fresh: Path, target: Path) -> None:
-    """Rename into place; over an existing folder by one exchange where the system can."""
-    if not target.exists() or not any(target.iterdir()):
+def _put(fresh: Path, target: Path, *, occupied: bool) -> None:
+    """Rename into place; over an existing folder by one exchange where the system can. Taken back where it fails."""
+    if not occupied:
         fresh.replace(target)
-        return
-    if _exchange(fresh, target):
-        shutil.rmtree(fresh, ignore_errors=True)  # now the old one
-        return
-    aside = fresh.with_suffix(".old")
-    target.replace(aside)
-    fresh.replace(target)
-    shutil.rmtree(aside, ignore_errors=True)
+        _settle(target, lambda: target.replace(fresh))
+    elif _exchange(fresh, target):
+        _settle(target, lambda: _exchange(fresh, target))
+    else:
+        aside = fresh.with_suffix(".old")
+        target.replace(aside)
+        try:
+            fresh.replace(target)
+        except OSError:
+            aside.replace(target)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _settle(target: Path, undo: Callable[[], Any]) -> None:
+    """Make the new name last through a loss of power."""
+    try:
+        _flush_one(target.parent)
+    except OSError:
+        undo()
+        raise
 
 
 def _exchange(one: Path, other: Path) -> bool:

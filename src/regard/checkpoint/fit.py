@@ -136,5 +136,5 @@ def check_copies(stored: Mapping[str, Stored], family: Family, folder: Path) -> 
             if one.shape != other.shape or not torch.equal(one, other):
                 raise FolderError(
                     f"{folder}: {stored[twin].name} differs from {stored[original].name}, "
-                    'though config.json ties them. Set "tie_word_embeddings" to false there if they are meant to differ.'
+                    'though config.json ties them. Set "tie_word_embeddings" to false there if they should differ.'
                 )

@@ -8,7 +8,7 @@ other in ours; `Turned` is stored transposed there; `Row` has a leading axis of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -48,17 +48,25 @@ class Place:
             return parts[0].squeeze(0)
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def write(self, ours: Tensor, sizes: Iterable[int] | None) -> dict[str, Tensor]:
+    def write(self, ours: Tensor, sizes: Sequence[int] | None) -> dict[str, Tensor]:
         if self.how == "turned" and ours.dim() == 2:
             ours = ours.T
         elif self.how == "row":
             ours = ours.unsqueeze(0)
-        parts = (ours,) if len(self.names) == 1 else ours.split(list(sizes or _equal(ours, len(self.names))))
+        parts = (ours,) if len(self.names) == 1 else ours.split(self._rows(len(ours), sizes))
         return {name: part.contiguous() for name, part in zip(self.names, parts, strict=True)}
 
+    def shapes(self, ours: Sequence[int], sizes: Sequence[int] | None) -> list[tuple[int, ...]]:
+        """The shape each of their tensors has for a tensor of ours."""
+        shape = tuple(ours)
+        if self.how == "turned" and len(shape) == 2:
+            return [shape[::-1]]
+        if self.how == "row":
+            return [(1, *shape)]
+        return [shape] if len(self.names) == 1 else [(rows, *shape[1:]) for rows in self._rows(shape[0], sizes)]
 
-def _equal(ours: Tensor, parts: int) -> list[int]:
-    return [ours.shape[0] // parts] * parts
+    def _rows(self, total: int, sizes: Sequence[int] | None) -> list[int]:
+        return list(sizes or [total // len(self.names)] * len(self.names))
 
 
 def place_of(ours: str, table: Names) -> Place | None:

@@ -16,7 +16,8 @@ from regard.checkpoint.files import inside, read_json, write_json
 from regard.errors import FolderError, listed
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+FLOATS = ("F32", "BF16", "F16", "F64")
+NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt", "rng_state.pt")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Stored:
     file: Path
     name: str
     shape: tuple[int, ...]
+    dtype: str  # as the header spells it: F32, BF16, …
 
     def read(self, handles: dict[Path, Any]) -> Tensor:
         """The tensor itself, mapped from the file."""
@@ -40,52 +42,90 @@ class Stored:
 
 def stored_tensors(folder: Path) -> dict[str, Stored]:
     """Every tensor by its stored name, from the headers alone."""
+    places = _places(folder)
     found: dict[str, Stored] = {}
-    for file in weight_files(folder):
-        try:
-            with safe_open(file, framework="pt") as handle:
-                for name in handle.keys():  # noqa: SIM118  (not a mapping)
-                    found[name] = Stored(file, name, tuple(handle.get_slice(name).get_shape()))
-        except FileNotFoundError as error:
-            raise FolderError(f"{folder} has no {file.name}, which its index names. Copy the missing file.") from error
-        except (SafetensorError, OSError, ValueError) as error:
-            raise FolderError(f"{file} is damaged or cut short: {error}. Copy or download it again.") from error
+    for file in sorted(set(places.values())) or [folder / SINGLE]:
+        for name, tensor in _header(file).items():
+            if name in found:
+                raise FolderError(f"{folder}: {found[name].file.name} and {file.name} both hold the tensor {name}.")
+            found[name] = tensor
+    lies = [f"{name} in {file.name}" for name, file in places.items() if name not in found or found[name].file != file]
+    if lies:
+        raise FolderError(f"{folder}: {INDEX} names tensors that are not there:\n{listed(lies)}\nCopy the files again.")
     return found
+
+
+def _header(file: Path) -> dict[str, Stored]:
+    """What a file says it holds."""
+    try:
+        with safe_open(file, framework="pt") as handle:
+            parts = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118  (not a mapping)
+            return {name: Stored(file, name, tuple(part.get_shape()), part.get_dtype()) for name, part in parts.items()}
+    except FileNotFoundError as error:
+        raise FolderError(f"{file.parent} has no {file.name}, which its index names. Copy the missing file.") from error
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FolderError(f"{file} is damaged or cut short: {error}. Copy or download it again.") from error
 
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a folder, every name checked before any is opened."""
+    return sorted(set(_places(folder).values())) or [folder / SINGLE]
+
+
+def _places(folder: Path) -> dict[str, Path]:
+    """The file of each tensor as the index has it; empty where one file holds all."""
     if inside(folder, SINGLE).exists():
-        return [folder / SINGLE]
-    if inside(folder, INDEX).exists():
-        places = read_json(folder, INDEX).get("weight_map")
-        if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
-            raise FolderError(f'{folder / INDEX} has no "weight_map" from tensor names to file names.')
-        return [inside(folder, name) for name in sorted(set(places.values()))]
-    pickles = sorted(path.name for path in folder.glob("*.bin")) + sorted(path.name for path in folder.glob("*.pt"))
-    if pickles:
-        raise FolderError(
-            f"{folder} has its weights only as {pickles[0]}, a pickle, which can run code when it is opened and is "
-            'never read here. Convert it once, where you trust it: python -c "from transformers import AutoModel; '
-            f"AutoModel.from_pretrained('{folder}').save_pretrained('{folder}')\" (with the AutoModelFor… class of "
-            "its task, so that the head is kept)."
-        )
-    raise FolderError(f"{folder} has no {SINGLE} and no {INDEX}. Expected a model folder with its weights.")
+        return {}
+    if not inside(folder, INDEX).exists():
+        raise FolderError(_nothing_found(folder))
+    places = read_json(folder, INDEX).get("weight_map")
+    if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
+        raise FolderError(f'{folder / INDEX} has no "weight_map" from tensor names to file names.')
+    return {tensor: inside(folder, name) for tensor, name in places.items()}
+
+
+def _nothing_found(folder: Path) -> str:
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pth", ".ckpt"))
+    pickles = [name for name in pickles if name not in NOT_WEIGHTS]
+    if not pickles:
+        return f"{folder} has no {SINGLE} and no {INDEX}. Expected a model folder with its weights."
+    return (
+        f"{folder} has its weights only as {pickles[0]}, a pickle, which can run code when it is opened and is "
+        f"never read here. Convert it once, where you trust it: {converting(str(folder), str(folder), _kind(folder))}"
+    )
+
+
+def converting(source: str, target: str, kind: str) -> str:
+    """The command that turns pickled weights into safetensors."""
+    code = f"from transformers import {kind} as M; M.from_pretrained({source!r}).save_pretrained({target!r})"
+    return f'python -c "{code}"'
+
+
+def _kind(folder: Path) -> str:
+    """The class the folder was saved by, so that its head is kept."""
+    classes = read_json(folder, "config.json").get("architectures")
+    kind = classes[0] if isinstance(classes, list) and classes else None
+    return kind if isinstance(kind, str) and kind.isidentifier() else "AutoModel"
 
 
 def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
     """Refuse weights that are not numbers."""
-    wrong = []
-    for name, tensor in tensors.items():
-        if tensor.dtype in FLOATS and tensor.numel():
-            low, high = torch.aminmax(tensor)
-            if not (torch.isfinite(low) and torch.isfinite(high)):
-                wrong.append(name)
+    wrong = not_finite(tensors)
     if wrong:
         raise FolderError(
             f"{folder}: these tensors hold NaN or infinity, so the model cannot work:\n{listed(wrong)}\n"
             "Use an earlier checkpoint, or save the model again from where it was right."
         )
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
+    """Names of the tensors with a number that is none."""
+    return [name for name, tensor in tensors.items() if tensor.numel() and not _finite(tensor)]
+
+
+def _finite(tensor: Tensor) -> bool:
+    low, high = torch.aminmax(tensor)
+    return bool(torch.isfinite(low) and torch.isfinite(high))
 
 
 def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: int) -> None:
@@ -99,12 +139,19 @@ def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: i
         shards[-1][name] = tensor.detach().cpu().contiguous()
         size += tensor.nbytes
     if len(shards) == 1:
-        save_file(shards[0], folder / SINGLE, metadata={"format": "pt"})
+        _save(shards[0], folder / SINGLE)
         return
     places: dict[str, str] = {}
     for i, shard in enumerate(shards, start=1):
         file = f"model-{i:05d}-of-{len(shards):05d}.safetensors"
-        save_file(shard, folder / file, metadata={"format": "pt"})
+        _save(shard, folder / file)
         places |= dict.fromkeys(shard, file)
     total = sum(tensor.nbytes for tensor in tensors.values())
     write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": places})
+
+
+def _save(tensors: dict[str, Tensor], file: Path) -> None:
+    try:
+        save_file(tensors, file, metadata={"format": "pt"})
+    except SafetensorError as error:  # also for a full disk
+        raise OSError(f"{file.name}: {error}") from error

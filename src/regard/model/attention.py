@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.cache import Cache, Store
-from regard.model.kernels import Call, attend
+from regard.model.call import Call
+from regard.model.kernels import attend
 from regard.model.layout import Layout, Mask, MaskFunction
 from regard.model.positions import rotate
 from regard.model.scores import build_score

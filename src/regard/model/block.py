@@ -59,7 +59,13 @@ class Block(nn.Module):
     """Look around, (look at the memory,) think."""
 
     def __init__(
-        self, config: ModelConfig, *, causal: bool = False, local: bool = False, cross: bool = False, first: bool = False
+        self,
+        config: ModelConfig,
+        *,
+        causal: bool = False,
+        local: bool = False,
+        cross: bool = False,
+        first: bool = False,
     ) -> None:
         super().__init__()
         self.norm_first = config.norm_first

@@ -61,7 +61,7 @@ def flex(
     scale: float,
 ) -> Tensor:
     """Any mask and bias in any precision: sequences are kept apart by the mask, blocks without a pair are skipped."""
-    allowed, adjust = _rules(layout, mask, bias_HR)
+    allowed, adjust = _rules(layout, mask, bias_HR, q_NHK.shape[0], k_MGK.shape[0])
     blocks = _block_mask(layout, mask, allowed, q_NHK.shape[1], q_NHK.shape[0], k_MGK.shape[0])
     out_1HNK: Tensor = _compiled_flex()(
         q_NHK.transpose(0, 1).unsqueeze(0),
@@ -90,11 +90,11 @@ def _compiled_block_mask() -> Callable[..., Any]:
 
 
 def _rules(
-    layout: Layout, mask: Mask, bias_HR: Tensor | None
+    layout: Layout, mask: Mask, bias_HR: Tensor | None, n: int, m: int
 ) -> tuple[Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], Callable[..., Tensor] | None]:
     """The mask and the bias as functions of flat indices."""
-    q_row, q_place = _places(layout.q_bounds, layout.k_bounds)
-    k_row, k_place = _places(layout.k_bounds, layout.k_bounds)
+    q_row, q_place = _places(layout.q_bounds, layout.k_bounds, n)
+    k_row, k_place = _places(layout.k_bounds, layout.k_bounds, m)
 
     def allowed(_: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         row = q_row[query]
@@ -111,9 +111,9 @@ def _rules(
     return allowed, adjust
 
 
-def _places(bounds: Tensor, k_bounds: Tensor) -> tuple[Tensor, Tensor]:
+def _places(bounds: Tensor, k_bounds: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
     """Sequence and place of each flat token, places counted from the end of the keys."""
-    flat = torch.arange(int(bounds[-1]), device=bounds.device, dtype=bounds.dtype)
+    flat = torch.arange(tokens, device=bounds.device, dtype=bounds.dtype)
     row = torch.searchsorted(bounds, flat, right=True) - 1
     back = flat - bounds[row + 1]
     return row, back + (k_bounds[row + 1] - k_bounds[row])

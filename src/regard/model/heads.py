@@ -19,9 +19,7 @@ from regard.ragged import Ragged
 class Transform(nn.Module):
     """A dense layer, its bend, and a norm where asked: what most heads begin with."""
 
-    def __init__(
-        self, config: ModelConfig, width: int, *, bend: str, norm: bool, bias: bool = True
-    ) -> None:
+    def __init__(self, config: ModelConfig, width: int, *, bend: str, norm: bool, bias: bool = True) -> None:
         super().__init__()
         self.dense = nn.Linear(config.width, width, bias=bias)
         self.bend = activation(bend)

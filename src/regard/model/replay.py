@@ -15,10 +15,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
 STEPS = 8  # sizes between a power of two and the next, so that at most an eighth is filling
 KEPT = 64  # recordings kept, the least used given up first
+
+
+def replayable(network: Transformer) -> bool:
+    """Whether every launch of the network can be recorded: on a GPU, with the kernel that asks the host nothing."""
+    first = next(network.parameters())
+    half = first.dtype in (torch.bfloat16, torch.float16)
+    config = network.config
+    plain = config.positions.kind not in ("relative", "alibi") and config.attention.select == "soft"
+    return first.is_cuda and half and plain and config.attention.score != "additive" and config.head_width % 8 == 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ class Replay:
         self.pool: Any = None
 
     def __call__(self, batch: Ragged) -> Any:
+        batch = batch.to("cpu")  # where its shape is fixed without waiting for the GPU
         shape = Shape.of(batch, self.most)
         filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, longest=shape.longest)
         if shape not in self.recordings:
@@ -92,7 +103,8 @@ def _copy(source: Ragged, target: Ragged) -> None:
     for name in ("ids", "bounds", "positions", "segments"):
         tensor: Tensor | None = getattr(source, name)
         if tensor is not None:
-            getattr(target, name).copy_(tensor, non_blocking=True)
+            pinned = tensor.pin_memory() if tensor.device.type == "cpu" else tensor  # else the host would wait
+            getattr(target, name).copy_(pinned, non_blocking=True)
 
 
 def _cut(result: Any, batch: Ragged, shape: Shape) -> Any:

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, did_you_mean
-from regard.model.kernels import Call, explain
+from regard.model.call import Call, explain
 from regard.model.positions import Rotary
 from regard.model.scores import Score
 from regard.ragged import Ragged
@@ -103,7 +103,9 @@ def replace(network: nn.Module, changes: Mapping[str, Change]) -> Iterator[None]
             def put(_: nn.Module, __: Any, value: Tensor, change: Change = change) -> Tensor:
                 new = change(value) if callable(change) else change
                 if new.shape != value.shape:
-                    raise InputError(f"the replacement has the shape {tuple(new.shape)}, expected {tuple(value.shape)}.")
+                    raise InputError(
+                        f"the replacement has the shape {tuple(new.shape)}, expected {tuple(value.shape)}."
+                    )
                 return new
 
             for _, module in find(network, pattern):
@@ -126,9 +128,7 @@ def watch_attention(network: nn.Module, paths: Sequence[str]) -> Iterator[dict[s
 
 
 @torch.no_grad()
-def weights(
-    q_NHK: Tensor, k_MGK: Tensor, call: Call, *, sequence: int, heads: Sequence[int] | None = None
-) -> Tensor:
+def weights(q_NHK: Tensor, k_MGK: Tensor, call: Call, *, sequence: int, heads: Sequence[int] | None = None) -> Tensor:
     """(H, T, S) attention weights of one sequence, recomputed from queries and keys in tiles of bounded size."""
     (row,) = _numbers("sequence", [sequence], len(call.layout))
     share = q_NHK.shape[1] // k_MGK.shape[1]
@@ -159,7 +159,8 @@ def attention(
 ) -> dict[int, list[Tensor]]:
     """(H, T, S) weights of each chosen sequence, by layer, after one run of the network on its fast kernel.
 
-    A layer is the i-th to run, also where layers share their weights. `cross` asks how the decoder looks at the source.
+    A layer is the i-th to run, also where layers share their weights. `stack` is "encoder", "decoder", "main" (whose
+    states come out) or "reader" (which reads the text). `cross` asks how the decoder looks at the source.
     """
     name, part = _stack(network, stack, cross=cross)
     chosen = _numbers("layer", layers, part.depth)
@@ -167,7 +168,10 @@ def attention(
     kind = "cross" if cross else "attention"
     paths = {i: f"{name}.layers.{part.layer_of(i)}.{kind}" for i in range(part.depth)}
     with watch_attention(network, sorted({paths[i] for i in chosen})) as seen:
-        network(batch) if target is None else network(batch, target)
+        if name == "encoder":
+            part(batch)  # what stands above is not needed
+        else:
+            network(batch) if target is None else network(batch, target)
     found: dict[int, list[Tensor]] = {}
     for i in chosen:
         run = [paths[j] for j in range(i)].count(paths[i])
@@ -177,11 +181,11 @@ def attention(
 
 
 def _stack(network: nn.Module, stack: str, *, cross: bool) -> tuple[str, Any]:
-    """The stack of that name, and its name where "main" was asked for."""
+    """The stack of that name with its path: "main" is the one whose states come out, "reader" the one that reads."""
     both = {name: part for name in ("decoder", "encoder") if (part := getattr(network, name, None)) is not None}
-    name = next(iter(both)) if stack == "main" and both else stack
+    name = {"main": next(iter(both), stack), "reader": next(reversed(both), stack)}.get(stack, stack)
     if name not in both:
-        raise InputError(f'this network has no stack "{name}".{did_you_mean(name, ["main", *both])}')
+        raise InputError(f'this network has no stack "{name}".{did_you_mean(name, ["main", "reader", *both])}')
     if cross and (len(both) < 2 or name == "encoder"):
         raise InputError("only the decoder beside an encoder has cross attention.")
     return name, both[name]

@@ -147,7 +147,9 @@ class Transformer(nn.Module):
         hidden_ND = self.decoder(target, memory=(memory_MD, batch))
         return self.read(hidden_ND, target, at=at, memory=memory_MD)
 
-    def read(self, hidden_ND: Tensor, batch: Ragged, *, at: Tensor | None = None, memory: Tensor | None = None) -> Output:
+    def read(
+        self, hidden_ND: Tensor, batch: Ragged, *, at: Tensor | None = None, memory: Tensor | None = None
+    ) -> Output:
         """What the heads make of the states."""
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
         pooled_BD = self.heads["pooled"](hidden_ND, batch) if "pooled" in self.heads else None
@@ -185,5 +187,3 @@ class Transformer(nn.Module):
         hidden_ND = self.decoder(placed, memory=memory, cache=cache)
         logits_BV: Tensor = self.heads["language"](hidden_ND[batch.last()])
         return logits_BV
-
-

@@ -1,0 +1,112 @@
+"""What every benchmark shares: lengths, clocks, tables, plots."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+import transformers
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case: the peer's time, ours, and what was hoped for."""
+
+    case: str
+    peer_ms: float
+    ours_ms: float
+    target: float | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        return self.peer_ms / self.ours_ms
+
+
+def lengths(count: int, mean: float, *, rng: random.Random, spread: float = 1.0, longest: int = 512) -> list[int]:
+    """Log-normal lengths with that mean, cut at `longest`; a spread of 1 is what web sentences have."""
+    centre = math.log(mean) - spread**2 / 2
+    return [min(longest, max(3, round(rng.lognormvariate(centre, spread)))) for _ in range(count)]
+
+
+def together(*calls: Callable[[], object], rounds: int, warm: int = 1) -> list[float]:
+    """Median milliseconds of each call, the calls taking turns, so that noise falls on all alike."""
+    taken: list[list[float]] = [[] for _ in calls]
+    for turn in range(warm + rounds):
+        for i, call in enumerate(calls):
+            _wait()
+            start = time.perf_counter()
+            call()
+            _wait()
+            if turn >= warm:
+                taken[i].append(time.perf_counter() - start)
+    return [1e3 * statistics.median(times) for times in taken]
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def machine() -> str:
+    """The hardware and the versions, in a line."""
+    where = f"{torch.get_num_threads()} threads of {platform.machine()}"
+    if torch.cuda.is_available():
+        where = torch.cuda.get_device_name()
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}, Python {platform.python_version()}"
+    return f"{where}; {versions}"
+
+
+def table(rows: Sequence[Row], peer: str) -> str:
+    """A Markdown table."""
+    lines = [f"| case | {peer} ms | regard ms | times as fast | target | |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        target = "" if row.target is None else f"≥ {row.target:g}"
+        lines.append(
+            f"| {row.case} | {row.peer_ms:.2f} | {row.ours_ms:.2f} | {row.ratio:.2f} | {target} | {row.note} |"
+        )
+    return "\n".join(lines)
+
+
+def plot(rows: Sequence[Row], title: str, peer: str, path: Path) -> None:
+    """How many times as fast, a bar a case, with what was hoped for."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 0.55 * len(rows) + 1.4), layout="constrained")
+    places = range(len(rows))
+    bars = axes.barh(places, [row.ratio for row in rows], color="#3b6ea8", height=0.62)
+    axes.bar_label(bars, [f"{row.ratio:.1f}×" for row in rows], padding=4)
+    for place, row in zip(places, rows, strict=True):
+        if row.target is not None:
+            axes.plot([row.target] * 2, [place - 0.38, place + 0.38], color="#c0504d", linewidth=2)
+    axes.axvline(1, color="#888888", linewidth=1, linestyle=":")
+    axes.set_yticks(places, [row.case for row in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.12 * max(max(row.ratio, row.target or 0) for row in rows))
+    axes.set_xlabel(f"times as fast as {peer} (dotted: equal; red: target)")
+    axes.set_title(title)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=140)
+    pyplot.close(figure)
+
+
+def keep(rows: Sequence[Row], *, name: str, title: str, peer: str, out: Path) -> None:
+    """Write numbers, table and plot, and say the table."""
+    out.mkdir(parents=True, exist_ok=True)
+    said = f"{title}\n\n{machine()}\n\n{table(rows, peer)}\n"
+    (out / f"{name}.md").write_text(said, encoding="utf-8")
+    numbers = [asdict(row) | {"ratio": row.ratio} for row in rows]
+    (out / f"{name}.json").write_text(json.dumps({"machine": machine(), "rows": numbers}, indent=2), encoding="utf-8")
+    plot(rows, title, peer, out / f"{name}.png")
+    print(said)
