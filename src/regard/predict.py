@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.checkpoint.files import inside
 from regard.checkpoint.folder import Checkpoint, write_folder
 from regard.checkpoint.source import open_checkpoint
 from regard.checkpoint.weights import weight_files
 from regard.config import POOLS, ModelConfig
-from regard.data.windows import Window, windows
+from regard.data.inputs import id_rows, segment_rows, text_list
+from regard.data.pieces import Piece, batches, cut
 from regard.device import pick_device, pick_dtype
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
+from regard.model.heads import TOKEN_HEADS
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
@@ -27,6 +30,15 @@ from regard.text.tokenizer import Encoding, Tokenizer
 
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+)
 TASKS = {
     "sequence": "classify",
     "token": "tag",
@@ -69,7 +81,7 @@ def load(
     The network is called only for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
     """
     checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
-    tokenizer = Tokenizer.load(folder) if folder is not None and Tokenizer.present(folder) else None
+    tokenizer = _read_tokenizer(folder)
     checkpoint.network.to(pick_device(device))
     return Model(checkpoint, tokenizer, folder=folder, compile=compile)
 
@@ -77,8 +89,16 @@ def load(
 def info(name: str | Path, *, revision: str | None = None) -> Info:
     """What a model is, from its settings and headers alone: no weight is read."""
     checkpoint, folder = open_checkpoint(name, revision=revision, weights=False)
-    tokenizer = Tokenizer.load(folder) if folder is not None and Tokenizer.present(folder) else None
-    return Model(checkpoint, tokenizer, folder=folder).info()
+    return Model(checkpoint, _read_tokenizer(folder), folder=folder).info()
+
+
+def _read_tokenizer(folder: Path | None) -> Tokenizer | None:
+    """The tokenizer of a folder that holds one, its files inside it like all others."""
+    if folder is None or not Tokenizer.present(folder):
+        return None
+    for name in TOKENIZER_FILES:
+        inside(folder, name)
+    return Tokenizer.load(folder)
 
 
 class Model:
@@ -128,8 +148,8 @@ class Model:
         return next(self.network.parameters()).device
 
     def __repr__(self) -> str:
-        said = self.info()
-        return f"Model({said.family}, {said.task or 'no task'}, {said.parameters:,} parameters, {self.device})"
+        parameters = sum(parameter.numel() for parameter in self.network.parameters())
+        return f"Model({self.family}, {self.task or 'no task'}, {parameters:,} parameters, {self.device})"
 
     def info(self) -> Info:
         """Shape and size."""
@@ -170,32 +190,34 @@ class Model:
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[Output]:
         """States and logits of each sequence, in order; encoder-decoders also need what the decoder has so far."""
-        self._check_ids(ids, "ids", self.config.vocabulary)
-        if segments is not None:
-            self._check_segments(ids, segments)
+        sources = id_rows(ids, "ids", vocabulary=self.config.vocabulary, longest=self.config.longest)
+        kinds = None if segments is None else segment_rows(segments, sources, kinds=self.config.segments)
         both = self.config.kind == "encoder-decoder"
         if both != (decoder_ids is not None):
             raise InputError(
                 f"a model of kind {self.config.kind} {'needs' if both else 'takes no'} decoder_ids"
                 + (": the target of each sequence so far, beginning with its start token." if both else ".")
             )
+        targets = None
         if decoder_ids is not None:
-            self._check_ids(decoder_ids, "decoder_ids", self.config.vocabulary)
-            if len(decoder_ids) != len(ids):
-                raise InputError(f"{len(ids)} sequences of ids but {len(decoder_ids)} of decoder_ids; give one each.")
-        found: list[Output | None] = [None] * len(ids)
-        for rows in _batches([len(sequence) for sequence in ids], batch_tokens):
-            batch = self._ragged([ids[row] for row in rows], segments and [segments[row] for row in rows])
-            target = self._ragged([decoder_ids[row] for row in rows]) if decoder_ids is not None else None
+            targets = id_rows(
+                decoder_ids, "decoder_ids", vocabulary=self.config.vocabulary, longest=self.config.longest
+            )
+            if len(targets) != len(sources):
+                raise InputError(f"{len(sources)} sequences of ids but {len(targets)} of decoder_ids; give one each.")
+        found: list[Output | None] = [None] * len(sources)
+        for rows in batches([len(sequence) for sequence in sources], batch_tokens):
+            batch = self._ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
+            target = None if targets is None else self._ragged([targets[row] for row in rows])
             output = self._runner("outputs")(batch) if target is None else self.network(batch, target)
-            for row, one in zip(rows, _split(output, batch, target), strict=True):
+            for row, one in zip(rows, _split(output, batch, target, by_token=self._by_token), strict=True):
                 found[row] = one
         return [one for one in found if one is not None]
 
     @torch.inference_mode()
     def embed(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         layer: int = -1,
         pool: str | None = "auto",
@@ -213,11 +235,12 @@ class Model:
         if how is not None and how not in POOLS:
             raise InputError(f'pooling "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
         depth = self._layer(layer)
+        texts = text_list(texts)
         pieces = self._pieces(texts)
         parts: list[list[Tensor]] = [[] for _ in texts]
         counts: list[list[int]] = [[] for _ in texts]
         done = 0
-        for rows in _batches([len(piece.ids) for piece in pieces], batch_tokens):
+        for rows in batches([len(piece.ids) for piece in pieces], batch_tokens):
             chosen = [pieces[row] for row in rows]
             batch = self._ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
             states = batch.split(self._runner(depth)(batch).float())
@@ -227,12 +250,10 @@ class Model:
             done += sum(piece.last for piece in chosen)
             if progress is not None:
                 progress(done, len(texts))
-        if how is None:
-            return [torch.cat(part).cpu().numpy() for part in _in_order(parts, pieces)]
-        vectors = torch.stack([_joined(part, count, how) for part, count in zip(parts, counts, strict=True)])
+        vectors = [_joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
         if normalise:
-            vectors = torch.nn.functional.normalize(vectors, dim=-1)
-        return vectors.cpu().numpy()
+            vectors = [torch.nn.functional.normalize(vector, dim=-1) for vector in vectors]
+        return [vector.cpu().numpy() for vector in vectors] if how is None else torch.stack(vectors).cpu().numpy()
 
     @torch.inference_mode()
     def attention(
@@ -245,6 +266,7 @@ class Model:
     ) -> dict[int, Tensor]:
         """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel."""
         encoding = self._tokenizer().encode(text, pair)
+        self._check_encoding(encoding, "the text")
         batch = self._ragged([encoding.ids], [encoding.segments])
         seen = taps.attention(self.network, batch, layers=layers, heads=heads, stack="reader")
         return {layer: found[0] for layer, found in seen.items()}
@@ -256,6 +278,12 @@ class Model:
                 f"this model has no tokenizer ({why}), so it cannot read texts. Give ids, or load another."
             )
         return self.tokenizer
+
+    @property
+    def _by_token(self) -> bool:
+        """Whether logits are of tokens, not of sequences."""
+        main = next((name for name in self.network.heads if name not in ("pooled", "next")), None)
+        return main in TOKEN_HEADS
 
     def _layer(self, layer: int) -> int | None:
         depth = self.network.reader.depth
@@ -284,97 +312,21 @@ class Model:
             self._runs[what] = run
         return self._runs[what]
 
-    def _check_ids(self, sequences: Sequence[Sequence[int]], what: str, vocabulary: int) -> None:
-        if len(sequences) == 0:
-            raise InputError(f"{what} is an empty list; give at least one sequence.")
-        limit = self.config.longest
-        for row, sequence in enumerate(sequences):
-            if len(sequence) == 0:
-                raise InputError(f"{what}: sequence {row} is empty; give it at least one id.")
-            if min(sequence) < 0 or max(sequence) >= vocabulary:
-                column = next(i for i, token in enumerate(sequence) if not 0 <= token < vocabulary)
-                raise InputError(
-                    f"{what}: sequence {row}, place {column}: id {sequence[column]} is outside the vocabulary, "
-                    f"whose ids are 0 to {vocabulary - 1}. Was it made by another tokenizer?"
-                )
-            if limit is not None and len(sequence) > limit:
-                raise InputError(
-                    f"{what}: sequence {row} has {len(sequence)} tokens; this network has places for {limit}. "
-                    f"Cut it into windows of at most {limit} tokens."
-                )
-
-    def _check_segments(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]]) -> None:
-        kinds = self.config.segments
-        if kinds == 0:
-            raise InputError(f"the family {self.family} has no segments; leave them out.")
-        for row, given in enumerate(segments):
-            if any(not 0 <= kind < kinds for kind in given):
-                raise InputError(f"segments: sequence {row} holds a number outside 0 to {kinds - 1}.")
-
     def _pieces(self, texts: Sequence[str]) -> list[Piece]:
         """Every text as one sequence, or as windows where it is too long."""
-        if isinstance(texts, str):
-            raise InputError("one string was given where a list of texts was expected. Write [text].")
-        if len(texts) == 0:
-            raise InputError("the list of texts is empty; give at least one text.")
-        for row, text in enumerate(texts):
-            if isinstance(text, str) and not text.strip():
-                raise InputError(f"text {row} is empty, so there is nothing to embed. Leave it out, or give it words.")
-        encodings = self._tokenizer().encode_batch(list(texts))
-        return [piece for row, encoding in enumerate(encodings) for piece in _cut(row, encoding, self.config.longest)]
+        encodings = self._tokenizer().encode_batch(texts)
+        for row, encoding in enumerate(encodings):
+            self._check_encoding(encoding, f"text {row}")
+        return [piece for row, encoding in enumerate(encodings) for piece in cut(row, encoding, self.config.longest)]
 
-
-@dataclass(frozen=True)
-class Piece:
-    """A text, or one window of it: its ids, and which of its tokens count as the text's own."""
-
-    text: int
-    start: int
-    ids: Sequence[int]
-    segments: Sequence[int]
-    keep: slice
-    last: bool
-
-
-def _cut(row: int, encoding: Encoding, longest: int | None) -> Iterator[Piece]:
-    """Windows between the special tokens that open and close the text, each opened and closed the same way."""
-    ids, kinds = list(encoding.ids), list(encoding.segments)
-    if longest is None or len(ids) <= longest:
-        yield Piece(row, 0, ids, kinds, slice(0, len(ids)), last=True)
-        return
-    special = list(encoding.special)
-    head = next(i for i, flag in enumerate(special) if not flag)
-    tail = next(i for i, flag in enumerate(reversed(special)) if not flag)
-    length, room = len(ids) - head - tail, longest - head - tail
-    cuts: list[Window] = windows(length, room=room, overlap=room // 4)
-    for window in cuts:
-        inner = slice(head + window.start, head + window.end)
-        first, final = window is cuts[0], window is cuts[-1]
-        own = window.own
-        yield Piece(
-            text=row,
-            start=window.start,
-            ids=ids[:head] + ids[inner] + ids[len(ids) - tail :],
-            segments=kinds[:head] + kinds[inner] + kinds[len(ids) - tail :],
-            keep=slice(0 if first else head + own.start, head + own.stop + (tail if final else 0)),
-            last=final,
-        )
-
-
-def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Rows together up to so many tokens, longest first, so that equal lengths lie side by side."""
-    if tokens < 1:
-        raise InputError(f"a batch must hold at least 1 token, not {tokens}.")
-    rows: list[int] = []
-    held = 0
-    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if rows and held + lengths[row] > tokens:
-            yield rows
-            rows, held = [], 0
-        rows.append(row)
-        held += lengths[row]
-    if rows:
-        yield rows
+    def _check_encoding(self, encoding: Encoding, what: str) -> None:
+        if not encoding.ids:
+            raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
+        if max(encoding.ids) >= self.config.vocabulary:
+            raise InputError(
+                f"{what} holds the token {max(encoding.ids)}, but this network knows {self.config.vocabulary}: the "
+                "tokenizer in its folder belongs to another model. Copy the right one there."
+            )
 
 
 def _pooled(state_TD: Tensor, keep: slice, how: str | None) -> Tensor:
@@ -385,10 +337,12 @@ def _pooled(state_TD: Tensor, keep: slice, how: str | None) -> Tensor:
     return state_TD[keep].mean(0) if how == "mean" else state_TD[keep].amax(0)
 
 
-def _joined(parts: list[Tensor], counts: list[int], how: str) -> Tensor:
-    """One vector of the windows' vectors; a mean weighs each by the tokens it stands for."""
+def _joined(parts: list[Tensor], counts: list[int], how: str | None) -> Tensor:
+    """One vector of the windows' vectors (all of them where `how` is None); a mean weighs each by its tokens."""
     if len(parts) == 1:
         return parts[0]
+    if how is None:
+        return torch.cat(parts)
     stacked = torch.stack(parts)
     if how == "max":
         return stacked.amax(0)
@@ -396,24 +350,13 @@ def _joined(parts: list[Tensor], counts: list[int], how: str) -> Tensor:
     return stacked.mean(0) if share is None else (stacked * (share / share.sum()).unsqueeze(1)).sum(0)
 
 
-def _in_order(parts: list[list[Tensor]], pieces: list[Piece]) -> Iterator[list[Tensor]]:
-    """Windows of each text from left to right; batches may have run them in another order."""
-    lengths = [len(piece.ids) for piece in pieces]
-    arrived: dict[int, list[int]] = {}
-    for row in sorted(range(len(pieces)), key=lambda row: -lengths[row]):
-        arrived.setdefault(pieces[row].text, []).append(pieces[row].start)
-    for text, found in enumerate(parts):
-        yield [part for _, part in sorted(zip(arrived[text], found, strict=True), key=lambda pair: pair[0])]
-
-
-def _split(output: Output, batch: Ragged, target: Ragged | None) -> list[Output]:
+def _split(output: Output, batch: Ragged, target: Ragged | None, *, by_token: bool) -> list[Output]:
     """One output a sequence."""
     own = batch if target is None else target
     hidden = own.split(output.hidden)
     memory = batch.split(output.memory) if output.memory is not None else [None] * len(batch)
     logits: Sequence[Tensor | None] = [None] * len(own)
     if output.logits is not None:
-        by_token = output.logits.shape[0] == own.tokens
         logits = own.split(output.logits) if by_token else list(output.logits)
     singles = [Output(state, logit, memory=kept) for state, logit, kept in zip(hidden, logits, memory, strict=True)]
     if output.pooled is not None:

@@ -3,14 +3,17 @@
 import pytest
 import torch
 
+from regard.checkpoint.source import from_preset
 from regard.model.call import Call
 from regard.model.initial import initialise
 from regard.model.kernels import attend, pick_kernel
 from regard.model.layout import Layout, Mask
 from regard.model.positions import Alibi
 from regard.model.presets import PRESETS
+from regard.model.replay import Replay, replayable
 from regard.model.scores import Score
 from regard.model.transformer import Transformer
+from regard.predict import Model
 from regard.ragged import Ragged
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -132,3 +135,35 @@ def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
             for batch in batches:
                 found, expected = compiled(batch).hidden.float(), network(batch).hidden.float()
                 assert (found - expected).norm() <= 2e-2 * expected.norm()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_replayed_launches_say_what_the_network_says(compiled):
+    preset = PRESETS["bert-tiny"]
+    network = Transformer(preset.config, {"pooled": 0, "sequence": 3}).eval().cuda()
+    initialise(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
+    network.bfloat16()
+    assert replayable(network)
+    run = torch.compile(network, dynamic=True) if compiled else network
+    replay = Replay(run, device=torch.device("cuda"), most=512)
+    sizes = ([5, 60, 9], [30, 31], [100, 2, 3, 4], [17] * 9, [250, 1], [512] * 3)
+    ids = [[[(7 * i + n) % 90 for i in range(n)] for n in row] for row in sizes]
+    batches = [Ragged.of(rows, segments=[[i % 2 for i in range(len(row))] for row in rows]) for rows in ids]
+    with torch.no_grad():
+        found = [replay(batch) for batch in batches]  # all before any is looked at: results are not overwritten
+        for batch, output in zip(batches, found, strict=True):
+            expected = network(batch.to("cuda"))
+            for name in ("hidden", "logits", "pooled"):
+                one, other = getattr(output, name).float(), getattr(expected, name).float()
+                assert one.shape == other.shape
+                assert (one - other).norm() <= 2e-2 * other.norm()
+    assert len(replay.recordings) < len(batches)
+
+
+def test_a_compiled_model_says_on_the_gpu_what_it_says_on_the_cpu():
+    checkpoint = from_preset("tiny-bert", dtype=torch.float32)
+    ids = [[(7 * i + n) % 90 for i in range(n)] for n in (1, 60, 7, 33, 500)]
+    expected = [output.hidden for output in Model(checkpoint).outputs(ids)]
+    checkpoint.network.to("cuda", torch.bfloat16)
+    for one, other in zip(Model(checkpoint, compile=True).outputs(ids), expected, strict=True):
+        assert (one.hidden.float().cpu() - other).norm() <= 3e-2 * other.norm()

@@ -2,10 +2,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.model.layout import Layout, Mask, Slots, plan
+from regard.model.layout import Layout, Mask, Slots
 
-CPU = torch.device("cpu")
-lengths = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12)
+lengths = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12)
 few = settings(max_examples=100, deadline=None)
 
 
@@ -17,61 +16,53 @@ def own(*counts):
     return Layout.own(torch.tensor(edges(counts), dtype=torch.int32), max(counts, default=0))
 
 
-@given(lengths)
-@few
-def test_every_sequence_with_queries_and_keys_is_in_exactly_one_group(pairs):
-    groups = plan(edges([q for q, _ in pairs]), edges([k for _, k in pairs]), CPU)
-    placed = sorted(row for group in groups for row in group.rows)
-    assert placed == [b for b, (q, k) in enumerate(pairs) if q and k]
+def layout(pairs):
+    q_edges, k_edges = (torch.tensor(edges(counts), dtype=torch.int32) for counts in zip(*pairs, strict=True))
+    return Layout(q_edges, k_edges, max(q for q, _ in pairs), max(k for _, k in pairs))
 
 
 @given(lengths)
 @few
-def test_no_row_is_padded_by_more_than_an_eighth_of_its_own_length(pairs):
-    for group in plan(edges([q for q, _ in pairs]), edges([k for _, k in pairs]), CPU):
-        for own_lengths in (group.q_lengths, group.k_lengths):
-            assert all(max(own_lengths) - length <= length / 8 for length in own_lengths)
+def test_every_sequence_with_queries_and_keys_is_in_exactly_one_group_of_its_size(pairs):
+    groups = layout(pairs).groups
+    assert sorted(row for group in groups for row in group.rows) == [b for b, (q, k) in enumerate(pairs) if q and k]
+    assert all(pairs[row] == (group.queries, group.keys) for group in groups for row in group.rows)
+    assert len({(group.queries, group.keys) for group in groups}) == len(groups)
 
 
 @given(lengths)
 @few
-def test_a_group_holds_the_rows_of_its_sequences_and_marks_its_padding(pairs):
-    q_edges, k_edges = edges([q for q, _ in pairs]), edges([k for _, k in pairs])
-    queries, keys = torch.arange(q_edges[-1]), torch.arange(k_edges[-1])
-    for group in plan(q_edges, k_edges, CPU):
-        taken_q, taken_k = group.take_q(queries), group.take_k(keys)
-        _, q_places, k_places = (place.expand(len(group.rows), 1, -1, -1) for place in group.places)
-        for i, b in enumerate(group.rows):
-            t, s = pairs[b]
-            assert taken_q[i, :t].tolist() == list(range(q_edges[b], q_edges[b + 1]))
-            assert taken_k[i, :s].tolist() == list(range(k_edges[b], k_edges[b + 1]))
-            assert group.q_real[i].tolist() == [j < t for j in range(taken_q.shape[1])]
-            assert q_places[i, 0, :t, 0].tolist() == list(range(s - t, s))
-            assert k_places[i, 0, 0].tolist() == list(range(s)) + [-1] * (taken_k.shape[1] - s)
+def test_the_order_lays_groups_end_to_end_and_back(pairs):
+    made = layout(pairs)
+    for order, edge in ((made.q_order, made.q_edges), (made.k_order, made.k_edges)):
+        expected = [place for group in made.groups for row in group.rows for place in range(edge[row], edge[row + 1])]
+        assert (list(range(edge[-1])) if order is None else order.tolist()) == expected
+    if made.q_back is not None:
+        laid = torch.cat([made.q_order, torch.tensor([-1])])
+        owned = [pairs[row][1] > 0 for row, (q, _) in enumerate(pairs) for _ in range(q)]
+        assert laid[made.q_back].tolist() == [place if has else -1 for place, has in enumerate(owned)]
 
 
-def test_equal_lengths_side_by_side_are_a_view_without_a_copy():
-    x = torch.randn(12, 2, 3)
-    (group,) = own(4, 4, 4).groups
-    assert group.take_q(x).data_ptr() == x.data_ptr()
-    assert group.take_q(x).shape == (3, 4, 2, 3)
+@given(lengths)
+@few
+def test_places_of_a_group_count_from_the_end_of_the_keys(pairs):
+    for group in layout(pairs).groups:
+        row, query, key = group.places
+        assert row.flatten().tolist() == group.rows
+        assert query.flatten().tolist() == list(range(group.keys - group.queries, group.keys))
+        assert key.flatten().tolist() == list(range(group.keys))
 
 
-def test_equal_lengths_with_others_between_are_gathered():
-    x = torch.arange(11)
-    long = own(4, 3, 4).groups[-1]
-    assert long.take_q(x).tolist() == [[0, 1, 2, 3], [7, 8, 9, 10]]
-
-
-def test_order_is_needed_only_where_groups_change_the_order():
-    assert own(2, 2, 9).order is None
-    assert own(0, 2, 0, 9, 0).order is None
-    assert own(9, 2).order.tolist() == [*range(2, 11), 0, 1]
+def test_equal_lengths_side_by_side_need_no_copy():
+    for counts in ((2, 2, 9), (9, 9, 2), (0, 2, 0, 9, 0), (4, 4, 4)):
+        assert own(*counts).q_order is own(*counts).k_order is own(*counts).q_back is None
+    assert own(9, 2, 9).q_order.tolist() == [*range(9), *range(11, 20), 9, 10]
+    assert own(9, 2, 9).q_back.tolist() == [*range(9), 18, 19, *range(9, 18)]
 
 
 def test_queries_without_keys_point_behind_the_results():
-    layout = Layout(torch.tensor([0, 2, 3]), torch.tensor([0, 0, 5]), 2, 5)
-    assert layout.order.tolist() == [1, 1, 0]
+    made = Layout(torch.tensor([0, 2, 3]), torch.tensor([0, 0, 5]), 2, 5)
+    assert made.q_back.tolist() == [1, 1, 0]
 
 
 def test_spans_say_where_a_sequence_lies():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +87,19 @@ def only(foreign: Foreign, **allowed: Any) -> None:
                 f"config.json: {key} is {foreign[key]!r}, but this family is read only with {value!r}. "
                 "Convert the model, or use one with that setting."
             )
+
+
+def check_types(foreign: Foreign, defaults: Foreign) -> None:
+    """Refuse settings of another type than they have elsewhere."""
+    for key, default in defaults.items():
+        given = foreign.get(key, default)
+        if given is None and (default is None or key.endswith("_token_id")):
+            continue
+        kind = int if default is None else type(default)
+        numbers = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+        if not (numbers if kind is float else type(given) is kind or (default is None and type(given) is bool)):
+            word = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
+            raise FolderError(f"config.json: {key} is {given!r}, expected {word}.")
 
 
 def rotary_config(rope: Foreign, longest: int, *, local_theta: float | None = None) -> PositionConfig:

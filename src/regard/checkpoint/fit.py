@@ -6,7 +6,7 @@ Everything here works on headers; only `check_copies` reads tensors.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.checkpoint.family import Family
 from regard.checkpoint.names import Place, place_of, tidy
-from regard.checkpoint.weights import Stored
+from regard.checkpoint.weights import FLOATS, Stored
 from regard.config import ModelConfig
 from regard.errors import FolderError, listed
 from regard.model.transformer import Transformer
@@ -64,30 +64,30 @@ def check(
     folder: Path,
     *,
     any_heads: bool,
+    anew: Sequence[str] = (),
 ) -> list[str]:
-    """Compare names and shapes before a byte of a tensor is read; return ours that start anew."""
+    """Compare names, shapes and kinds of numbers before a byte of a tensor is read; return ours that start anew.
+
+    With `any_heads` those of heads may start anew, and the outputs of the heads in `anew` do.
+    """
     missing: list[str] = []
     wrong: list[str] = []
     fresh: list[str] = []
-    used: set[str] = set()
+    outputs = tuple(f"heads.{head}.output." for head in anew)
     for ours, tensor in own_tensors(network).items():
         absent = [name for name in places[ours].names if name not in stored]
-        used.update(places[ours].names)
-        if absent and (ours in family.optional or (any_heads and ours.startswith("heads."))):
+        misfit = [] if absent else _misfits(places[ours], stored, tensor, part_sizes(ours, network.config))
+        may_start = (absent and ours in family.optional) or (any_heads and ours.startswith("heads."))
+        if ours.startswith(outputs) or (may_start and (absent or misfit)):
             fresh.append(ours)
-        elif absent:
-            missing.extend(absent)
-        elif (given := _shape(places[ours], stored)) != tuple(tensor.shape):
-            if any_heads and ours.startswith("heads."):
-                fresh.append(ours)
-            else:
-                wrong.append(f"{', '.join(places[ours].names)}: {given}, expected {tuple(tensor.shape)}")
-    known = [*family.dropped, *_copies(family, network.config), *(() if network.config.tied else family.untied)]
-    if any_heads:
-        known += [path + "*" for table in family.heads.values() for path in paths(table)]
-        known += [path + "*" for path in paths({k: v for k, v in family.base.items() if k.startswith("heads.")})]
-    extra = [n for n in stored if n not in used and not any(fnmatch.fnmatchcase(n, pattern) for pattern in known)]
-    parts = [("missing", missing), ("unexpected", extra), ("of the wrong shape", wrong)]
+        else:
+            missing += absent
+            wrong += misfit
+    used = {name for place in places.values() for name in place.names}
+    known = _known(family, network.config, any_heads=any_heads)
+    unread = (tensor for name, tensor in stored.items() if name not in used and not _matches(name, known))
+    extra = [tensor.name for tensor in unread]
+    parts = [("missing", missing), ("unexpected", extra), ("of the wrong shape or type", wrong)]
     said = [f"{len(names)} {what}:\n{listed(names)}" for what, names in parts if names]
     if said:
         head = f"{folder}: the tensors do not fit a {family.name} model as config.json describes it.\n"
@@ -105,7 +105,21 @@ def _copies(family: Family, config: ModelConfig) -> list[str]:
     if config.tied:
         return list(family.aliases)
     outputs = {name for table in family.heads.values() for value in table.values() for name in _flat(value)}
+    outputs |= set(family.untied.values())
     return [twin for twin in family.aliases if twin not in outputs and twin.removesuffix(".weight") not in outputs]
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _known(family: Family, config: ModelConfig, *, any_heads: bool) -> list[str]:
+    """Patterns of tensors that may stand in the file without being read."""
+    known = [*family.dropped, *_copies(family, config), *(() if config.tied else family.untied)]
+    if any_heads:
+        known += [path + "*" for table in family.heads.values() for path in paths(table)]
+        known += [path + "*" for path in paths({k: v for k, v in family.base.items() if k.startswith("heads.")})]
+    return known
 
 
 def _flat(theirs: Any) -> tuple[str, ...]:
@@ -116,21 +130,31 @@ def paths(table: Mapping[str, Any]) -> list[str]:
     return [path for theirs in table.values() for path in _flat(theirs)]
 
 
-def _shape(place: Place, stored: Mapping[str, Stored]) -> tuple[int, ...]:
-    """The shape ours would have, from the headers."""
-    shapes = [stored[name].shape for name in place.names]
-    if place.how == "turned" and len(shapes[0]) == 2:
-        return shapes[0][::-1]
-    if place.how == "row":
-        return shapes[0][1:] if shapes[0][:1] == (1,) else shapes[0]
-    same = len({shape[1:] for shape in shapes}) == 1
-    return (sum(shape[0] for shape in shapes), *shapes[0][1:]) if same and shapes[0] else shapes[0]
+def part_sizes(ours: str, config: ModelConfig) -> tuple[int, ...] | None:
+    """How many rows each part of a tensor of ours has that is stored in parts; None where all have as many."""
+    if ".attention.qkv." not in ours:
+        return None
+    queries, others = config.attention.heads * config.head_width, config.groups * config.head_width
+    return queries, others, others
 
 
-def check_copies(stored: Mapping[str, Stored], family: Family, folder: Path) -> None:
-    """A tied tensor that is stored twice must be the same twice: neither is dropped for the other without a word."""
+def _misfits(place: Place, stored: Mapping[str, Stored], ours: Tensor, sizes: tuple[int, ...] | None) -> list[str]:
+    """Stored tensors that are not what ours is made of, each with what was expected."""
+    said: list[str] = []
+    for name, shape in zip(place.names, place.shapes(ours.shape, sizes), strict=True):
+        found = stored[name]
+        if found.shape != shape:
+            said.append(f"{found.name}: {found.shape}, expected {shape}")
+        elif found.dtype not in FLOATS:
+            said.append(f"{found.name}: {found.dtype}, expected one of {', '.join(FLOATS)}")
+    return said
+
+
+def check_copies(stored: Mapping[str, Stored], family: Family, config: ModelConfig, folder: Path) -> None:
+    """A tensor that is stored twice must be the same twice: neither is dropped for the other without a word."""
     handles: dict[Path, Any] = {}
-    for twin, original in family.aliases.items():
+    for twin in _copies(family, config):
+        original = family.aliases[twin]
         if twin in stored and original in stored and stored[twin] != stored[original]:
             one, other = stored[twin].read(handles), stored[original].read(handles)
             if one.shape != other.shape or not torch.equal(one, other):

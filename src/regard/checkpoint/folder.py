@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,26 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint.families import family_for, family_of
-from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.family import Family, Foreign, check_types, only
 from regard.checkpoint.files import read_json, whole_folder, write_json
-from regard.checkpoint.fit import by_tidy_name, check, check_copies, holds, own_tensors, paths, places_of
+from regard.checkpoint.fit import by_tidy_name, check, check_copies, holds, own_tensors, part_sizes, paths, places_of
 from regard.checkpoint.names import Place, place_of
-from regard.checkpoint.sidecars import generation_config, labels_of, pooling_of, read_companions
-from regard.checkpoint.weights import Stored, check_finite, stored_tensors, write_weights
+from regard.checkpoint.sidecars import generation_config, label_count, labels_of, pooling_of, read_companions
+from regard.checkpoint.weights import Stored, check_finite, not_finite, stored_tensors, write_weights
 from regard.config import ModelConfig
-from regard.errors import FolderError, InputError, did_you_mean
+from regard.errors import FolderError, InputError, RegardError, did_you_mean, listed
 from regard.model.initial import initialise
 from regard.model.transformer import Transformer
 
 SHARD_BYTES = 5_000_000_000
-DTYPE_NAMES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+DTYPE_NAMES = {
+    torch.float32: "float32",
+    torch.bfloat16: "bfloat16",
+    torch.float16: "float16",
+    torch.float64: "float64",
+}
+NAMED_ALIKE = ("sequence", "token", "span")  # heads whose outputs may have one name in the files of two
+LABELLED = ("sequence", "token")  # heads whose classes have names in config.json
 
 
 @dataclass(frozen=True)
@@ -54,45 +62,91 @@ def read_folder(
     """
     if not folder.is_dir():
         raise FolderError(f"{folder} is not a folder. Expected a model folder with config.json and model.safetensors.")
+    if dtype not in DTYPE_NAMES:
+        raise InputError(f"weights cannot be read as {dtype}. Choose one of: {', '.join(map(str, DTYPE_NAMES))}.")
     foreign = read_json(folder, "config.json")
-    family = family_of(foreign)
-    config = read_config(foreign, family)
-    stored = by_tidy_name(stored_tensors(folder), family, config)
-    wanted = _heads(foreign, family, stored) if heads is None else dict(heads)
-    with torch.device("meta"):
-        network = Transformer(config, wanted)
-    places = places_of(network, family, network.heads, config)
-    fresh = check(network, places, stored, family, folder, any_heads=heads is not None)
-    if weights:
-        if config.tied:
-            check_copies(stored, family, folder)
-        _fill(network, places, stored, fresh, folder, dtype)
-    labels = labels_of(foreign) if {"sequence", "token"} & set(wanted) else None
     companions = read_companions(folder)
-    return Checkpoint(
-        family.name, config, network.eval(), foreign, labels, pooling_of(folder, companions), companions, tuple(fresh)
-    )
+    pool = pooling_of(folder, companions)
+    with _naming(folder):
+        family = family_of(foreign)
+        config = read_config(foreign, family)
+        stored = by_tidy_name(stored_tensors(folder), family, config)
+        wanted = _heads(foreign, family, stored) if heads is None else dict(heads)
+        labels = labels_of(foreign)
+        network = _laid_out(config, wanted, stored)
+    places = places_of(network, family, network.heads, config)
+    anew = [] if heads is None else [head for head in NAMED_ALIKE if head not in _classes(foreign, family)[1]]
+    fresh = check(network, places, stored, family, folder, any_heads=heads is not None, anew=anew)
+    if weights:
+        _fill(network, places, stored, fresh, folder, dtype)
+        check_copies(stored, family, config, folder)
+    if labels is not None and len(labels) not in {size for head, size in wanted.items() if head in LABELLED}:
+        labels = None
+    return Checkpoint(family.name, config, network.eval(), foreign, labels, pool, companions, tuple(fresh))
+
+
+@contextmanager
+def _naming(folder: Path) -> Iterator[None]:
+    """Put the folder into what is said of its config.json."""
+    try:
+        yield
+    except FolderError as error:
+        said = str(error)
+        if said.startswith("config.json"):
+            raise FolderError(f"{folder}/{said}") from error
+        raise
+
+
+def _laid_out(config: ModelConfig, heads: Mapping[str, int], stored: Mapping[str, Stored]) -> Transformer:
+    """The network without its numbers."""
+    depth = max(config.distinct_layers or config.layers, config.decoder_layers)
+    if depth > len(stored):
+        raise FolderError(f"config.json asks for {depth} layers, but only {len(stored)} tensors are stored.")
+    try:
+        with torch.device("meta"):
+            return Transformer(config, heads)
+    except RegardError:
+        raise
+    except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+        raise FolderError(f"config.json describes a network that cannot be built: {error}") from error
 
 
 def read_config(foreign: Foreign, family: Family) -> ModelConfig:
     """Their settings as ours, or words about the one that is wrong."""
     try:
-        return family.read({**family.defaults, **foreign})
-    except (FolderError, InputError) as error:
+        only(foreign, quantization_config=None)
+        check_types(foreign, family.defaults)
+        config = family.read({**family.defaults, **foreign})
+    except FolderError:
+        raise
+    except InputError as error:
         raise FolderError(f"config.json of a {family.name} model: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except KeyError as error:
+        raise FolderError(f"config.json of a {family.name} model lacks the setting {error}.") from error
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise FolderError(f"config.json of a {family.name} model cannot be read: {error!r}.") from error
+    if config.longest is not None and config.longest < 1:
+        raise FolderError(f"config.json of a {family.name} model has places for {config.longest} tokens, not for 1.")
+    return config
+
+
+def _classes(foreign: Foreign, family: Family) -> tuple[str, tuple[str, ...]]:
+    """The architecture, and the heads it has; none where it is not known."""
+    given = foreign.get("architectures") or [next(iter(family.classes))]
+    if not isinstance(given, list) or not isinstance(given[0], str):
+        raise FolderError(f'config.json: "architectures" is {given!r}, expected a list with the name of a class.')
+    return given[0], tuple(family.classes.get(given[0], ()))
 
 
 def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> dict[str, int]:
     """The heads the architecture has, and those that stand in the file beside it."""
-    classes = foreign.get("architectures") or [next(iter(family.classes))]
-    if classes[0] not in family.classes:
+    kind, own = _classes(foreign, family)
+    if kind not in family.classes:
         raise FolderError(
-            f'config.json: the architecture "{classes[0]}" is not known for the family {family.name}.'
-            + did_you_mean(str(classes[0]), family.classes)
+            f'config.json: the architecture "{kind}" is not known for the family {family.name}.'
+            + did_you_mean(kind, family.classes)
         )
-    names = list(family.classes[classes[0]])
+    names = list(own)
     for head in ("masked", "next"):
         needed = [path for path in paths(family.heads.get(head, {})) if path not in family.aliases]
         if head not in names and needed and all(holds(stored, path) for path in needed):
@@ -103,9 +157,7 @@ def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> di
         names.remove("pooled")
     elif present and "pooled" not in names:
         names.append("pooled")
-    labels = labels_of(foreign)
-    count = len(labels) if labels else int(foreign.get("num_labels", 2))
-    return dict.fromkeys(names, count)
+    return dict.fromkeys(names, label_count(foreign))
 
 
 def _fill(
@@ -118,18 +170,19 @@ def _fill(
 ) -> None:
     """Read every tensor, check it, and only then put them all in."""
     handles: dict[Path, Any] = {}
-    values: dict[str, Tensor] = {}
-    for ours, place in places.items():
-        if ours not in fresh:
-            values[ours] = place.read(lambda name: stored[name].read(handles)).to(dtype)
-    check_finite(values, folder)
+    kept = {ours: place for ours, place in places.items() if ours not in fresh}
+    raw = {name: stored[name].read(handles) for place in kept.values() for name in place.names}
+    check_finite({stored[name].name: tensor for name, tensor in raw.items()}, folder)
+    values = {ours: place.read(raw.__getitem__).to(dtype) for ours, place in kept.items()}
+    if dtype == torch.float16 and (lost := not_finite(values)):
+        raise FolderError(f"{folder}: these tensors hold numbers too large for fp16; use bf16:\n{listed(lost)}")
     put(network, values | {name: drawn.to(dtype) for name, drawn in _drawn(network, fresh).items()})
 
 
 def _drawn(network: Transformer, names: list[str]) -> dict[str, Tensor]:
     """Start values of tensors that the folder does not hold."""
     drawn: dict[str, Tensor] = {}
-    for parent in {name.rpartition(".")[0] for name in names}:
+    for parent in dict.fromkeys(name.rpartition(".")[0] for name in names):
         twin = copy.deepcopy(network.get_submodule(parent)).to_empty(device="cpu", recurse=False)
         initialise(twin, network.config)
         drawn |= {f"{parent}.{leaf}": value.detach() for leaf, value in twin.named_parameters(recurse=False)}
@@ -175,7 +228,8 @@ def write_folder(
     with whole_folder(target, overwrite=overwrite) as fresh:
         write_weights(fresh, tensors, shard_bytes=shard_bytes)
         write_json(fresh / "config.json", config)
-        for name, content in (checkpoint.companions or generation_config(config, checkpoint.network.heads)).items():
+        made = generation_config(config, checkpoint.network.heads)
+        for name, content in {**made, **checkpoint.companions}.items():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             write_json(fresh / name, content)
         if beside is not None:
@@ -187,8 +241,6 @@ def foreign_tensors(checkpoint: Checkpoint, family: Family) -> dict[str, Tensor]
     network, config = checkpoint.network, checkpoint.config
     theirs = family.table(network.heads, tied=config.tied)
     bare = family.architecture(network.heads) == next(iter(family.classes))
-    rows = config.head_width
-    sizes = (config.attention.heads * rows, config.groups * rows, config.groups * rows)
     tensors: dict[str, Tensor] = {}
     for ours, tensor in own_tensors(network).items():
         place, prefix = place_of(ours, theirs), ""
@@ -196,8 +248,8 @@ def foreign_tensors(checkpoint: Checkpoint, family: Family) -> dict[str, Tensor]
             place, prefix = place_of(ours, family.base), "" if bare else family.prefix
         if place is None:
             raise FolderError(f"the family {family.name} has no name for {ours}: its folders cannot hold this network.")
-        split = sizes if ".attention.qkv." in ours else None
-        tensors |= {prefix + name: part for name, part in place.write(tensor.detach(), split).items()}
+        parts = place.write(tensor.detach(), part_sizes(ours, config))
+        tensors |= {prefix + name: part for name, part in parts.items()}
     if not config.tied:
         tensors |= {old: tensors[new].clone() for old, new in family.untied.items() if new in tensors}
     extra = family.extra(config) if family.extra else {}
@@ -215,7 +267,18 @@ def foreign_config(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
     config = {**given, **written, "model_type": family.model_type or family.name}
     config |= {"architectures": [family.architecture(checkpoint.network.heads)], "dtype": DTYPE_NAMES[dtype]}
     config.pop("torch_dtype", None)
-    if checkpoint.labels is not None:
-        config["id2label"] = {str(number): label for number, label in enumerate(checkpoint.labels)}
-        config["label2id"] = {label: number for number, label in enumerate(checkpoint.labels)}
-    return config
+    return config | _labels(checkpoint)
+
+
+def _labels(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Names of the classes, numbered where they have none and config.json would tell another number of them."""
+    labels, heads = checkpoint.labels, checkpoint.network.heads
+    weight = next((heads.get_parameter(f"{head}.output.weight") for head in LABELLED if head in heads), None)
+    if labels is None and weight is not None and len(weight) != label_count(checkpoint.foreign):
+        labels = tuple(f"LABEL_{number}" for number in range(len(weight)))
+    if labels is None:
+        return {}
+    return {
+        "id2label": {str(number): label for number, label in enumerate(labels)},
+        "label2id": {label: number for number, label in enumerate(labels)},
+    }

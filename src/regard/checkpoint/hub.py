@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from regard.checkpoint.weights import converting
 from regard.errors import FolderError, MissingExtra
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
@@ -23,10 +24,17 @@ def fetch(name: str, *, revision: str | None = None) -> Path:
     except ImportError as error:
         raise MissingExtra(f'loading "{name}" from the hub', "hub") from error
     try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=list(WANTED)))
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(WANTED)))
     except Exception as error:  # the hub's client raises dozens of kinds, none of them ours
-        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         raise FolderError(
-            f'"{name}" is no folder here, and the hub did not give it: {what} '
+            f'"{name}" is no folder here, and the hub did not give it: {" ".join(lines[:2])} '
             "Check the spelling and the connection, or name a folder."
         ) from error
+    if not any(folder.glob("*.safetensors")):
+        raise FolderError(
+            f'"{name}" has no safetensors on the hub, and pickles are never read here. '
+            f"Convert it once, where you trust it: {converting(name, 'FOLDER', 'AutoModel')} "
+            "(with the AutoModelFor… class of its task, so that the head is kept). Then load FOLDER."
+        )
+    return folder

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.family import Foreign
-from regard.checkpoint.files import inside
+from regard.checkpoint.files import inside, read_any_json, read_json
 from regard.errors import FolderError
 
 COMPANIONS = (
@@ -22,8 +21,10 @@ COMPANIONS = (
 def labels_of(foreign: Foreign) -> tuple[str, ...] | None:
     """Labels by number."""
     given = foreign.get("id2label")
-    if not isinstance(given, dict):
+    if not given:
         return None
+    if not isinstance(given, dict):
+        raise FolderError(f'config.json: "id2label" is {given!r}, expected labels by number.')
     try:
         named = {int(number): str(label) for number, label in given.items()}
     except ValueError as error:
@@ -33,26 +34,30 @@ def labels_of(foreign: Foreign) -> tuple[str, ...] | None:
     return tuple(named[number] for number in range(len(named)))
 
 
+def label_count(foreign: Foreign) -> int:
+    """How many classes a head has there: as many as are named or counted, else two."""
+    labels, count = labels_of(foreign), foreign.get("num_labels", 2)
+    if labels is None and (type(count) is not int or count < 1):
+        raise FolderError(f"config.json: num_labels is {count!r}, expected a whole number of at least 1.")
+    return len(labels) if labels else int(count)
+
+
 def read_companions(folder: Path) -> dict[str, Any]:
     """Small JSON files beside the weights that belong to the model and are written back as they are."""
     found: dict[str, Any] = {}
     for name in COMPANIONS:
         if inside(folder, name).exists():
-            found[name] = _any_json(folder, name)
-    for module in found.get("modules.json") or []:
-        name = f"{module.get('path', '')}/config.json".lstrip("/") if isinstance(module, dict) else ""
-        if "/" in name and inside(folder, name).exists():
-            found[name] = _any_json(folder, name)
+            found[name] = read_any_json(folder, name)
+    modules = found.get("modules.json", [])
+    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
+        raise FolderError(f"{folder / 'modules.json'} is not a list of modules. Remove it to load without its pooling.")
+    for path in (str(module.get("path") or "") for module in modules):
+        if path and inside(folder, f"{path}/config.json").exists():
+            found[f"{path}/config.json"] = read_json(folder, f"{path}/config.json")
     return found
 
 
-def _any_json(folder: Path, name: str) -> Any:
-    try:
-        return json.loads(inside(folder, name).read_text(encoding="utf-8-sig"))
-    except (ValueError, OSError) as error:
-        raise FolderError(f"{folder / name} is not JSON: {error}.") from error
-
-
+MODULES = ("Transformer", "Pooling", "Normalize")  # vectors are normalised when that is asked for
 POOLING = {
     "cls": "first",
     "cls_token": "first",
@@ -65,8 +70,14 @@ POOLING = {
 
 def pooling_of(folder: Path, companions: Mapping[str, Any]) -> str | None:
     """How a sentence-transformers folder makes one vector of a text; None where the folder is not one."""
-    for module in companions.get("modules.json") or []:
-        if not str(module.get("type", "")).endswith("Pooling"):
+    for module in companions.get("modules.json", []):
+        kind = str(module.get("type", "")).rpartition(".")[2]
+        if kind not in MODULES:
+            raise FolderError(
+                f"{folder}: modules.json has a {kind}, which would change the vectors and is not known here; known are "
+                f"{', '.join(MODULES)}. Remove modules.json to load the network without it."
+            )
+        if kind != "Pooling":
             continue
         settings = companions.get(f"{module.get('path')}/config.json", {})
         modes = [key.removeprefix("pooling_mode_") for key, on in settings.items() if on is True]

@@ -27,15 +27,12 @@ def minilm_folder() -> Path:
 
 def find(name: str | Path, *, revision: str | None = None) -> Path | str:
     """The folder of that name, or the name itself where it is a preset."""
-    text = str(name)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return path
-    if text == "minilm":
-        return minilm_folder()
-    if text in PRESETS:
-        return text
-    if isinstance(name, str) and looks_like_hub_id(text):
+    text, path = str(name), _path(name)
+    if path.is_dir() or text in ("minilm", *PRESETS):
+        if revision is not None:
+            raise InputError(f'the revision "{revision}" was asked for, but "{text}" is not a model of the hub.')
+        return path if path.is_dir() else minilm_folder() if text == "minilm" else text
+    if isinstance(name, str) and looks_like_hub_id(text) and not path.exists():
         return fetch(text, revision=revision)
     if path.exists():
         raise FolderError(f"{path} is a file. Expected the folder that holds config.json and model.safetensors.")
@@ -45,6 +42,15 @@ def find(name: str | Path, *, revision: str | None = None) -> Path | str:
         f'"{text}" is neither a folder nor a preset.{did_you_mean(text, ["minilm", *PRESETS])} '
         "Models of the hub are named organisation/model."
     )
+
+
+def _path(name: object) -> Path:
+    if not isinstance(name, str | Path) or not str(name).strip():
+        raise InputError(f"{name!r} names no model. Name a folder, a preset, minilm, or a hub id.")
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # no such user
+        return Path(name)
 
 
 def from_preset(name: str, *, dtype: torch.dtype, seed: int = 0, weights: bool = True) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""Attention in groups: sequences of (nearly) equal length together in one dense tensor, on any device.
+"""Attention in groups: sequences of equal length together in one dense tensor, on any device, without padding.
 
 Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one, H heads,
 G key-value heads, K head width, R distances. True = may attend.
@@ -6,7 +6,7 @@ G key-value heads, K head width, R distances. True = may attend.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -42,37 +42,42 @@ def _pausing(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work
 
 
 def in_groups(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work) -> Tensor:
+    """Lay sequences of equal size side by side (they often are), work on each size, and put the results back."""
     layout = call.layout
-    parts = []
-    for group in layout.groups:
-        q_BHTK = group.take_q(q_NHK).transpose(1, 2)
-        k_BGSK = group.take_k(k_MGK).transpose(1, 2)
-        v_BGSK = group.take_k(v_MGK).transpose(1, 2)
-        out_BTHK = work(q_BHTK, k_BGSK, v_BGSK, call, group).transpose(1, 2)
-        uneven = len(set(group.q_lengths)) > 1
-        parts.append(out_BTHK[group.q_real] if uneven else out_BTHK.flatten(0, 1))
-    if not parts:
-        return torch.zeros_like(q_NHK)
-    if layout.order is None:
-        return torch.cat(parts) if len(parts) > 1 else parts[0]
-    parts.append(q_NHK.new_zeros(1, *q_NHK.shape[1:]))  # what a query that sees no key receives
-    return torch.cat(parts)[layout.order]
+    q_parts = _parts(q_NHK, layout.q_order, [len(group.rows) * group.queries for group in layout.groups])
+    sizes = [len(group.rows) * group.keys for group in layout.groups]
+    k_parts, v_parts = (_parts(x_MGK, layout.k_order, sizes) for x_MGK in (k_MGK, v_MGK))
+    done = []
+    for group, *parts in zip(layout.groups, q_parts, k_parts, v_parts, strict=True):
+        q_BHTK, k_BGSK, v_BGSK = (part.unflatten(0, (len(group.rows), -1)).transpose(1, 2) for part in parts)
+        done.append(work(q_BHTK, k_BGSK, v_BGSK, call, group).transpose(1, 2).flatten(0, 1))
+    if layout.q_back is None:
+        return torch.cat(done) if len(done) > 1 else done[0] if done else torch.zeros_like(q_NHK)
+    done.append(q_NHK.new_zeros(1, *q_NHK.shape[1:]))  # what a query that sees no key receives
+    return torch.cat(done).index_select(0, layout.q_back)
+
+
+def _parts(x_NHK: Tensor, order: Tensor | None, sizes: list[int]) -> Sequence[Tensor]:
+    """A view a group; one copy of the whole before where the groups do not lie in order."""
+    if order is not None:
+        x_NHK = x_NHK.index_select(0, order)
+    parts: Sequence[Tensor] = x_NHK.split(sizes)
+    return parts
 
 
 def _allowed(call: Call, group: Group, heads: int) -> Tensor | None:
     """(B or 1, H or 1, T, S) True = may attend; None where everything is allowed."""
-    if call.mask.free and not group.padded:
+    if call.mask.free:
         return None
     row, query, key = group.places
-    head = torch.arange(heads, device=group.device).view(1, -1, 1, 1) if call.mask.function else row[:1]
-    if call.mask.function is None and not group.padded:
-        row = row[:1]
+    if call.mask.function is None:
+        return call.mask.allowed(row[:1], row[:1], query, key)
+    head = torch.arange(heads, device=group.device).view(1, -1, 1, 1)
     return call.mask.allowed(row, head, query, key)
 
 
 def fused_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: Call, group: Group) -> Tensor:
-    square = not group.padded and q_BHTK.shape[2] == k_BGSK.shape[2]
-    if call.mask == Mask(right=0) and square and call.bias_HR is None:
+    if call.mask == Mask(right=0) and group.queries == group.keys and call.bias_HR is None:
         return fused(q_BHTK, k_BGSK, v_BGSK, call, causal=True)
     return fused(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
 

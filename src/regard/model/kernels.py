@@ -3,7 +3,7 @@
 | kernel      | where     | for                                                                             |
 |-------------|-----------|---------------------------------------------------------------------------------|
 | `reference` | anywhere  | everything, one sequence after the other, as a textbook would write it; slow     |
-| `grouped`   | anywhere  | sequences of (nearly) equal length together in `scaled_dot_product_attention`    |
+| `grouped`   | anywhere  | sequences of equal length together in `scaled_dot_product_attention`             |
 | `explicit`  | anywhere  | what no fused kernel can do: additive scores and hard selection, also grouped    |
 | `varlen`    | CUDA      | half precision, windows and causal masks: FlashAttention on the flat tokens      |
 | `flex`      | CUDA      | a bias, a user's own mask, or fp32: compiled FlexAttention on the flat tokens    |

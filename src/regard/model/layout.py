@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(sequence, head, query place, key place) -> True where the query may attend to the key."""
-
-SLACK = 8  # a row of a group is padded by at most 1 / SLACK of its own length
 
 
 @dataclass(frozen=True)
@@ -76,19 +75,46 @@ class Layout:
 
     @cached_property
     def groups(self) -> list[Group]:
-        return plan(self.q_edges, self.k_edges, self.q_bounds.device)
+        """Sequences with as many queries and as many keys, together, in the order in which their sizes first appear."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for row in range(len(self)):
+            queries, keys = self.spans(row)
+            size = (queries.stop - queries.start, keys.stop - keys.start)
+            if all(size):  # without queries or without keys there is nothing to do
+                found.setdefault(size, []).append(row)
+        return [Group(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in found.items()]
 
     @cached_property
-    def order(self) -> Tensor | None:
-        """Where each query's result lies after the groups are laid end to end; None where it is in place already."""
-        rows = [row for group in self.groups for row in group.rows]
-        found = sum(length for group in self.groups for length in group.q_lengths)
-        if rows == sorted(rows) and found == self.q_edges[-1]:
+    def q_order(self) -> Tensor | None:
+        """Index that lays the queries group after group; None where they lie so already."""
+        return self._order(self.q_edges)
+
+    @cached_property
+    def k_order(self) -> Tensor | None:
+        """The same of the keys."""
+        return self._order(self.k_edges)
+
+    def _order(self, edges: list[int]) -> Tensor | None:
+        spans = [(edges[row], edges[row + 1]) for group in self.groups for row in group.rows]
+        if [place for span in spans for place in span] == _filled(edges):
             return None
-        order = torch.full((self.q_edges[-1],), found, dtype=torch.int64)
-        if rows:
-            order[torch.cat([group.q_places for group in self.groups])] = torch.arange(found)
-        return order.to(self.q_bounds.device)
+        index = torch.cat([torch.arange(start, end) for start, end in spans] or [torch.arange(0)])
+        return index.to(self.q_bounds.device)
+
+    @cached_property
+    def q_back(self) -> Tensor | None:
+        """For each query where its result lies, group after group; one past the end where it has none."""
+        if self.q_order is None:
+            return None
+        found = self.q_order.numel()
+        back = torch.full((self.q_edges[-1],), found, device=self.q_bounds.device)
+        back[self.q_order] = torch.arange(found, device=self.q_bounds.device)
+        return back
+
+
+def _filled(edges: list[int]) -> list[int]:
+    """Start and end of every sequence that is not empty."""
+    return [place for start, end in pairwise(edges) if end > start for place in (start, end)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,103 +131,16 @@ class Slots(Layout):
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Sequences whose queries and keys are (nearly) as many, so that they fit one dense tensor."""
+    """Sequences with as many queries and as many keys: one dense tensor, without padding."""
 
     rows: list[int]
-    q_starts: list[int]
-    q_lengths: list[int]
-    k_starts: list[int]
-    k_lengths: list[int]
+    queries: int  # of each
+    keys: int
     device: torch.device
-
-    @property
-    def padded(self) -> bool:
-        return len(set(self.q_lengths)) > 1 or len(set(self.k_lengths)) > 1
-
-    @cached_property
-    def q_places(self) -> Tensor:
-        """Index of the real queries, row after row."""
-        spans = zip(self.q_starts, self.q_lengths, strict=True)
-        return torch.cat([torch.arange(start, start + length) for start, length in spans])
-
-    @cached_property
-    def q_real(self) -> Tensor:
-        """(B, T) True at queries, False at the padding of a row."""
-        lengths = torch.tensor(self.q_lengths).unsqueeze(1)
-        return (torch.arange(max(self.q_lengths)) < lengths).to(self.device)
-
-    def take_q(self, x: Tensor) -> Tensor:
-        return self._take(x, self._q_index)
-
-    def take_k(self, x: Tensor) -> Tensor:
-        return self._take(x, self._k_index)
-
-    def _take(self, x: Tensor, index: Tensor | slice) -> Tensor:
-        """(B, T, ...) the group's rows: a view where they lie side by side and are equally long."""
-        rows: Tensor = x[index].unflatten(0, (len(self.rows), -1))
-        return rows
-
-    @cached_property
-    def _q_index(self) -> Tensor | slice:
-        return _index(self.q_starts, self.q_lengths, self.device)
-
-    @cached_property
-    def _k_index(self) -> Tensor | slice:
-        if self.k_starts == self.q_starts and self.k_lengths == self.q_lengths:
-            return self._q_index
-        return _index(self.k_starts, self.k_lengths, self.device)
 
     @cached_property
     def places(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Sequence, query place and key place, shaped to broadcast over (B, H, T, S); -1 at padding."""
+        """Sequence, query place and key place, shaped to broadcast over (B, H, T, S)."""
         row = torch.tensor(self.rows, device=self.device).view(-1, 1, 1, 1)
-        q_length = torch.tensor(self.q_lengths, device=self.device).view(-1, 1, 1, 1)
-        k_length = torch.tensor(self.k_lengths, device=self.device).view(-1, 1, 1, 1)
-        t = torch.arange(max(self.q_lengths), device=self.device).view(1, 1, -1, 1)
-        s = torch.arange(max(self.k_lengths), device=self.device).view(1, 1, 1, -1)
-        if not self.padded:
-            return row, t + (self.k_lengths[0] - self.q_lengths[0]), s
-        return row, torch.where(t < q_length, t + k_length - q_length, 0), torch.where(s < k_length, s, -1)
-
-
-def _index(starts: list[int], lengths: list[int], device: torch.device) -> Tensor | slice:
-    longest = max(lengths)
-    if all(start == starts[0] + i * longest for i, start in enumerate(starts)) and min(lengths) == longest:
-        return slice(starts[0], starts[0] + longest * len(starts))
-    limit = torch.tensor(lengths).unsqueeze(1) - 1
-    step = torch.minimum(torch.arange(longest).unsqueeze(0), limit)
-    return (torch.tensor(starts).unsqueeze(1) + step).flatten().to(device)
-
-
-def plan(q_edges: list[int], k_edges: list[int], device: torch.device) -> list[Group]:
-    """Put sequences of nearly equal lengths together. A sequence without queries or keys needs no group."""
-    sizes = [
-        (k_edges[b + 1] - k_edges[b], q_edges[b + 1] - q_edges[b], b)
-        for b in range(len(q_edges) - 1)
-        if k_edges[b + 1] > k_edges[b] and q_edges[b + 1] > q_edges[b]
-    ]
-    groups: list[list[tuple[int, int, int]]] = []
-    fewest = most = 0  # queries of a row of the last group
-    for keys, queries, b in sorted(sizes):
-        fewest, most = min(fewest, queries), max(most, queries)
-        if groups and _near(groups[-1][0][0], keys) and _near(fewest, most):
-            groups[-1].append((keys, queries, b))
-        else:
-            groups.append([(keys, queries, b)])
-            fewest = most = queries
-    return [
-        Group(
-            rows=[b for _, _, b in group],
-            q_starts=[q_edges[b] for _, _, b in group],
-            q_lengths=[q for _, q, _ in group],
-            k_starts=[k_edges[b] for _, _, b in group],
-            k_lengths=[k for k, _, _ in group],
-            device=device,
-        )
-        for group in groups
-    ]
-
-
-def _near(short: int, long: int) -> bool:
-    """Whether a row that short may be padded to that length."""
-    return long * SLACK <= short * (SLACK + 1)
+        query = torch.arange(self.keys - self.queries, self.keys, device=self.device).view(1, 1, -1, 1)
+        return row, query, torch.arange(self.keys, device=self.device).view(1, 1, 1, -1)

@@ -24,7 +24,7 @@ DEFAULTS: Foreign = {
 
 
 def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, hidden_act="silu", attention_bias=False, mlp_bias=False)
+    only(foreign, hidden_act="silu", attention_bias=False, mlp_bias=False, partial_rotary_factor=1.0)
     heads, width = foreign["num_attention_heads"], foreign["hidden_size"]
     rope = dict(foreign.get("rope_parameters") or foreign.get("rope_scaling") or {})
     rope.setdefault("rope_theta", foreign.get("rope_theta", 10000.0))

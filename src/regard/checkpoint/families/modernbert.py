@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import ACTIVATIONS, Family, Foreign, only, rope_parameters, rotary_config, unbend
+from regard.checkpoint.family import Family, Foreign, bend, only, rope_parameters, rotary_config, unbend
 from regard.config import AttentionConfig, ModelConfig, PoolConfig
-from regard.errors import FolderError
+from regard.errors import FolderError, did_you_mean
 
 GATES = {"gelu": "geglu", "gelu-tanh": "geglu-tanh", "silu": "swiglu"}
+POOLINGS = {"cls": "first", "mean": "mean"}
 DEFAULTS: Foreign = {
     "vocab_size": 50368,
     "hidden_size": 768,
@@ -32,23 +33,36 @@ DEFAULTS: Foreign = {
 }
 
 
-def every(foreign: Foreign) -> int:
+def layer_types(every: int, depth: int) -> list[str]:
+    """Their word for each layer: each n-th from the first looks everywhere, with 0 none does."""
+    return ["full_attention" if every and i % every == 0 else "sliding_attention" for i in range(depth)]
+
+
+def global_every(foreign: Foreign) -> int:
     """Each which layer is global."""
-    kinds = foreign.get("layer_types")
+    kinds, depth = foreign.get("layer_types"), foreign["num_hidden_layers"]
+    every = foreign["global_attn_every_n_layers"]
     if not kinds:
-        return int(foreign["global_attn_every_n_layers"])
-    for n in range(1, len(kinds) + 1):
-        if kinds == ["full_attention" if i % n == 0 else "sliding_attention" for i in range(len(kinds))]:
-            return n
-    raise FolderError(f"config.json: layer_types is read only where each n-th layer from the first is full: {kinds}")
+        if every < 1:
+            raise FolderError(f"config.json: global_attn_every_n_layers is {every}, expected at least 1.")
+        return int(every)
+    full = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
+    every = full[1] if len(full) > 1 else len(kinds) if full else 0
+    if len(kinds) != depth or kinds != layer_types(every, depth):
+        raise FolderError(
+            f"config.json: layer_types is {kinds}, but is read only where, of {depth} layers, each n-th from the first "
+            'is "full_attention" and the others are "sliding_attention".'
+        )
+    return every
 
 
 def read(foreign: Foreign) -> ModelConfig:
     only(foreign, attention_bias=False, mlp_bias=False, norm_bias=False, classifier_bias=False, decoder_bias=True)
-    gate = ACTIVATIONS.get(foreign["hidden_activation"], "")
-    head = ACTIVATIONS.get(foreign["classifier_activation"], "")
-    if gate not in GATES or not head:
+    gate, pooling = bend(foreign, "hidden_activation"), foreign["classifier_pooling"]
+    if gate not in GATES:
         raise FolderError(f'config.json: hidden_activation "{foreign["hidden_activation"]}" has no gated form here.')
+    if pooling not in POOLINGS:
+        raise FolderError(f'config.json: classifier_pooling "{pooling}" is not known.{did_you_mean(pooling, POOLINGS)}')
     rope = foreign.get("rope_parameters") or {}
     wide = rope.get("full_attention") or {"rope_theta": foreign["global_rope_theta"]}
     near = rope.get("sliding_attention") or {"rope_theta": foreign["local_rope_theta"]}
@@ -61,13 +75,13 @@ def read(foreign: Foreign) -> ModelConfig:
         attention=AttentionConfig(
             foreign["num_attention_heads"],
             window=foreign["local_attention"] // 2,
-            global_every=every(foreign),
+            global_every=global_every(foreign),
             dropout=foreign["attention_dropout"],
         ),
         positions=rotary_config(wide, foreign["max_position_embeddings"], local_theta=near["rope_theta"]),
         pool=PoolConfig(
-            how="mean" if foreign["classifier_pooling"] == "mean" else "first",
-            activation=head,
+            how=POOLINGS[pooling],
+            activation=bend(foreign, "classifier_activation"),
             norm=True,
             bias=False,
             tokens_too=True,
@@ -84,20 +98,19 @@ def read(foreign: Foreign) -> ModelConfig:
 
 def write(config: ModelConfig) -> dict[str, Any]:
     attention, places = config.attention, config.positions
-    bend = next(plain for plain, gated in GATES.items() if gated == config.activation)
-    kinds = ["full_attention" if i % attention.global_every == 0 else "sliding_attention" for i in range(config.layers)]
+    gate = next(plain for plain, gated in GATES.items() if gated == config.activation)
     return {
         "vocab_size": config.vocabulary,
         "hidden_size": config.width,
         "intermediate_size": config.inner,
         "num_hidden_layers": config.layers,
         "num_attention_heads": attention.heads,
-        "hidden_activation": unbend(bend),
+        "hidden_activation": unbend(gate),
         "max_position_embeddings": config.longest,
         "initializer_range": config.spread or 0.02,
         "norm_eps": config.eps,
         "global_attn_every_n_layers": attention.global_every,
-        "layer_types": kinds,
+        "layer_types": layer_types(attention.global_every, config.layers),
         "local_attention": 2 * (attention.window or 0),
         "attention_dropout": attention.dropout,
         "embedding_dropout": config.dropout,

@@ -1,0 +1,76 @@
+"""What a caller hands over in Python, checked before the network sees it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from regard.errors import InputError
+
+
+def id_rows(given: Any, what: str, *, vocabulary: int, longest: int | None) -> list[list[int]]:
+    """Sequences of ids as lists, or words about the first that cannot be read."""
+    rows = _rows(given, what)
+    if not rows:
+        raise InputError(f"{what} is an empty list; give at least one sequence.")
+    for number, row in enumerate(rows):
+        if not row:
+            raise InputError(f"{what}: sequence {number} is empty; give it at least one id.")
+        if min(row) < 0 or max(row) >= vocabulary:
+            place = next(i for i, token in enumerate(row) if not 0 <= token < vocabulary)
+            raise InputError(
+                f"{what}: sequence {number}, place {place}: id {row[place]} is outside the vocabulary, "
+                f"whose ids are 0 to {vocabulary - 1}. Was it made by another tokenizer?"
+            )
+        if longest is not None and len(row) > longest:
+            raise InputError(
+                f"{what}: sequence {number} has {len(row)} tokens; this network has places for {longest}. "
+                f"Cut it into windows of at most {longest} tokens."
+            )
+    return rows
+
+
+def segment_rows(given: Any, ids: list[list[int]], *, kinds: int) -> list[list[int]]:
+    """One segment a token for each sequence of ids."""
+    if kinds == 0:
+        raise InputError("segments were given, but this network has none; leave them out.")
+    rows = _rows(given, "segments")
+    if len(rows) != len(ids):
+        raise InputError(f"{len(ids)} sequences of ids but {len(rows)} of segments; give one for each.")
+    for number, (tokens, row) in enumerate(zip(ids, rows, strict=True)):
+        if len(tokens) != len(row):
+            raise InputError(f"sequence {number} has {len(tokens)} ids but {len(row)} segments; give one a token.")
+        if min(row) < 0 or max(row) >= kinds:
+            raise InputError(f"segments: sequence {number} holds a number outside 0 to {kinds - 1}.")
+    return rows
+
+
+def text_list(given: Iterable[str]) -> list[str]:
+    """Texts with something in them; that each is a text is for the tokenizer to check."""
+    if isinstance(given, str):
+        raise InputError("one string was given where a list of texts was expected. Write [text].")
+    try:
+        texts = list(given)
+    except TypeError as error:
+        raise InputError(f"a list of texts was expected, not {given!r}.") from error
+    if not texts:
+        raise InputError("the list of texts is empty; give at least one text.")
+    for number, text in enumerate(texts):
+        if isinstance(text, str) and not text.strip():
+            raise InputError(f"text {number} is empty, so there is nothing to embed. Leave it out, or give it words.")
+    return texts
+
+
+def _rows(given: Any, what: str) -> list[list[int]]:
+    """Lists, tuples, arrays or tensors of whole numbers as lists."""
+    try:
+        rows = [list(row.tolist() if hasattr(row, "tolist") else row) for row in given]
+    except TypeError as error:
+        raise InputError(f"{what} must be a list of sequences, such as [[5, 6], [7]], not {given!r:.100}.") from error
+    for number, row in enumerate(rows):
+        try:
+            rows[number] = [operator.index(token) for token in row]
+        except TypeError as error:
+            raise InputError(f"{what}: sequence {number} holds something else than whole numbers: {error}.") from error
+    return rows

@@ -1,0 +1,167 @@
+"""Every tensor of every network has one name in its family's files, and comes back from there unchanged."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.checkpoint.families import FAMILIES, family_for
+from regard.checkpoint.family import Family
+from regard.checkpoint.fit import own_tensors, part_sizes, places_of
+from regard.checkpoint.folder import Checkpoint, foreign_tensors
+from regard.checkpoint.names import Place, Row, Turned, place_of, tidy
+from regard.config import ModelConfig
+from regard.errors import FolderError
+from regard.model.initial import initialise
+from regard.model.presets import PRESETS
+from regard.model.transformer import Transformer
+
+TABLE = {
+    "stack.layers.{}.qkv": ("block.{}.q", "block.{}.k", "block.{}.v"),
+    "stack.layers.{}.out": Turned("block.{}.proj"),
+    "head.output.weight": "words.weight",
+    "head.output.bias": "words_bias",
+    "head.bias": Row("final_bias"),
+}
+
+
+def variants() -> list[tuple[str, ModelConfig, Family]]:
+    """The settings of each tiny preset, and those of its family that change names: not tied, gated, grouped."""
+    found = []
+    for name, made in PRESETS.items():
+        if name.startswith("tiny-"):
+            changes = {"": {}, " tied otherwise": {"tied": not made.config.tied}}
+            if made.family == "t5":
+                changes[" gated"] = {"activation": "geglu-tanh"}
+            if made.family == "albert":
+                changes[" groups"] = {"distinct_layers": 3}
+            for what, change in changes.items():
+                config = dataclasses.replace(made.config, **change)
+                found.append((made.family + what, config, family_for(made.family, config)))
+    return found
+
+
+CASES = [
+    pytest.param((config, family, kind), id=f"{name} {kind}")
+    for name, config, family in variants()
+    for kind in family.classes
+]
+
+
+@pytest.fixture(params=CASES)
+def network(request: pytest.FixtureRequest) -> tuple[Transformer, Family]:
+    config, family, kind = request.param
+    made = Transformer(config, dict.fromkeys(family.classes[kind], 3))
+    initialise(made, config, generator=torch.Generator().manual_seed(0))
+    for tensor in own_tensors(made).values():
+        tensor.data.copy_(torch.randn(tensor.shape))
+    return made, family
+
+
+def test_every_tensor_has_a_place_of_its_own(network: tuple[Transformer, Family]) -> None:
+    made, family = network
+    places = places_of(made, family, made.heads, made.config)
+    assert set(places) == set(own_tensors(made))
+    names = [name for place in places.values() for name in place.names]
+    assert len(names) == len(set(names))
+    assert not any("{}" in name for name in names)
+
+
+def test_what_is_written_is_read_back(network: tuple[Transformer, Family]) -> None:
+    made, family = network
+    written = foreign_tensors(Checkpoint(family.name, made.config, made), family)
+    short = {tidy(name, family.prefix): tensor for name, tensor in written.items()}
+    assert len(short) == len(written)
+    for ours, place in places_of(made, family, made.heads, made.config).items():
+        tensor = own_tensors(made)[ours]
+        assert torch.equal(place.read(short.__getitem__), tensor)
+        expected = place.shapes(tensor.shape, part_sizes(ours, made.config))
+        assert [tuple(short[name].shape) for name in place.names] == expected
+
+
+def test_every_class_there_has_its_heads_here() -> None:
+    for family in FAMILIES.values():
+        for kind, heads in family.classes.items():
+            assert family.architecture(heads) == kind
+
+
+def test_heads_without_a_class_there_are_told_from_those_with_one() -> None:
+    with pytest.raises(FolderError, match="gpt2 has no class with the heads sequence; it has GPT2Model: none"):
+        FAMILIES["gpt2"].architecture(["sequence"])
+
+
+def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
+    config = PRESETS["tiny-bert"].config
+    made = Transformer(dataclasses.replace(config, attention=dataclasses.replace(config.attention, score="bilinear")))
+    with pytest.raises(FolderError, match=r"the family bert has no name for encoder\.layers\.0\.attention"):
+        places_of(made, FAMILIES["bert"], (), made.config)
+
+
+@pytest.mark.parametrize(
+    ("ours", "names", "how"),
+    [
+        ("stack.layers.0.qkv.weight", ("block.0.q.weight", "block.0.k.weight", "block.0.v.weight"), "same"),
+        ("stack.layers.12.qkv.bias", ("block.12.q.bias", "block.12.k.bias", "block.12.v.bias"), "same"),
+        ("stack.layers.3.out.weight", ("block.3.proj.weight",), "turned"),
+        ("head.output.weight", ("words.weight",), "same"),
+        ("head.output.bias", ("words_bias",), "same"),
+        ("head.bias", ("final_bias",), "row"),
+    ],
+)
+def test_a_place_follows_the_table(ours: str, names: tuple[str, ...], how: str) -> None:
+    assert place_of(ours, TABLE) == Place(names, how)
+
+
+@pytest.mark.parametrize("ours", ["stack.layers.0.norm.weight", "head.output", "stack.layers.qkv.weight", "qkv.weight"])
+def test_what_the_table_lacks_has_no_place(ours: str) -> None:
+    assert place_of(ours, TABLE) is None
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.integers(1, 4), st.booleans())
+def test_parts_lie_one_after_the_other(sizes: list[int], width: int, vector: bool) -> None:
+    ours = torch.randn(sum(sizes)) if vector else torch.randn(sum(sizes), width)
+    place = Place(tuple(f"part{i}" for i in range(len(sizes))))
+    written = place.write(ours, sizes)
+    assert [len(part) for part in written.values()] == sizes
+    assert torch.equal(written["part0"], ours[: sizes[0]])
+    assert torch.equal(place.read(written.__getitem__), ours)
+
+
+def test_parts_are_equal_where_no_sizes_are_given() -> None:
+    ours = torch.arange(6.0)
+    assert {name: part.tolist() for name, part in Place(("a", "b")).write(ours, None).items()} == {
+        "a": [0.0, 1.0, 2.0],
+        "b": [3.0, 4.0, 5.0],
+    }
+
+
+def test_turned_and_row_are_stored_that_way() -> None:
+    matrix, vector = torch.randn(2, 3), torch.randn(3)
+    turned, row = Place(("a",), "turned"), Place(("a",), "row")
+    assert torch.equal(turned.write(matrix, None)["a"], matrix.T)
+    assert torch.equal(turned.read(lambda _: matrix.T), matrix)
+    assert torch.equal(turned.write(vector, None)["a"], vector)
+    assert row.write(vector, None)["a"].shape == (1, 3)
+    assert torch.equal(row.read(lambda _: vector.unsqueeze(0)), vector)
+    assert (turned.shapes((2, 3), None), turned.shapes((3,), None)) == ([(3, 2)], [(3,)])
+    assert row.shapes((3,), None) == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "short"),
+    [
+        ("bert.embeddings.LayerNorm.gamma", "embeddings.LayerNorm.weight"),
+        ("embeddings.LayerNorm.beta", "embeddings.LayerNorm.bias"),
+        ("module.bert.pooler.dense.weight", "pooler.dense.weight"),
+        ("module.cls.predictions.bias", "cls.predictions.bias"),
+        ("embeddings.gamma.weight", "embeddings.gamma.weight"),
+        ("roberta.embeddings.bias", "roberta.embeddings.bias"),
+    ],
+)
+def test_tidy_names(stored: str, short: str) -> None:
+    assert tidy(stored, "bert.") == short
+    assert tidy(short, "bert.") == short
