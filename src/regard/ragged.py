@@ -167,13 +167,16 @@ class Ragged:
                 f"the fixed shape of {tokens} tokens in {sequences} sequences (longest {longest}). "
                 "Raise the budget or put fewer sequences into the batch."
             )
-        extra = [longest] * (spare // longest) + ([spare % longest] if spare % longest else [])
-        extra += [0] * (sequences - len(self) - len(extra))
-        index = torch.arange(spare, device=self.ids.device) % max(self.tokens, 1)
-        filling = Ragged.from_flat(self.ids[index], extra)
-        if self.segments is not None:
-            filling = replace(filling, segments=self.segments[index])
-        return replace(Ragged.concatenate([self, filling]), longest=longest)
+        step = torch.arange(spare, device=self.ids.device)
+        again = step % self.tokens
+        ends = torch.arange(1, sequences - len(self) + 1, device=self.ids.device, dtype=self.bounds.dtype) * longest
+        return Ragged(
+            ids=torch.cat((self.ids, self.ids[again])),
+            bounds=torch.cat((self.bounds, ends.clamp(max=spare) + self.tokens)),
+            positions=torch.cat((self.positions, step % longest)),
+            longest=longest,
+            segments=None if self.segments is None else torch.cat((self.segments, self.segments[again])),
+        )
 
 
 def _same_lengths(expected: list[int], given: list[int]) -> None:

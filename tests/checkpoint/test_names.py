@@ -52,7 +52,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=CASES, scope="module")
 def network(request: pytest.FixtureRequest) -> tuple[Transformer, Family]:
     config, family, kind = request.param
     made = Transformer(config, dict.fromkeys(family.classes[kind], 3))

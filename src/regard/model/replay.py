@@ -18,7 +18,9 @@ from torch import Tensor
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
-STEPS = 8  # sizes between a power of two and the next, so that at most an eighth is filling
+STEPS = 16  # sizes between a power of two and the next, so that at most a sixteenth is filling
+TILE = 128  # queries the kernel takes at a time
+LARGE = 6144  # tokens from which the GPU, not the host, is what one waits for; such batches run as they are
 KEPT = 64  # recordings kept, the least used given up first
 
 
@@ -41,26 +43,32 @@ class Shape:
     segments: bool
 
     @classmethod
+    def exact(cls, batch: Ragged) -> Shape:
+        return cls(batch.tokens, len(batch), batch.longest, batch.segments is not None)
+
+    @classmethod
     def of(cls, batch: Ragged, most: int | None) -> Shape:
-        longest = max(64, 1 << (max(batch.longest, 1) - 1).bit_length())
-        if most is not None:
-            longest = max(min(longest, most), batch.longest)
-        tokens = rounded(batch.tokens)
+        """The next sizes up. The kernel works in tiles of 128 queries and starts one for every empty sequence too."""
+        longest = -(-batch.longest // TILE) * TILE
+        longest = longest if most is None else max(min(longest, most), batch.longest)
+        tokens = rounded(batch.tokens, TILE)
         rows = len(batch) + -(-(tokens - batch.tokens) // longest)
-        return cls(tokens, 1 << (max(rows, 8) - 1).bit_length(), longest, batch.segments is not None)
+        return cls(tokens, rounded(rows, 8), longest, batch.segments is not None)
 
 
-def rounded(tokens: int) -> int:
-    """The next of eight sizes an octave, at least 256 apart."""
-    step = max(256, (1 << max(tokens, 1).bit_length()) // (2 * STEPS))
-    return -(-max(tokens, 1) // step) * step
+def rounded(size: int, least: int) -> int:
+    """The next of sixteen sizes an octave that are at least `least` apart."""
+    step = max(least, (1 << max(size, 1).bit_length()) // (2 * STEPS))
+    return -(-max(size, 1) // step) * step
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
+    """A graph with the numbers it reads, all in one tensor so that one copy feeds it, and the tensors it writes."""
+
     graph: torch.cuda.CUDAGraph
-    batch: Ragged  # the tensors the graph reads
-    result: Any  # the tensors it writes
+    numbers: Tensor
+    result: Any
 
 
 class Replay:
@@ -73,38 +81,49 @@ class Replay:
 
     def __call__(self, batch: Ragged) -> Any:
         batch = batch.to("cpu")  # where its shape is fixed without waiting for the GPU
+        if batch.tokens > LARGE:
+            numbers = packed(batch, pinned=True).to(self.device, non_blocking=True)
+            return self.run(unpacked(numbers, Shape.exact(batch)))
         shape = Shape.of(batch, self.most)
         filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, longest=shape.longest)
+        numbers = packed(filled, pinned=True)
         if shape not in self.recordings:
-            self.recordings[shape] = self._record(filled.to(self.device))
+            self.recordings[shape] = self._record(numbers.to(self.device), shape)
             if len(self.recordings) > KEPT:
                 self.recordings.popitem(last=False)
         self.recordings.move_to_end(shape)
         recording = self.recordings[shape]
-        _copy(filled, recording.batch)
+        recording.numbers.copy_(numbers, non_blocking=True)
         recording.graph.replay()
         return _cut(recording.result, batch, shape)
 
-    def _record(self, batch: Ragged) -> Recording:
+    def _record(self, numbers: Tensor, shape: Shape) -> Recording:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):
-                self.run(batch)
+                self.run(unpacked(numbers, shape))
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool):
-            result = self.run(batch)
+            result = self.run(unpacked(numbers, shape))
         self.pool = self.pool or graph.pool()
-        return Recording(graph, batch, result)
+        return Recording(graph, numbers, result)
 
 
-def _copy(source: Ragged, target: Ragged) -> None:
-    for name in ("ids", "bounds", "positions", "segments"):
-        tensor: Tensor | None = getattr(source, name)
-        if tensor is not None:
-            pinned = tensor.pin_memory() if tensor.device.type == "cpu" else tensor  # else the host would wait
-            getattr(target, name).copy_(pinned, non_blocking=True)
+def packed(batch: Ragged, *, pinned: bool = False) -> Tensor:
+    """All numbers of a batch in one tensor; pinned, so that the host need not wait for the copy."""
+    parts = [batch.ids, batch.positions, batch.bounds.long()]
+    parts += [] if batch.segments is None else [batch.segments]
+    out = torch.empty(sum(part.numel() for part in parts), dtype=torch.int64, pin_memory=pinned)
+    return torch.cat(parts, out=out)
+
+
+def unpacked(numbers: Tensor, shape: Shape) -> Ragged:
+    """The batch whose numbers these are, as views."""
+    sizes = [shape.tokens, shape.tokens, shape.sequences + 1] + ([shape.tokens] if shape.segments else [])
+    ids, positions, bounds, *segments = numbers.split(sizes)
+    return Ragged(ids, bounds.int(), positions, shape.longest, segments[0] if segments else None)
 
 
 def _cut(result: Any, batch: Ragged, shape: Shape) -> Any:

@@ -1,0 +1,60 @@
+"""Importing is light: little beside torch, and only the packages the core is built on."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import statistics
+import subprocess
+import sys
+
+import regard
+
+CORE = ("torch", "numpy", "tokenizers", "safetensors", "pyarrow")
+FORBIDDEN = ("rich", "tyro", "transformers", "huggingface_hub", "sklearn", "matplotlib", "fastapi", "onnx", "pandas")
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(regard.__path__, "regard.")
+    if module.name.split(".")[1] not in ("cli", "__main__")
+]
+
+
+def child(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def tops(code: str) -> set[str]:
+    """Packages that are loaded after running the code."""
+    told = child(f"{code}\nimport json, sys; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))")
+    return set(json.loads(told.splitlines()[-1]))
+
+
+def test_the_core_imports_only_what_it_is_built_on() -> None:
+    """Every module but the command line, against the packages it may use with all that those bring along."""
+    allowed = tops(f"import {', '.join(CORE)}, safetensors.torch, torch.nn.attention.flex_attention")
+    found = tops(f"import {', '.join(MODULES)}")
+    assert {"torch", "tokenizers", "safetensors", "regard"} <= found
+    assert found - allowed - set(sys.stdlib_module_names) - {"regard", "__editable___regard_finder"} == set()
+    assert found.isdisjoint(FORBIDDEN)
+
+
+TIMED = """
+import time
+start = time.process_time()
+{first}
+middle = time.process_time()
+{second}
+print(middle - start, time.process_time() - start)
+"""
+
+
+def costs(first: str, second: str) -> tuple[float, float]:
+    """Processor seconds of a statement in a fresh interpreter, and of both; a busy machine slows them alike."""
+    one, both = child(TIMED.format(first=first, second=second)).split()
+    return float(one), float(both)
+
+
+def test_importing_costs_little_more_than_torch() -> None:
+    """With all that loading a model needs. `import regard` alone loads no torch: tests/test_cli.py."""
+    ratios = [both / torch for torch, both in (costs("import torch", "import regard; regard.load") for _ in range(3))]
+    assert statistics.median(ratios) < 1.2, ratios
