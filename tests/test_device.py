@@ -44,11 +44,12 @@ def test_the_report_of_this_machine() -> None:
     assert set(found.extras) == set(device.EXTRAS)
 
 
-@pytest.mark.parametrize("flash", [True, False])
-def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool) -> None:
+@pytest.mark.parametrize(("flash", "triton"), [(True, True), (True, False), (False, True)])
+def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool, triton: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for room in (device, kernels):
         monkeypatch.setattr(room, "has_flash", lambda: flash)
+        monkeypatch.setattr(room, "has_triton", lambda: triton)
 
     def used(where: str, dtype: torch.dtype, **call: Any) -> str:
         queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(7, 12, 64))
@@ -57,6 +58,9 @@ def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, fla
     said = device._kernels()
     assert said["cpu"] == used("cpu", torch.float32) == used("cpu", torch.bfloat16)
     assert said["cuda, bf16 or fp16"] == used("cuda", torch.bfloat16) == used("cuda", torch.float16)
+    with torch.no_grad():
+        assert said["cuda, bf16 or fp16, without gradients"] == used("cuda", torch.bfloat16)
+        assert used("cuda", torch.bfloat16, dropout=0.1, training=True) == said["cuda, bf16 or fp16"] or not flash
     bias = torch.zeros(12, 13)
     assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.float32)
     assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.bfloat16, bias_HR=bias)

@@ -51,6 +51,14 @@ def has_flash(index: int = 0) -> bool:
     return torch.cuda.get_device_capability(index) >= (8, 0)
 
 
+def has_triton() -> bool:
+    """Whether kernels can be written in Triton; torch's builds for CUDA bring it."""
+    return _TRITON
+
+
+_TRITON = importlib.util.find_spec("triton") is not None
+
+
 @dataclass(frozen=True)
 class Gpu:
     """A graphics card that torch can use."""
@@ -105,6 +113,9 @@ def _kernels() -> dict[str, str]:
     found = {"cpu": "grouped"}
     if torch.cuda.is_available():
         found["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
+        found["cuda, bf16 or fp16, without gradients"] = (
+            "tiles" if has_flash() and has_triton() else found["cuda, bf16 or fp16"]
+        )
         found["cuda, fp32, or with a bias or a mask function"] = "flex"
     return found
 

@@ -57,6 +57,32 @@ def test_varlen_equals_the_reference(mask, groups):
     compare("varlen", call, q, k, v, 1e-2)
 
 
+@pytest.mark.parametrize("width", [16, 32, 64, 128])
+@pytest.mark.parametrize("lengths", [LENGTHS, [3, 9, 24, 1, 0, 17, 30]], ids=["long", "short"])
+@pytest.mark.parametrize("groups", [4, 1])
+@pytest.mark.parametrize("mask", MASKS)
+def test_tiles_equal_the_reference(mask, groups, lengths, width):
+    call = Call(Layout.own(bounds(lengths), max(lengths)), MASKS[mask], Score(width**-0.5))
+    q, k, v = (tensors(lengths, heads, torch.bfloat16, i, width) for i, heads in enumerate((4, groups, groups)))
+    with torch.no_grad():
+        assert pick_kernel(q, call) == "tiles"
+        found = attend(q, k, v, call).float()
+        expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
+    assert (found - expected).norm() <= 1e-2 * expected.norm()
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_tiles_cross_from_targets_to_sources(mask):
+    sources = [3, 50, 9, 20, 1, 4, 0]
+    layout = Layout(bounds(LENGTHS), bounds(sources), max(LENGTHS), max(sources))
+    q, k, v = (tensors(n, 4, torch.float16, i) for i, n in enumerate((LENGTHS, sources, sources)))
+    with torch.no_grad():
+        call = Call(layout, MASKS[mask], Score(32**-0.5))
+        found = attend(q, k, v, call, kernel="tiles").float()
+        expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
+    assert (found - expected).norm() <= 1e-2 * expected.norm()
+
+
 def test_varlen_crosses_from_targets_to_sources():
     sources = [3, 50, 9, 20, 1, 4, 200]
     layout = Layout(bounds(LENGTHS), bounds(sources), max(LENGTHS), max(sources))
