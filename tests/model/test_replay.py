@@ -27,6 +27,7 @@ def test_a_batch_always_fits_its_rounded_shape(lengths):
     assert filled.tokens == shape.tokens
     assert len(filled) == shape.sequences
     assert shape.longest <= 512
+    assert shape.tokens != shape.sequences
 
 
 @given(sizes, st.booleans())

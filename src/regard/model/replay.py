@@ -52,8 +52,9 @@ class Shape:
         longest = -(-batch.longest // TILE) * TILE
         longest = longest if most is None else max(min(longest, most), batch.longest)
         tokens = rounded(batch.tokens, TILE)
-        rows = len(batch) + -(-(tokens - batch.tokens) // longest)
-        return cls(tokens, rounded(rows, 8), longest, batch.segments is not None)
+        rows = rounded(len(batch) + -(-(tokens - batch.tokens) // longest), 8)
+        rows += 8 if rows == tokens else 0  # so that a result's first axis says whether it is of tokens or of sequences
+        return cls(tokens, rows, longest, batch.segments is not None)
 
 
 def rounded(size: int, least: int) -> int:

@@ -7,6 +7,9 @@ It is the only room that imports Triton, and is imported when it is first used.
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -30,9 +33,9 @@ def _tile(
     k_step,
     v_step,
     out_step,
-    scale,
     left,
     right,
+    SCALE: tl.constexpr,  # of the scores, to powers of two
     WIDTH: tl.constexpr,
     SHARE: tl.constexpr,
     QUERIES: tl.constexpr,
@@ -64,7 +67,7 @@ def _tile(
             )
             away = s[None, :] - place[:, None]
             may = (s[None, :] < keys) & (away >= -left) & (away <= right)
-            score = tl.where(may, tl.dot(q, k) * (scale * 1.4426950408889634), -1e30)  # in powers of two
+            score = tl.where(may, tl.dot(q, k) * SCALE, -1e30)
             greater = tl.maximum(most, tl.max(score, 1))
             weight = tl.where(may, tl.exp2(score - greater[:, None]), 0.0)
             shrink = tl.exp2(most - greater)
@@ -92,35 +95,60 @@ def attend_tiles(
     scale: float,
 ) -> Tensor:
     """(N, H, K) on flat tokens, without a host synchronisation."""
-    q_NHK, k_MGK, v_MGK = (
-        x if x.stride(1) == x.shape[2] and x.stride(2) == 1 else x.contiguous() for x in (q_NHK, k_MGK, v_MGK)
-    )
+    reach = (FAR if left is None else left, FAR if right is None else right)
+    work = _opaque if torch.compiler.is_compiling() else _launch
+    out_NHK: Tensor = work(q_NHK, k_MGK, v_MGK, layout.q_bounds, layout.k_bounds, layout.q_longest, *reach, scale)
+    return out_NHK
+
+
+def _launch(
+    q_NHK: Tensor,
+    k_MGK: Tensor,
+    v_MGK: Tensor,
+    q_bounds: Tensor,
+    k_bounds: Tensor,
+    q_longest: int,
+    left: int,
+    right: int,
+    scale: float,
+) -> Tensor:
+    q_NHK, k_MGK, v_MGK = (_side_by_side(x) for x in (q_NHK, k_MGK, v_MGK))
     out_NHK = torch.empty(q_NHK.shape, dtype=q_NHK.dtype, device=q_NHK.device)
-    heads, rows = q_NHK.shape[1], layout.q_bounds.shape[0] - 1
+    heads, rows = q_NHK.shape[1], q_bounds.shape[0] - 1
     short = q_NHK.shape[0] < SHORT * rows
     size = 16 if short else 64
-    grid = (triton.cdiv(layout.q_longest, size), heads, rows)
-    _tile[grid](
-        q_NHK,
-        k_MGK,
-        v_MGK,
-        out_NHK,
-        layout.q_bounds,
-        layout.k_bounds,
-        q_NHK.stride(0),
-        k_MGK.stride(0),
-        v_MGK.stride(0),
-        out_NHK.stride(0),
-        scale,
-        FAR if left is None else left,
-        FAR if right is None else right,
-        WIDTH=q_NHK.shape[2],
-        SHARE=heads // k_MGK.shape[1],
-        QUERIES=size,
-        KEYS=size,
-        num_warps=1 if short else 4,
-    )
+    grid = (triton.cdiv(max(q_longest, 1), size), heads, max(rows, 1))
+    if q_NHK.numel():
+        _tile[grid](
+            q_NHK,
+            k_MGK,
+            v_MGK,
+            out_NHK,
+            q_bounds,
+            k_bounds,
+            q_NHK.stride(0),
+            k_MGK.stride(0),
+            v_MGK.stride(0),
+            out_NHK.stride(0),
+            left,
+            right,
+            SCALE=scale / math.log(2),
+            WIDTH=q_NHK.shape[2],
+            SHARE=heads // k_MGK.shape[1],
+            QUERIES=size,
+            KEYS=size,
+            num_warps=1 if short else 4,
+        )
     return out_NHK
+
+
+# One operation to the compiler, so that the kernel is launched with the same types of arguments as without it.
+_opaque = torch.library.custom_op("regard::tiles", _launch, mutates_args=())
+
+
+@_opaque.register_fake
+def _(q_NHK: Tensor, *_: Any) -> Tensor:
+    return torch.empty(q_NHK.shape, dtype=q_NHK.dtype, device=q_NHK.device)
 
 
 def _side_by_side(x_NHK: Tensor) -> Tensor:
