@@ -86,7 +86,10 @@ def plot(rows: Sequence[Row], title: str, peer: str, path: Path) -> None:
     figure, axes = pyplot.subplots(figsize=(8, 0.55 * len(rows) + 1.4), layout="constrained")
     places = range(len(rows))
     bars = axes.barh(places, [row.ratio for row in rows], color="#3b6ea8", height=0.62)
-    axes.bar_label(bars, [f"{row.ratio:.1f}×" for row in rows], padding=4)
+    labels = axes.bar_label(bars, [f"{row.ratio:.2f}×" for row in rows], padding=5)
+    for label in labels:
+        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
+        label.set_zorder(5)
     for place, row in zip(places, rows, strict=True):
         if row.target is not None:
             axes.plot([row.target] * 2, [place - 0.38, place + 0.38], color="#c0504d", linewidth=2)

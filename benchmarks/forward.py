@@ -27,7 +27,7 @@ from regard.model.replay import Replay
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
-BATCHES = 5  # of the CPU: how much padding a batch needs depends on its longest text, so one batch says little
+BATCHES = 3  # of the CPU: how much padding a batch needs depends on its longest text, so one batch says little
 MINILM = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
 
 

@@ -78,7 +78,7 @@ def load(
 ) -> Model:
     """A model by name: a folder, a preset (untrained), `minilm`, or a hub id such as `organisation/model`.
 
-    The network is called only for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
+    Nothing is downloaded but for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
     """
     checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
     tokenizer = _read_tokenizer(folder)
