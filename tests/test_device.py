@@ -48,7 +48,7 @@ def test_the_report_of_this_machine() -> None:
 def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool, triton: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for room in (device, kernels):
-        monkeypatch.setattr(room, "has_flash", lambda: flash)
+        monkeypatch.setattr(room, "has_flash", lambda index=0: flash)
         monkeypatch.setattr(room, "has_triton", lambda: triton)
 
     def used(where: str, dtype: torch.dtype, **call: Any) -> str:

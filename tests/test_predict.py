@@ -20,6 +20,7 @@ from regard.checkpoint.fit import own_tensors
 from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder, write_folder
 from regard.checkpoint.source import minilm_folder
 from regard.errors import FolderError, InputError
+from regard.model import taps
 from regard.model.presets import PRESETS, preset
 from regard.predict import Model
 from regard.text.tokenizer import Tokenizer
@@ -419,7 +420,10 @@ def test_a_preset_cannot_read_texts() -> None:
 
 def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
     write_folder(tmp_path / "model", random("tiny-bert"))
-    with pytest.raises(InputError, match=f"this model has no tokenizer \\({tmp_path}/model holds none\\)"):
+    with pytest.raises(FolderError, match=f"{tmp_path}/model holds no tokenizer: looked for tokenizer.json"):
+        regard.load(tmp_path / "model").embed(["a"])
+    (tmp_path / "model" / "spiece.model").write_bytes(b"x")
+    with pytest.raises(FolderError, match="It has spiece.model, which transformers turns into a tokenizer.json"):
         regard.load(tmp_path / "model").embed(["a"])
 
 
@@ -506,3 +510,50 @@ def test_repr_needs_nothing_but_the_model(tmp_path: Path) -> None:
 )
 def test_the_task_is_told_by_the_heads(name: str, heads: dict[str, int], task: str | None) -> None:
     assert Model(random(name, heads)).task == task
+
+
+def test_taps_are_seen_and_obeyed_by_a_compiled_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled would not see them, so it must not run while one is set."""
+
+    def compiled(*_: Any, **__: Any) -> Callable[..., Any]:
+        def refuse(*_: Any) -> None:
+            raise AssertionError("the compiled network ran")
+
+        return refuse
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    model = Model(random("tiny-bert"), compile=True)
+    with taps.record(model.network, "encoder.layers.0") as seen:
+        model.outputs([[1, 2, 3]])
+    assert tuple(seen["encoder.layers.0"].shape) == (3, 32)
+    with pytest.raises(AssertionError, match="the compiled network ran"):
+        model.outputs([[1, 2, 3]])
+
+
+def test_batches_of_pairs_are_bounded_by_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(random("tiny-t5"))
+    sizes: list[int] = []
+    forward = model.network.forward
+
+    def counted(batch: regard.Ragged, target: regard.Ragged) -> Any:
+        sizes.append(batch.tokens + target.tokens)
+        return forward(batch, target)
+
+    monkeypatch.setattr(model.network, "forward", counted)
+    assert len(model.outputs([[5]] * 40, decoder_ids=[[0] * 30] * 40, batch_tokens=100)) == 40
+    assert max(sizes) <= 100
+
+
+def test_a_text_of_nothing_visible_is_refused() -> None:
+    model = regard.load("minilm", device="cpu")
+    with pytest.raises(InputError, match="text 1 has no token"):
+        model.embed(["a", "\u200b"])
+    with pytest.raises(InputError, match="the text has no token"):
+        model.attention("")
+
+
+def test_the_folder_one_stands_in_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Model(random("tiny-bert")).save(tmp_path / "model")
+    monkeypatch.chdir(tmp_path / "model")
+    with pytest.raises(FolderError, match="the folder you stand in"):
+        Model(random("tiny-bert")).save(".", overwrite=True)

@@ -135,6 +135,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a name too long for any file, an output that is full
+        with contextlib.suppress(OSError):
+            print(f"regard: {error.strerror or error}", file=sys.stderr)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _run(given: list[str]) -> int:
@@ -256,13 +261,15 @@ def _check_output(path: Path, *, per_token: bool) -> None:
         raise UsageError(f"--output {path} must end in {wanted} for {why}.")
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of --output does not exist. Make it first.")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"--output {path} cannot be written there. Name another place.")
 
 
 def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
     """Whole or not at all: beside the place first, then renamed into it."""
     import numpy as np
 
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name[:100]}.{os.getpid()}")
     try:
         with fresh.open("wb") as file:
             if isinstance(vectors, np.ndarray):
@@ -273,7 +280,8 @@ def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from error
     finally:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

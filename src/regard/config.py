@@ -51,6 +51,8 @@ class RotaryScaling:
 
     def __post_init__(self) -> None:
         _one_of("rotary scaling", self.kind, ("linear", "llama3", "yarn"))
+        if not self.factor > 0:
+            raise InputError(f"rotary positions can be stretched by a factor above 0, not {self.factor}.")
         if self.kind != "linear" and self.original is None:
             raise InputError(f'rotary scaling "{self.kind}" needs the original length of the positions.')
 
@@ -70,6 +72,8 @@ class PositionConfig:
 
     def __post_init__(self) -> None:
         _one_of("positions", self.kind, POSITIONS)
+        if self.kind == "rotary" and not min(self.theta, self.local_theta or self.theta) > 1:
+            raise InputError(f"rotary positions need a base (theta) above 1, not {self.theta} and {self.local_theta}.")
         if self.longest is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
             raise InputError(f'{self.kind} positions need "longest": how many places the table has.')
 

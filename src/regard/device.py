@@ -32,18 +32,22 @@ def pick_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise InputError(f'device "{name}" is not known. Use "auto", "cpu", "cuda" or "cuda:1".') from error
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f'device "{name}" is not used by regard. Use "auto", "cpu", "cuda" or "cuda:1".')
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f'device "{name}" was asked for, but this machine has no usable GPU. Use "cpu" or "auto".')
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f'device "{name}" was asked for, but there are {torch.cuda.device_count()} GPUs, from cuda:0.')
     return device
 
 
 def pick_dtype(name: str | torch.dtype) -> torch.dtype:
     """A number format by its short name."""
-    if isinstance(name, torch.dtype):
+    if isinstance(name, torch.dtype) and name in DTYPES.values():
         return name
     if name not in DTYPES:
         raise InputError(f'number format "{name}" is not known. Choose one of: {", ".join(DTYPES)}.')
-    return DTYPES[name]
+    return DTYPES[str(name)]
 
 
 def has_flash(index: int = 0) -> bool:
@@ -117,6 +121,7 @@ def _kernels() -> dict[str, str]:
             "tiles" if has_flash() and has_triton() else found["cuda, bf16 or fp16"]
         )
         found["cuda, fp32, or with a bias or a mask function"] = "flex"
+        found["cuda, the same in training with attention dropout"] = "grouped"
     return found
 
 

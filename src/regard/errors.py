@@ -28,9 +28,10 @@ class MissingExtra(RegardError, ImportError):
 def did_you_mean(given: str, choices: Iterable[str]) -> str:
     """` Did you mean "x"?` when a choice is near, else the choices themselves."""
     known = sorted(choices)
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.6)
     if near:
-        return f' Did you mean "{near[0]}"?'
+        return f' Did you mean "{folded[near[0]]}"?'
     return f" Choose one of: {', '.join(known)}."
 
 

@@ -30,6 +30,7 @@ from regard.text.tokenizer import Encoding, Tokenizer
 
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
+TEXTS_AT_ONCE = 1024
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -169,7 +170,7 @@ class Model:
             kind=self.config.kind,
             longest=self.config.longest,
             pool=self.pool,
-            tokenizer=None if self.tokenizer is None else type(self.tokenizer.backend.model).__name__,
+            tokenizer=None if self.tokenizer is None else self.tokenizer.kind,
             labels=self.labels,
         )
 
@@ -206,10 +207,11 @@ class Model:
             if len(targets) != len(sources):
                 raise InputError(f"{len(sources)} sequences of ids but {len(targets)} of decoder_ids; give one each.")
         found: list[Output | None] = [None] * len(sources)
-        for rows in batches([len(sequence) for sequence in sources], batch_tokens):
+        sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]
+        for rows in batches(sizes, batch_tokens):
             batch = self._ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
             target = None if targets is None else self._ragged([targets[row] for row in rows])
-            output = self._runner("outputs")(batch) if target is None else self.network(batch, target)
+            output = self._runner("outputs")(batch) if target is None else self._runner("both")(batch, target)
             for row, one in zip(rows, _split(output, batch, target, by_token=self._by_token), strict=True):
                 found[row] = one
         return [one for one in found if one is not None]
@@ -245,7 +247,7 @@ class Model:
             batch = self._ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
             states = batch.split(self._runner(depth)(batch).float())
             for piece, state_TD in zip(chosen, states, strict=True):
-                parts[piece.text].append(_pooled(state_TD, piece.keep, how))
+                parts[piece.text].append(_pooled(state_TD, piece.keep, how).cpu())
                 counts[piece.text].append(piece.keep.stop - piece.keep.start)
             done += sum(piece.last for piece in chosen)
             if progress is not None:
@@ -253,7 +255,7 @@ class Model:
         vectors = [_joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
         if normalise:
             vectors = [torch.nn.functional.normalize(vector, dim=-1) for vector in vectors]
-        return [vector.cpu().numpy() for vector in vectors] if how is None else torch.stack(vectors).cpu().numpy()
+        return [vector.numpy() for vector in vectors] if how is None else torch.stack(vectors).numpy()
 
     @torch.inference_mode()
     def attention(
@@ -267,15 +269,17 @@ class Model:
         """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel."""
         encoding = self._tokenizer().encode(text, pair)
         self._check_encoding(encoding, "the text")
-        batch = self._ragged([encoding.ids], [encoding.segments])
+        batch = self._ragged([encoding.ids], [encoding.segments]).to(self.device)
         seen = taps.attention(self.network, batch, layers=layers, heads=heads, stack="reader")
         return {layer: found[0] for layer, found in seen.items()}
 
     def _tokenizer(self) -> Tokenizer:
+        if self.tokenizer is None and self.folder is not None:
+            return Tokenizer.load(self.folder)  # says what was looked for, and what to do about other kinds
         if self.tokenizer is None:
-            why = "a preset is a shape without words" if self.folder is None else f"{self.folder} holds none"
             raise InputError(
-                f"this model has no tokenizer ({why}), so it cannot read texts. Give ids, or load another."
+                "this model has no tokenizer (a preset is a shape without words), so it cannot read texts. "
+                "Give ids, or load a model that has one."
             )
         return self.tokenizer
 
@@ -295,32 +299,38 @@ class Model:
         return None if counted == depth else counted
 
     def _ragged(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
-        kinds = segments if self.config.segments > 1 else None
-        recorded = self.compile and replayable(self.network)  # a recording fetches its batch from the host
-        return Ragged.of(ids, segments=kinds, device="cpu" if recorded else self.device)
+        return Ragged.of(ids, segments=segments if self.config.segments > 1 else None)
 
     def _runner(self, what: int | str | None) -> Callable[..., Any]:
-        """The whole network ("outputs"), or its reader up to a layer, as fast as was asked for."""
+        """The network ("outputs" of one batch or of "both"), or its reader up to a layer, for batches on the host.
+
+        What is compiled or recorded does not see taps that are set later: while any is set, the network itself runs.
+        """
+        plain: Callable[..., Any] = self.network
+        if what not in ("outputs", "both"):
+            plain = functools.partial(self.network.reader, layers=what)
+        if not self.compile or taps.tapped(self.network):
+            return lambda *batches: plain(*(batch.to(self.device) for batch in batches))
         if what not in self._runs:
-            run: Callable[..., Any] = self.network
-            if what != "outputs":
-                run = functools.partial(self.network.reader, layers=what)
-            if self.compile:
-                run = torch.compile(run, dynamic=True)
-                if replayable(self.network):
-                    run = Replay(run, device=self.device, most=self.config.longest)
-            self._runs[what] = run
+            fast = torch.compile(plain, dynamic=True)
+            if what != "both" and replayable(self.network):
+                self._runs[what] = Replay(fast, device=self.device, most=self.config.longest)
+            else:
+                self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))
         return self._runs[what]
 
     def _pieces(self, texts: Sequence[str]) -> list[Piece]:
         """Every text as one sequence, or as windows where it is too long."""
-        encodings = self._tokenizer().encode_batch(texts)
-        for row, encoding in enumerate(encodings):
-            self._check_encoding(encoding, f"text {row}")
-        return [piece for row, encoding in enumerate(encodings) for piece in cut(row, encoding, self.config.longest)]
+        tokenizer = self._tokenizer()
+        pieces: list[Piece] = []
+        for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
+            for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):
+                self._check_encoding(encoding, f"text {row}")
+                pieces += cut(row, encoding, self.config.longest)
+        return pieces
 
     def _check_encoding(self, encoding: Encoding, what: str) -> None:
-        if not encoding.ids:
+        if all(encoding.special):
             raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
         if max(encoding.ids) >= self.config.vocabulary:
             raise InputError(
@@ -331,9 +341,9 @@ class Model:
 
 def _pooled(state_TD: Tensor, keep: slice, how: str | None) -> Tensor:
     if how is None:
-        return state_TD[keep]
+        return state_TD[keep].clone()
     if how == "first":
-        return state_TD[0]
+        return state_TD[0].clone()  # a view would keep the whole batch
     return state_TD[keep].mean(0) if how == "mean" else state_TD[keep].amax(0)
 
 

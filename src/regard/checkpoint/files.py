@@ -16,7 +16,12 @@ from typing import Any
 from regard.errors import FolderError
 
 # What belongs to the model itself: it is never carried over from the folder that is overwritten.
-STALE = ("*.safetensors", "*.safetensors.index.json", "generation_config.json", "modules.json")
+STALE = (
+    *("*.safetensors", "*.safetensors.index.json", "generation_config.json"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.spm"),
+    *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+)
 
 
 def root_of(folder: Path) -> Path:
@@ -81,6 +86,8 @@ def whole_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     occupied = target.is_dir() and any(target.iterdir())
     if occupied and not overwrite:
         raise FolderError(f"{target} exists and is not empty. Name a new folder, or allow overwriting.")
+    if Path.cwd().is_relative_to(target):
+        raise FolderError(f"{target} is the folder you stand in; replacing it would take it away. Write to another.")
     fresh = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}.part"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -242,6 +243,8 @@ def write_folder(
     with whole_folder(target, overwrite=overwrite) as fresh:
         write_weights(fresh, tensors, shard_bytes=shard_bytes)
         write_json(fresh / "config.json", config)
+        for file in fresh.glob("*.safetensors"):
+            shutil.copymode(fresh / "config.json", file)  # safetensors writes for the owner alone
         made = generation_config(config, checkpoint.network.heads)
         for name, content in {**made, **checkpoint.companions}.items():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)

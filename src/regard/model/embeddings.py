@@ -5,6 +5,7 @@ Shapes: N tokens, E embedding width, D width.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
@@ -42,7 +43,7 @@ class Embeddings(nn.Module):
         elif self.table is not None:
             x_NE = x_NE + self.table[batch.positions].to(x_NE.dtype)
         if self.segments is not None:
-            kinds = self.segments.weight[0] if batch.segments is None else self.segments(batch.segments)
-            x_NE = x_NE + kinds
+            kinds = torch.zeros_like(batch.ids) if batch.segments is None else batch.segments
+            x_NE = x_NE + self.segments(kinds)
         x_ND: Tensor = self.projection(self.dropout(self.norm(x_NE)))
         return x_ND

@@ -85,10 +85,12 @@ class NextWord(nn.Module):
 class Labels(nn.Module):
     """A score for every label, of a pooled sequence or of each token."""
 
-    def __init__(self, config: ModelConfig, classes: int, *, transform: Transform | None = None) -> None:
+    def __init__(
+        self, config: ModelConfig, classes: int, *, transform: Transform | None = None, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.transform = transform or nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(config.width, classes)
 
     def forward(self, x_ND: Tensor) -> Tensor:
@@ -123,10 +125,10 @@ def _build_head(name: str, size: int, config: ModelConfig, tokens: nn.Embedding)
     classes = {"next": 2, "span": 2, "replaced": 1}.get(name, size)
     if classes < 1:
         raise InputError(f'the "{name}" head needs at least 1 class, not {classes}.')
-    pool = config.pool
+    pool, dropout = config.pool, config.dropout if name in ("sequence", "token") else 0.0
     if name == "replaced":
         return Labels(config, 1, transform=Transform(config, config.width, bend=config.activation, norm=False))
     if name in TOKEN_HEADS and pool.tokens_too:
         bent = Transform(config, config.width, bend=pool.activation, norm=pool.norm, bias=pool.bias)
-        return Labels(config, classes, transform=bent)
-    return Labels(config, classes)
+        return Labels(config, classes, transform=bent, dropout=dropout)
+    return Labels(config, classes, dropout=dropout)

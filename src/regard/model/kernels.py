@@ -39,6 +39,11 @@ def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, *, kernel: s
     return KERNELS[kernel](q_NHK, k_MGK, v_MGK, call)
 
 
+def runs_flat(dtype: torch.dtype, width: int, gpu: int) -> bool:
+    """Whether heads of that width run on flat tokens on that GPU, asking the host nothing."""
+    return dtype in (torch.bfloat16, torch.float16) and width % 8 == 0 and width <= 256 and has_flash(gpu)
+
+
 def pick_kernel(q_NHK: Tensor, call: Call) -> str:
     """The fastest kernel that can do the call on this hardware."""
     if isinstance(call.layout, Slots):
@@ -48,13 +53,9 @@ def pick_kernel(q_NHK: Tensor, call: Call) -> str:
     if q_NHK.device.type != "cuda":
         return "grouped"
     width = q_NHK.shape[-1]
-    half = q_NHK.dtype in (torch.bfloat16, torch.float16)
-    plain = call.bias_HR is None and call.mask.function is None
-    reading = not torch.is_grad_enabled() and call.drop == 0.0
-    if half and plain and reading and width in (16, 32, 64, 128) and has_flash() and has_triton():
-        return "tiles"
-    if half and plain and width % 8 == 0 and width <= 256 and has_flash():
-        return "varlen"
+    if call.bias_HR is None and call.mask.function is None and runs_flat(q_NHK.dtype, width, q_NHK.device.index or 0):
+        reading = not torch.is_grad_enabled() and call.drop == 0.0
+        return "tiles" if reading and width in (16, 32, 64, 128) and has_triton() else "varlen"
     return "flex" if width >= 16 and call.drop == 0.0 else "grouped"
 
 

@@ -9,6 +9,7 @@ Shapes: N tokens, K head width, H heads, L longest length, R = 2 L - 1 distances
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +61,12 @@ class Rotary(nn.Module):
         if scaling.kind == "linear":
             return rate_K / scaling.factor
         return _llama3(rate_K, scaling) if scaling.kind == "llama3" else _yarn(rate_K, scaling, self.theta)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rotary:
+        """Move with the network, but stay in fp32 when it is cast: rounded rates would turn by radians far out."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch gives it no types
+        self.rate_K = self.rates().to(self.rate_K.device)
+        return self
 
     def forward(self, positions_N: Tensor) -> tuple[Tensor, Tensor]:
         """(N, 1, K) cosines and sines of the given places."""
@@ -144,6 +151,12 @@ class Alibi(nn.Module):
         super().__init__()
         self.slope_H: Tensor
         self.register_buffer("slope_H", self.slopes(heads), persistent=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Alibi:
+        """Move with the network, but stay in fp32 when it is cast."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch gives it no types
+        self.slope_H = self.slopes(self.slope_H.numel()).to(self.slope_H.device)
+        return self
 
     @staticmethod
     def slopes(heads: int) -> Tensor:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.model.kernels import runs_flat
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
@@ -26,11 +27,10 @@ KEPT = 64  # recordings kept, the least used given up first
 
 def replayable(network: Transformer) -> bool:
     """Whether every launch of the network can be recorded: on a GPU, with the kernel that asks the host nothing."""
-    first = next(network.parameters())
-    half = first.dtype in (torch.bfloat16, torch.float16)
-    config = network.config
+    first, config = next(network.parameters()), network.config
     plain = config.positions.kind not in ("relative", "alibi") and config.attention.select == "soft"
-    return first.is_cuda and half and plain and config.attention.score != "additive" and config.head_width % 8 == 0
+    flat = first.is_cuda and runs_flat(first.dtype, config.head_width, first.device.index or 0)
+    return flat and plain and config.attention.score != "additive"
 
 
 @dataclass(frozen=True)

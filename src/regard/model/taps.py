@@ -39,6 +39,11 @@ class Tap(nn.Identity):
     """Does nothing, and so gives a name to a value that no other module returns."""
 
 
+def tapped(network: nn.Module) -> bool:
+    """Whether anything is recorded, replaced or watched now."""
+    return any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
+
+
 def names(network: nn.Module) -> list[str]:
     """Every name that can be recorded or replaced: of the parts that return one tensor."""
     silent = (nn.ModuleList, nn.ModuleDict, Score, Rotary)
@@ -168,10 +173,10 @@ def attention(
     kind = "cross" if cross else "attention"
     paths = {i: f"{name}.layers.{part.layer_of(i)}.{kind}" for i in range(part.depth)}
     with watch_attention(network, sorted({paths[i] for i in chosen})) as seen:
-        if name == "encoder":
-            part(batch)  # what stands above is not needed
+        if target is None:
+            part(batch, layers=max(chosen, default=-1) + 1)  # what stands above is not needed
         else:
-            network(batch) if target is None else network(batch, target)
+            network(batch, target)
     found: dict[int, list[Tensor]] = {}
     for i in chosen:
         run = [paths[j] for j in range(i)].count(paths[i])
