@@ -248,15 +248,15 @@ def _languages(name: str, columns: Mapping[str, str], sample: Sequence[dict[str,
 
 
 def _label_kind(values: Sequence[Any], column: str) -> str:
-    """multi: lists, or joined by |; number: all numbers, some broken, or a column called score; else single."""
+    """multi: lists, or joined by |; number: nearly all are, some of them broken or the column a score; else single."""
     given = [value for value in values if value is not None and value != ""]
     if any(_several(value) for value in given):
         return "multi"
-    numbers = [_as_number(value) for value in given]
-    if numbers and all(number is not None for number in numbers):
-        broken = any(number is not None and not number.is_integer() for number in numbers)
-        return "number" if broken or column.strip().lower() in SCORES else "single"
-    return "single"
+    numbers = [number for number in map(_as_number, given) if number is not None]
+    if not numbers or len(numbers) < 0.9 * len(given):
+        return "single"
+    broken = any(not number.is_integer() for number in numbers)
+    return "number" if broken or column.strip().lower() in SCORES else "single"
 
 
 def _several(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import re
@@ -14,6 +15,7 @@ from regard.data.sources import FIRST_READ, looks_nested
 from regard.data.tags import TAG
 from regard.errors import DataError
 
+PARQUET = b"PAR1"
 ARCHIVES = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "Unpack it, or save the sheet as CSV."),
     b"BZh": ("packed with bzip2", "Unpack it: bunzip2."),
@@ -29,7 +31,9 @@ QUOTED = re.compile(r'"(?:[^"]|"")*"', re.DOTALL)
 
 
 def check_text(head: bytes, name: str) -> None:
-    """Words about a file that is no text at all."""
+    """Words about a file that is neither Parquet nor text."""
+    if head.startswith(PARQUET):
+        return
     for magic, (what, mend) in ARCHIVES.items():
         if head.startswith(magic):
             raise DataError(f"is {what}", file=name, expected="CSV, TSV, JSONL, Parquet or text", mend=mend)
@@ -37,13 +41,21 @@ def check_text(head: bytes, name: str) -> None:
         mend = f"Convert it: iconv -f utf-16 -t utf-8 {name}"
         raise DataError("is written in UTF-16", file=name, expected="UTF-8", mend=mend)
     odd = len(head) - len(head.translate(None, CONTROL))
-    if odd > 0.02 * len(head) + 1:
+    if odd > 0.02 * len(head) + 1 and (b"\0" in head or not _utf8(head)):
         what = f"is a binary file: {odd} of its first {len(head)} bytes are control characters"
         raise DataError(what, file=name, expected="CSV, TSV, JSONL, Parquet or text")
 
 
 def _every_other_nul(head: bytes) -> bool:
     return len(head) >= 4 and max(head[::2].count(0), head[1::2].count(0)) > 0.4 * (len(head) // 2)
+
+
+def _utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # its last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def whole_lines(head: bytes) -> str:
@@ -55,7 +67,7 @@ def whole_lines(head: bytes) -> str:
 
 def format_of(head: bytes, suffix: str) -> tuple[str, str]:
     """The format, and the reason for it."""
-    if head.startswith(b"PAR1"):
+    if head.startswith(PARQUET):
         return "parquet", "it begins with PAR1"
     text = whole_lines(head)
     found = _json(head, text, suffix) or _conll(text, suffix)
@@ -63,7 +75,7 @@ def format_of(head: bytes, suffix: str) -> tuple[str, str]:
         return found
     if suffix in (".csv", ".tsv", ".tab"):
         return "csv" if suffix == ".csv" else "tsv", f"the name ends in {suffix}"
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     tabs = {line.count("\t") for line in lines}
     if len(tabs) == 1 and tabs != {0}:
         return "tsv", "every line has as many tabs"

@@ -9,6 +9,7 @@ import contextlib
 import glob
 import gzip
 import io
+import json
 import lzma
 import os
 import re
@@ -34,6 +35,7 @@ SPLITS = {
     "valid": ("valid", "validation", "val", "dev"),
     "test": ("test",),
 }
+NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{)|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
 FIRST_READ = 1 << 18
 LONGEST = 1 << 27  # bytes in one line, or in one field with line ends in it
 
@@ -58,7 +60,7 @@ class Source:
         """The first bytes, unpacked: at least `size` of them and two whole lines, where there are so many."""
         with self._unpacked() as stream:
             held = stream.read(size)
-            while held.count(b"\n") < 2 and len(held) < LONGEST and not looks_nested(held):
+            while held.count(b"\n") < 2 and len(held) < LONGEST and not _holds_item(held):
                 more = stream.read(len(held))
                 if not more:
                     break
@@ -166,7 +168,19 @@ def _unpack(raw: io.BufferedReader, stack: contextlib.ExitStack) -> BinaryIO:
 
 def looks_nested(head: bytes) -> bool:
     """Whether a file begins as one JSON value with its rows inside, such as SQuAD."""
-    return re.match(rb'(\xef\xbb\xbf)?\s*(\[\s*\{|\{.{0,4096}"data"\s*:\s*\[)', head, re.DOTALL) is not None
+    return NESTED.match(head) is not None
+
+
+def _holds_item(head: bytes) -> bool:
+    """Whether the beginning of such a file is enough to see what its rows are."""
+    match = NESTED.match(head)
+    if match is None or b'"paragraphs"' in head:
+        return match is not None
+    try:
+        json.JSONDecoder().raw_decode(head[match.end() :].decode("utf-8", "replace").lstrip())
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def suffix_of(path: Path) -> str:

@@ -52,7 +52,7 @@ def split(
     empty = [name for name, rows in found.items() if not rows]
     if empty:
         raise InputError(
-            f'{len(records)} records in {len(bundles)} groups leave none for "{empty[0]}" ({parts[empty[0]]:g} of all). '
+            f'{len(records)} records in {len(bundles)} groups leave none for "{empty[0]}", {parts[empty[0]]:g} of all. '
             "Give it a larger share, or more records."
         )
     return found

@@ -60,6 +60,8 @@ def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     before = "O"
     for number, tag in enumerate(tags):
         if tag == "O":
+            if before[0] in _unfinished(scheme):
+                raise TagFault(f'"O" stands after "{before}", but the entity of that is not closed', number)
             kept.append(tag)
         else:
             opening = _opens(tags, number, before, scheme)

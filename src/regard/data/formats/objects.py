@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from regard.data.records import Place
-from regard.data.rows import BOM, Bad, Row, check_strings, lines
+from regard.data.rows import BOM, Bad, Row, bare, check_strings, lines
 from regard.data.sources import LONGEST
 from regard.errors import DataError
 
@@ -32,7 +32,7 @@ def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
 
 def _object(line: str, place: Place) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = json.loads(bare(line))
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg}"
         raise place.fault(what, column=str(error.colno), expected='an object such as {"text": "…"}') from error
@@ -109,7 +109,7 @@ class _Items:
         self.text, self.at, self.line, self.left = "", 0, 1, b""
         self.decoder = json.JSONDecoder()
         self.ended = False
-        self.bytes = 0
+        self.bytes, self.before = 0, 0  # read so far; characters of the present line that are no longer held
 
     def __iter__(self) -> Iterator[tuple[int, Any, str]]:
         self._more()
@@ -167,7 +167,8 @@ class _Items:
             except json.JSONDecodeError as error:
                 if self.ended or len(self.text) - self.at > LONGEST:
                     self.line += self.text.count("\n", self.at, error.pos)
-                    column = error.pos - self.text.rfind("\n", 0, error.pos)
+                    start = self.text.rfind("\n", 0, error.pos)
+                    column = error.pos - start + (self.before if start < 0 else 0)
                     raise self._fault(f"is not JSON: {error.msg}", column=str(column)) from error
             except (ValueError, RecursionError) as error:
                 raise self._fault(f"is not JSON that can be read: {error}") from error
@@ -194,6 +195,8 @@ class _Items:
                 what = f"byte 0x{data[error.start]:02X} is not UTF-8"
                 raise DataError(what, file=self.name, line=line, expected="text in UTF-8") from error
             fresh, self.left = data[: error.start].decode("utf-8"), data[error.start :]
+        line = self.text.rfind("\n", 0, self.at)
+        self.before = self.at - line - 1 if line >= 0 else self.before + self.at
         self.text, self.at = self.text[self.at :] + fresh, 0
 
     def _fault(self, what: str, *, column: str | None = None, expected: str | None = None) -> DataError:
