@@ -82,3 +82,14 @@ def test_a_quote_left_open_is_given_up_and_takes_one_line(tmp_path: Path) -> Non
     seen: list[DataError] = []
     assert sum(1 for _ in read(path, on_bad=seen.append)) == 20_001
     assert [error.line for error in seen] == [2]
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_first_row_of_many_long_lines_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piped: bool
+) -> None:
+    text = "one line, of many\n" * 40_000
+    path = put(tmp_path / "a.csv", f'text,label\n"{text}",1.5\n"{text}",2\n')
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    found = [(record.text, record.label) for record in read("-" if piped else path)]
+    assert found == [(text, 1.5), (text, 2.0)]

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from regard.data.names import known_roles
+from regard.data.names import known_roles, parse_columns
 from regard.data.readers import read, splits
 from regard.data.records import (
     Answer,
@@ -31,7 +31,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.errors import DataError
+from regard.errors import DataError, InputError
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 LINE = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r\t"), max_size=30)
@@ -332,3 +332,7 @@ def test_another_file_is_read_like_the_first(tmp_path: Path) -> None:
 
 def test_roles_have_a_singular() -> None:
     assert known_roles({"token": 0, "tag": "3"}) == {"tokens": "0", "tags": "3"}
+    assert parse_columns("first=#1 String,label=3") == {"first": "#1 String", "label": "3"}
+    for wrong in ("text", "text=", "=a", ""):
+        with pytest.raises(InputError, match="is not ROLE=NAME"):
+            parse_columns(wrong)

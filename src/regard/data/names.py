@@ -61,6 +61,15 @@ def known_task(given: str) -> str:
     return TASKS[given]
 
 
+def parse_columns(written: str) -> dict[str, str]:
+    """Columns as the command line takes them: text=review,label=stars."""
+    parts = [part.partition("=") for part in written.split(",")]
+    for role, equals, name in parts:
+        if not (role.strip() and equals and name):
+            raise InputError(f'columns: "{role}{equals}{name}" is not ROLE=NAME. Write text=review,label=stars.')
+    return known_roles({role.strip(): name for role, _, name in parts})
+
+
 def known_roles(columns: Mapping[str, str | int]) -> dict[str, str]:
     """Told columns, by role, as strings."""
     for role in columns:

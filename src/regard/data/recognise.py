@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
@@ -22,6 +23,7 @@ from regard.errors import DataError, InputError, did_you_mean
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "text", "lines", "aligned")
 LABELS = ("class", "single", "multi", "number")
 SAMPLE = 500
+SECOND_READ = 1 << 24
 LABEL = re.compile(r"[\w.+:/|-]{1,40}")
 
 
@@ -85,9 +87,18 @@ def rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[R
 
 
 def recognise(source: Source, told: Told) -> Recognised:
-    """Look at the beginning of a file."""
+    """Look at the beginning of a file; at more of it where that is too little to know."""
     head = source.head()
     check_text(head, source.name)
+    try:
+        return _recognise(source, head, told)
+    except DataError:
+        if len(head) < FIRST_READ:
+            raise
+    return _recognise(source, source.head(SECOND_READ), told)
+
+
+def _recognise(source: Source, head: bytes, told: Told) -> Recognised:
     format, why = (told.format, "as told") if told.format else format_of(head, source.suffix)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError("holds nothing but space", file=source.name, expected="at least one row")
@@ -161,13 +172,7 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
     quoting = told.quoting
     if quoting is None:
         quoting = layout.format == "csv" or quoted(text, delimiter)
-    stream = io.BytesIO(text.encode())
-    cells = [
-        values
-        for _, values, _ in itertools.islice(
-            tables.cells(stream, name, _ignore, delimiter=delimiter, quoting=quoting), SAMPLE
-        )
-    ]
+    cells = _cells(text, name, delimiter=delimiter, quoting=quoting)
     if not cells:
         raise DataError("holds no row that can be read", file=name, expected="a table with a header", mend=SAY)
     header = is_header(cells[0], told.columns) if told.header is None else told.header
@@ -181,6 +186,23 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
     if not sample:
         raise DataError("has a header but no row", file=name, expected="at least one row")
     return _named(name, layout, told, names, sample)
+
+
+def _cells(text: str, name: str, *, delimiter: str, quoting: bool) -> list[list[str]]:
+    """The first rows of a table, up to one that may go on after the sample."""
+
+    def bad(error: DataError, raw: str) -> None:
+        if isinstance(error, tables.OpenQuote) and len(text.encode()) >= FIRST_READ // 2:
+            raise error
+
+    found: list[list[str]] = []
+    stream = io.BytesIO(text.encode())
+    with contextlib.suppress(tables.OpenQuote):
+        for _, values, _ in tables.cells(stream, name, bad, delimiter=delimiter, quoting=quoting):
+            found.append(values)
+            if len(found) == SAMPLE:
+                break
+    return found
 
 
 def _guessed(name: str, layout: Recognised, told: Told, cells: Sequence[Sequence[str]]) -> Recognised:

@@ -66,7 +66,7 @@ class Source:
                     break
                 held += more
         if self._replay is not None:
-            self._replay.rewind()
+            self._replay.kept.seek(0)
         if not held:
             raise DataError("is empty", file=self.name, expected="at least one row")
         return held
@@ -75,6 +75,7 @@ class Source:
         """Lay what can be read only once down in a file of its own, for formats that are read from their end."""
         if self.once:
             kept = tempfile.NamedTemporaryFile()  # noqa: SIM115 (lives as long as this source)
+            self._begin()
             with self._unpacked() as stream:
                 shutil.copyfileobj(stream, kept)
             kept.flush()
@@ -85,9 +86,14 @@ class Source:
         """The unpacked bytes, and at their end a look whether the file is still the one that was opened."""
         if self.once and self._begun:
             raise DataError("can be read only once", file=self.name, mend="Save it to a file to read it again.")
-        self._begun = True
+        self._begin()
         with self._unpacked() as stream:
             yield stream
+
+    def _begin(self) -> None:
+        self._begun = True
+        if self._replay is not None:
+            self._replay.keeping = False
 
     @contextlib.contextmanager
     def _unpacked(self) -> Iterator[BinaryIO]:
@@ -148,10 +154,6 @@ class _Replay(io.RawIOBase):
             self.kept.write(found)
         buffer[: len(found)] = found
         return len(found)
-
-    def rewind(self) -> None:
-        self.kept.seek(0)
-        self.keeping = False
 
     def close(self) -> None:
         """Stays open: the second reader goes on where the first has stopped."""

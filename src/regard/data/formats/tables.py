@@ -11,7 +11,12 @@ from regard.data.rows import Bad, Row, bare, lines
 from regard.data.sources import LONGEST
 from regard.errors import DataError
 
+LONGEST_QUOTE = 1 << 24  # characters after the first line of a quoted value: a quote left open is given up there
 Cells = tuple[int, list[str], str]  # first line, values, as written
+
+
+class OpenQuote(DataError):
+    """A double quote that is not closed up to the end of what was read."""
 
 
 def rows(stream: BinaryIO, name: str, bad: Bad, *, delimiter: str, quoting: bool, header: bool) -> Iterator[Row]:
@@ -66,6 +71,7 @@ class _Feed:
     def __init__(self, source: Iterator[tuple[int, str]]) -> None:
         self.source, self.again = source, list[tuple[int, str]]()
         self.taken: list[tuple[int, str]] = []
+        self.size = 0
 
     def __iter__(self) -> _Feed:
         return self
@@ -73,7 +79,15 @@ class _Feed:
     def __next__(self) -> str:
         found = self.again.pop() if self.again else next(self.source)
         self.taken.append(found)
+        if len(self.taken) > 1:
+            self.size += len(found[1])
+            if self.size > LONGEST_QUOTE:
+                raise csv.Error("field limit")
         return found[1]
+
+    def begin(self) -> None:
+        """A new row."""
+        self.taken, self.size = [], 0
 
     def give_back(self) -> None:
         self.again.extend(reversed(self.taken[1:]))
@@ -85,7 +99,7 @@ def _quoted(stream: BinaryIO, name: str, bad: Bad, delimiter: str) -> Iterator[C
     feed = _Feed(lines(stream, name, bad))
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     while True:
-        feed.taken = []
+        feed.begin()
         try:
             values = next(reader)
         except StopIteration:
@@ -102,11 +116,12 @@ def _quoted(stream: BinaryIO, name: str, bad: Bad, delimiter: str) -> Iterator[C
 
 def _misquoted(error: str, place: Place, line: str, last: int) -> DataError:
     column = f"{line.find(chr(34)) + 1}"
+    mend = 'Write a double quote inside a text twice (""), and one before and after it.'
     if "end of data" in error or "field limit" in error:
         what = f"a double quote opens here and is not closed up to line {last}"
-    elif "new-line" in error:
+        return OpenQuote(what, file=place.file, line=place.line, column=column, mend=mend)
+    if "new-line" in error:
         what = "a carriage return stands inside a row, outside of quotes"
     else:
         what = f"a closing double quote on line {last} is followed by more than a separator"
-    mend = 'Write a double quote inside a text twice (""), and one before and after it.'
     return place.fault(what, column=column, mend=mend)
