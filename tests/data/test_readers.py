@@ -276,6 +276,12 @@ def test_format_and_task_are_recognised_and_said(
     assert list(reader)
 
 
+def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
+    reader = read(put(tmp_path / "a.csv", "\n\nid;text;label;when\n1;x;y;z\n"))
+    assert str(reader.recognised).endswith("not used: id, when")
+    assert pairs(reader) == [("x", "y")]
+
+
 def test_every_kind_of_record(tmp_path: Path) -> None:
     place = Place(str(tmp_path / "a"), 1)
     lines: list[tuple[dict[str, Any], Any]] = [

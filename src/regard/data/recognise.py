@@ -240,7 +240,9 @@ def _named(
 ) -> Recognised:
     """By the names of the columns."""
     task, columns = resolve(names, told.columns, told.task, name)
-    found = replace(layout, task=task, columns=columns)
+    unused = [column for column in names if column not in columns.values()]
+    why = layout.why + (f"; not used: {', '.join(unused[:8]):.120}" if unused else "")
+    found = replace(layout, task=task, columns=columns, why=why)
     if task in ("classify", "pair") and "label" in columns:
         kind = told.labels or _label_kind([row.get(columns["label"]) for row in sample], columns["label"])
         return replace(found, labels=kind)

@@ -120,7 +120,7 @@ def _conll(text: str, suffix: str) -> tuple[str, str] | None:
 
 def delimiter_of(format: str, text: str) -> str:
     """What parts the columns, by the first line."""
-    first = text.partition("\n")[0]
+    first = text.lstrip("\r\n").partition("\n")[0]
     if format == "tsv":
         return "\t"
     return max(",;\t", key=first.count)
