@@ -14,6 +14,29 @@ class InputError(RegardError, ValueError):
     """A value, a text or a setting that cannot be used."""
 
 
+class DataError(RegardError, ValueError):
+    """A file of data, or one row of it, that cannot be used: where it is, what it holds, what belongs there."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        expected: str | None = None,
+        mend: str | None = None,
+    ) -> None:
+        self.what, self.file, self.line, self.row = what, file, line, row
+        self.column, self.expected, self.mend = column, expected, mend
+        numbers = [("line", line), ("row", row), ("column", column)]
+        where = ", ".join(f"{name} {number}" for name, number in numbers if number is not None)
+        head = " ".join(part for part in (file, where) if part)
+        tail = "" if expected is None else f"; expected {expected}"
+        super().__init__(f"{head}{': ' if head else ''}{what}{tail}.{'' if mend is None else ' ' + mend}")
+
+
 class FolderError(RegardError, OSError):
     """A model folder that cannot be read or written."""
 

@@ -1,0 +1,322 @@
+"""Rows to records: which column is what, and values that are what they should be."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from regard.data.records import (
+    Answer,
+    AnswerRecord,
+    ClassifyRecord,
+    DocumentRecord,
+    Entity,
+    Label,
+    PairRecord,
+    Record,
+    TagRecord,
+    TranslateRecord,
+)
+from regard.data.rows import Row
+
+Columns = Mapping[str, str]
+Make = Callable[[Row], Record]
+JOINED = "|"
+
+
+def maker(task: str, columns: Columns, *, labels: str = "single", scheme: str = "iob2") -> Make:
+    """What makes the records of a task. `labels` is class (any string), single (not joined by |), multi or number."""
+    if task == "classify":
+        return classify(columns, labels)
+    if task == "pair":
+        return pair(columns, labels)
+    if task == "tag":
+        return tag(columns, scheme)
+    return {"answer": answer, "translate": translate, "text": document}[task](columns)
+
+
+def classify(columns: Columns, labels: str) -> Make:
+    text = columns["text"]
+
+    def make(row: Row) -> Record:
+        return ClassifyRecord(_text(row, text), _label(row, columns, labels), _group(row, columns), row.place)
+
+    return make
+
+
+def pair(columns: Columns, labels: str) -> Make:
+    first, second = columns["first"], columns["second"]
+
+    def make(row: Row) -> Record:
+        texts = _text(row, first), _text(row, second)
+        return PairRecord(*texts, _label(row, columns, labels), _group(row, columns), row.place)
+
+    return make
+
+
+def translate(columns: Columns) -> Make:
+    within, source, target = columns.get("translation"), columns["source"], columns["target"]
+
+    def make(row: Row) -> Record:
+        if within is None:
+            return TranslateRecord(_text(row, source), _text(row, target), _group(row, columns), row.place)
+        inner = _value(row, within)
+        if not isinstance(inner, dict):
+            expected = f'an object such as {{"{source}": "…", "{target}": "…"}}'
+            raise row.place.fault(f"is {_shown(inner)}", column=within, expected=expected)
+        nested = Row(row.place, {f"{within}.{name}": value for name, value in inner.items()}, row.raw)
+        texts = _text(nested, f"{within}.{source}"), _text(nested, f"{within}.{target}")
+        return TranslateRecord(*texts, _group(row, columns), row.place)
+
+    return make
+
+
+def document(columns: Columns) -> Make:
+    text = columns["text"]
+
+    def make(row: Row) -> Record:
+        continues = row.values.get("continues") is True
+        return DocumentRecord(_text(row, text), continues, _group(row, columns), row.place)
+
+    return make
+
+
+def tag(columns: Columns, scheme: str) -> Make:
+    if "entities" in columns:
+        return _entities(columns)
+    tokens, tags = columns["tokens"], columns.get("tags")
+
+    def make(row: Row) -> Record:
+        kinds = None if tags is None or row.values.get(tags) is None else _strings(row, tags)
+        return TagRecord.of_tokens(
+            _strings(row, tokens),
+            kinds,
+            scheme=scheme,
+            group=_group(row, columns),
+            place=row.place,
+            lines=row.values.get("line") if tokens.isdigit() else None,
+        )
+
+    return make
+
+
+def _entities(columns: Columns) -> Make:
+    text, marked = columns["text"], columns["entities"]
+
+    def make(row: Row) -> Record:
+        given = _json(row, marked)
+        if not isinstance(given, list):
+            expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
+            raise row.place.fault(f"is {_shown(given)}", column=marked, expected=expected)
+        whole = _text(row, text)
+        found = [_entity(row, one, f"{marked}[{number}]", whole) for number, one in enumerate(given)]
+        return TagRecord.of_entities(whole, found, group=_group(row, columns), place=row.place)
+
+    return make
+
+
+def _entity(row: Row, given: Any, column: str, text: str) -> Entity:
+    if not isinstance(given, dict):
+        raise row.place.fault(f"is {_shown(given)}", column=column, expected='{"start": 0, "end": 5, "label": "PER"}')
+    start, end = (_whole(row, given.get(name), f"{column}.{name}") for name in ("start", "end"))
+    label = given.get("label")
+    if not isinstance(label, str) or not label:
+        raise row.place.fault(f"is {_shown(label)}", column=f"{column}.label", expected="a name, such as PER")
+    inner = given.get("text")
+    if isinstance(inner, str) and text[start:end] != inner:
+        what = f'says "{inner:.40}", but {start} to {end} is "{text[start:end]:.40}"'
+        mend = "Count code points from 0, end exclusive."
+        raise row.place.fault(what, column=column, mend=mend)
+    return Entity(start, end, label)
+
+
+def _whole(row: Row, value: Any, column: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a whole number")
+    return value
+
+
+def answer(columns: Columns) -> Make:
+    context, question = columns["context"], columns["question"]
+
+    def make(row: Row) -> Record:
+        whole = _text(row, context)
+        named = row.values.get(columns.get("id", "id"))
+        number = row.place.row if row.place.line is None else row.place.line
+        return AnswerRecord(
+            id=str(number) if named is None else str(named),
+            context=whole,
+            question=_text(row, question),
+            answers=_answers(row, columns, whole),
+            group=_group(row, columns),
+            place=row.place,
+        )
+
+    return make
+
+
+def _answers(row: Row, columns: Columns, context: str) -> tuple[Answer, ...] | None:
+    """From SQuAD's list, the hub's {"text": [...], "answer_start": [...]}, or a text with or without its start."""
+    column = columns.get("answers")
+    impossible = row.values.get(columns.get("impossible", "is_impossible"))
+    none = impossible is True or str(impossible).lower() in ("true", "1")
+    given = None if column is None else _json(row, column)
+    if given is None or column is None:
+        return () if none else None
+    pairs = _answer_pairs(row, given, column, columns)
+    if none and pairs:
+        raise row.place.fault("the question is marked impossible, but has answers", column=column, expected="no answer")
+    if impossible is not None and not none and not pairs:
+        raise row.place.fault("the question is marked possible, but has no answer", column=column)
+    return tuple(_placed(row, text, start, context, column) for text, start in pairs)
+
+
+def _answer_pairs(row: Row, given: Any, column: str, columns: Columns) -> list[tuple[Any, Any]]:
+    if isinstance(given, str):
+        start = row.values.get(columns.get("start", "answer_start"))
+        return [(given, None if start in (None, "") else start)] if given else []
+    if isinstance(given, dict):
+        texts, starts = given.get("text"), given.get("answer_start", given.get("start"))
+        if isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts):
+            return list(zip(texts, starts, strict=True))
+        given = [given]
+    if not isinstance(given, list) or not all(isinstance(one, dict | str) for one in given):
+        expected = 'a list such as [{"text": "…", "answer_start": 0}]'
+        raise row.place.fault(f"is {_shown(given)}", column=column, expected=expected)
+    return [
+        (one, None) if isinstance(one, str) else (one.get("text"), one.get("answer_start", one.get("start")))
+        for one in given
+    ]
+
+
+def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answer:
+    """An answer that stands where it says, or that stands in one place only."""
+    if not isinstance(text, str) or not text:
+        raise row.place.fault(f"an answer is {_shown(text)}", column=column, expected="a text that is not empty")
+    if isinstance(start, str) and start.lstrip("-").isdigit():
+        start = int(start)
+    first = context.find(text)
+    if start is None and first >= 0 and context.find(text, first + 1) < 0:
+        return Answer(text, first)
+    if start is None:
+        times = "more than once" if first >= 0 else "nowhere"
+        raise row.place.fault(
+            f'the answer "{text:.40}" stands {times} in the context', column=column, expected="its start"
+        )
+    if not isinstance(start, int) or isinstance(start, bool):
+        raise row.place.fault(f"the start of an answer is {_shown(start)}", column=column, expected="a whole number")
+    if start < 0 or not context.startswith(text, start):
+        there = f'"{context[start : start + len(text)]:.40}"' if 0 <= start < len(context) else "outside the context"
+        near = min(_occurrences(context, text), key=lambda at: abs(at - start), default=None)
+        mend = "It is nowhere in the context." if near is None else f"It stands at {near}."
+        raise row.place.fault(f'the answer "{text:.40}" is not at {start}: there is {there}', column=column, mend=mend)
+    return Answer(text, start)
+
+
+def _occurrences(context: str, text: str) -> list[int]:
+    found, at = [], context.find(text)
+    while at >= 0:
+        found.append(at)
+        at = context.find(text, at + len(text))
+    return found
+
+
+def _value(row: Row, column: str) -> Any:
+    try:
+        return row.values[column]
+    except KeyError:
+        has = ", ".join(row.values) or "nothing"
+        raise row.place.fault(
+            f'there is no "{column}" (there is {has:.80})', expected=f'a "{column}" in every row'
+        ) from None
+
+
+def _text(row: Row, column: str) -> str:
+    value = _value(row, column)
+    if not isinstance(value, str):
+        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a text")
+    return value
+
+
+def _json(row: Row, column: str) -> Any:
+    """A value, or what is written as JSON in the cell of a table."""
+    value = _value(row, column)
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _strings(row: Row, column: str) -> Sequence[str]:
+    value = _json(row, column)
+    if isinstance(value, str):
+        return value.split()
+    if not isinstance(value, list):
+        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a list of strings")
+    for number, one in enumerate(value):
+        if not isinstance(one, str):
+            mend = "Write the names of tags, not their numbers." if isinstance(one, int) else None
+            raise row.place.fault(f"is {_shown(one)}", column=f"{column}[{number}]", expected="a string", mend=mend)
+    return value
+
+
+def _group(row: Row, columns: Columns) -> str | None:
+    return str(_value(row, columns["group"])) if "group" in columns else None
+
+
+def _label(row: Row, columns: Columns, labels: str) -> Label | None:
+    """A class, a number or classes, as the whole file has them; None where there is none."""
+    column = columns.get("label")
+    if column is None:
+        return None
+    value = _value(row, column)
+    if labels == "multi":
+        return _classes(row, column, value)
+    if value is None or value == "":
+        return None
+    if labels == "number":
+        return _number(row, column, value)
+    if isinstance(value, list | dict):
+        expected = "one label, as in the rows before"
+        raise row.place.fault(f"is {_shown(value)}", column=column, expected=expected, mend="Read with labels=multi.")
+    if labels == "single" and isinstance(value, str) and JOINED in value:
+        mend = "If these are several, read with labels=multi; if it is one name, with labels=class."
+        raise row.place.fault(
+            f"is {_shown(value)}", column=column, expected="one label, as in the rows before", mend=mend
+        )
+    return _class(value)
+
+
+def _class(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _classes(row: Row, column: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    given = _json(row, column)
+    if isinstance(given, list):
+        return tuple(_class(one) for one in given)
+    return tuple(part for part in _class(given).split(JOINED) if part)
+
+
+def _number(row: Row, column: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or isinstance(value, bool):
+        mend = "If the labels are classes, read with labels=single."
+        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a number", mend=mend)
+    return number
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "missing (null)"
+    kind = type(value).__name__
+    return f'"{value:.40}"' if isinstance(value, str) else f"{value!r:.40} ({kind})"

@@ -1,0 +1,203 @@
+"""JSON: an object a line, a list of objects, or SQuAD's articles. Nested files are read object by object."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from regard.data.records import Place
+from regard.data.rows import BOM, Bad, Row, bare, check_strings, lines
+from regard.data.sources import LONGEST
+from regard.errors import DataError
+
+ESCAPED = re.compile(r"\\u(0000|[dD][89a-fA-F])")
+SPACE = re.compile(r"\s*")
+
+
+def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    """JSON lines."""
+    for number, line in lines(stream, name, bad):
+        if not line.strip():
+            continue
+        place = Place(name, number)
+        try:
+            value = _object(line, place)
+        except DataError as error:
+            bad(error, line)
+            continue
+        yield Row(place, value, line)
+
+
+def _object(line: str, place: Place) -> dict[str, Any]:
+    try:
+        value = json.loads(bare(line))
+    except json.JSONDecodeError as error:
+        what = f"is not JSON: {error.msg}"
+        raise place.fault(what, column=str(error.colno), expected='an object such as {"text": "…"}') from error
+    except (ValueError, RecursionError) as error:
+        raise place.fault(f"is not JSON that can be read: {error}") from error
+    return _checked(value, place, escaped=ESCAPED.search(line) is not None)
+
+
+def _checked(value: Any, place: Place, *, escaped: bool) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise place.fault(f"is {_kind(value)}", expected='an object such as {"text": "…", "label": "…"}')
+    if escaped:
+        check_strings(value, place, "")
+    return value
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "a list", str: "a string", bool: "true or false", type(None): "null", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+def item_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions."""
+    number = 0
+    for item in _items(stream, name, bad):
+        if "paragraphs" not in item.values:
+            yield item
+            continue
+        for values, fault in _questions(item):
+            number += 1
+            place = item.place._replace(row=number)
+            if fault is None:
+                yield Row(place, values, "")
+            else:
+                bad(place.fault(fault, expected="an article of SQuAD"), json.dumps(values, ensure_ascii=False))
+
+
+def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """Every question with its context and the title of its article, or words about a part that is not as in SQuAD."""
+    paragraphs, title = article.values["paragraphs"], article.values.get("title")
+    if not isinstance(paragraphs, list):
+        yield article.values, f'"paragraphs" is {_kind(paragraphs)}'
+        return
+    for paragraph in paragraphs:
+        if not isinstance(paragraph, dict) or not isinstance(paragraph.get("qas"), list):
+            yield {"paragraph": paragraph}, 'a paragraph has no list of questions ("qas")'
+            continue
+        for question in paragraph["qas"]:
+            if not isinstance(question, dict):
+                yield {"question": question}, f"a question is {_kind(question)}"
+                continue
+            values = {name: value for name, value in question.items() if name != "plausible_answers"}
+            if isinstance(paragraph.get("context"), str):
+                values["context"] = paragraph["context"]
+            yield values if title is None else {**values, "title": title}, None
+
+
+def _items(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    for row, (line, value, raw) in enumerate(_Items(stream, name), 1):
+        place = Place(name, line, row)
+        try:
+            found = Row(place, _checked(value, place, escaped=ESCAPED.search(raw) is not None), raw)
+        except DataError as error:
+            bad(error, raw)
+            continue
+        yield found
+
+
+class _Items:
+    """Values of a JSON list one after the other, holding no more of the file than the longest of them."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.stream, self.name = stream, name
+        self.text, self.at, self.line, self.left = "", 0, 1, b""
+        self.decoder = json.JSONDecoder()
+        self.ended = False
+        self.bytes, self.before = 0, 0  # read so far; characters of the present line that are no longer held
+
+    def __iter__(self) -> Iterator[tuple[int, Any, str]]:
+        self._more()
+        if self._next() == "{":
+            self._enter_data()
+        self._take("[")
+        if self._next() == "]":
+            return
+        while True:
+            self._next()
+            line = self.line
+            start, value = self.at, self._value()
+            yield line, value, self.text[start : self.at]
+            if self._next() != ",":
+                break
+            self._take(",")
+        self._take("]")
+
+    def _enter_data(self) -> None:
+        """Past the keys before "data"."""
+        self._take("{")
+        while True:
+            self._next()
+            key = self._value()
+            self._next()
+            self._take(":")
+            if self._next() == "[" and key == "data":
+                return
+            self._value()
+            if self._next() != ",":
+                raise self._fault('there is no list under "data"', expected="SQuAD, or a list of objects")
+            self._take(",")
+
+    def _next(self) -> str:
+        """The next character that is no space, not taken."""
+        while True:
+            found = SPACE.match(self.text, self.at)
+            end = found.end() if found else self.at
+            self.line += self.text.count("\n", self.at, end)
+            self.at = end
+            if end < len(self.text) or self.ended:
+                return self.text[end : end + 1]
+            self._more()
+
+    def _take(self, wanted: str) -> None:
+        if self._next() != wanted:
+            given = self.text[self.at : self.at + 20] or "the end of the file"
+            raise self._fault(f"found {given!r}", expected=f'"{wanted}"')
+        self.at += 1
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = self.decoder.raw_decode(self.text, self.at)
+            except json.JSONDecodeError as error:
+                if self.ended or len(self.text) - self.at > LONGEST:
+                    self.line += self.text.count("\n", self.at, error.pos)
+                    start = self.text.rfind("\n", 0, error.pos)
+                    column = error.pos - start + (self.before if start < 0 else 0)
+                    raise self._fault(f"is not JSON: {error.msg}", column=str(column)) from error
+            except (ValueError, RecursionError) as error:
+                raise self._fault(f"is not JSON that can be read: {error}") from error
+            else:
+                if end < len(self.text) or self.ended:  # a number may go on in what is not read yet
+                    self.line += self.text.count("\n", self.at, end)
+                    self.at = end
+                    return value
+            self._more()
+
+    def _more(self) -> None:
+        """At least as much again as is held, so that trying again stays linear in all."""
+        chunk = self.stream.read(max(1 << 18, len(self.text) - self.at))
+        self.ended = not chunk
+        if self.bytes == 0:
+            chunk = chunk.removeprefix(BOM)
+        self.bytes += len(chunk)
+        data = self.left + chunk
+        try:
+            fresh, self.left = data.decode("utf-8"), b""
+        except UnicodeDecodeError as error:
+            if self.ended or len(data) - error.start > 3:
+                line = self.line + self.text.count("\n", self.at) + data.count(b"\n", 0, error.start)
+                what = f"byte 0x{data[error.start]:02X} is not UTF-8"
+                raise DataError(what, file=self.name, line=line, expected="text in UTF-8") from error
+            fresh, self.left = data[: error.start].decode("utf-8"), data[error.start :]
+        line = self.text.rfind("\n", 0, self.at)
+        self.before = self.at - line - 1 if line >= 0 else self.before + self.at
+        self.text, self.at = self.text[self.at :] + fresh, 0
+
+    def _fault(self, what: str, *, column: str | None = None, expected: str | None = None) -> DataError:
+        return DataError(what, file=self.name, line=self.line, column=column, expected=expected)

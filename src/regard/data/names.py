@@ -1,0 +1,135 @@
+"""What columns are usually called, and so what a row is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from regard.errors import DataError, InputError, did_you_mean
+
+# The first name that is there is taken.
+USUAL: dict[str, tuple[str, ...]] = {
+    "context": ("context", "passage"),
+    "question": ("question", "query"),
+    "answers": ("answers", "answer"),
+    "tokens": ("tokens", "words"),
+    "tags": ("tags", "ner_tags", "labels", "ner", "pos_tags"),
+    "entities": ("entities", "spans"),
+    "translation": ("translation",),
+    "source": ("source", "src"),
+    "target": ("target", "tgt"),
+    "first": ("sentence1", "premise", "text1", "question1", "sentence_a", "text_a", "first", "#1 string"),
+    "second": ("sentence2", "hypothesis", "text2", "question2", "sentence_b", "text_b", "second", "#2 string"),
+    "text": ("text", "sentence", "review", "content", "document", "body", "comment", "tweet", "message", "utterance"),
+    "label": (
+        *("label", "labels", "gold_label", "class", "category", "sentiment", "intent", "topic", "stars", "rating"),
+        *("score", "similarity", "relatedness_score", "quality", "is_duplicate", "target"),
+    ),
+}
+CODES = (
+    *("ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr", "ga", "gl", "he", "hi", "hr"),
+    *("hu", "id", "is", "it", "ja", "ko", "lt", "lv", "mk", "ms", "mt", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl"),
+    *("sq", "sr", "sv", "sw", "th", "tr", "uk", "ur", "vi", "zh"),
+)
+LANGUAGES = {
+    *CODES,
+    *("arabic", "chinese", "czech", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi"),
+    *("hungarian", "italian", "japanese", "korean", "norwegian", "polish", "portuguese", "romanian", "russian"),
+    *("spanish", "swedish", "turkish", "ukrainian"),
+}
+SCORES = ("score", "similarity", "relatedness_score")
+# The roles of a task: the first of these sets that is there, and then what may be there besides. The order is the one
+# in which tasks are tried.
+NEEDED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "answer": (("context", "question"),),
+    "tag": (("tokens", "tags"), ("text", "entities")),
+    "translate": (("translation",), ("source", "target")),
+    "pair": (("first", "second"),),
+    "classify": (("text", "label"),),
+    "text": (("text",),),
+}
+UNLABELLED = {"tag": (("tokens",),), "classify": (("text",),)}  # only where the task is told
+MAYBE = {"answer": ("answers",), "pair": ("label",)}
+OWN = ("group", "id", "impossible", "start")  # looked for only where they are told
+ROLES = (*USUAL, *OWN, "token", "tag")
+TASKS = {"masked": "text", "causal": "text", "embed": "text", **{task: task for task in NEEDED}}
+SAY = 'Say it: --columns text=NAME,label=NAME, by name or by number from 0 (columns={"text": "NAME"} in Python).'
+
+
+def known_task(given: str) -> str:
+    if given not in TASKS:
+        raise InputError(f'"{given}" is not a task.{did_you_mean(given, TASKS)}')
+    return TASKS[given]
+
+
+def parse_columns(written: str) -> dict[str, str]:
+    """Columns as the command line takes them: text=review,label=stars."""
+    parts = [part.partition("=") for part in written.split(",")]
+    for role, equals, name in parts:
+        if not (role.strip() and equals and name):
+            raise InputError(f'columns: "{role}{equals}{name}" is not ROLE=NAME. Write text=review,label=stars.')
+    return known_roles({role.strip(): name for role, _, name in parts})
+
+
+def known_roles(columns: Mapping[str, str | int]) -> dict[str, str]:
+    """Told columns, by role, as strings."""
+    for role in columns:
+        if role not in ROLES:
+            raise InputError(f'columns: "{role}" is not what a column can be.{did_you_mean(role, ROLES)}')
+    plural = {"token": "tokens", "tag": "tags"}
+    return {plural.get(role, role): str(name) for role, name in columns.items()}
+
+
+def is_header(cells: Sequence[str], told: Mapping[str, str]) -> bool:
+    """Whether a first row names columns: a told or a usual name is in it, or nothing but languages."""
+    low = [cell.strip().lower() for cell in cells]
+    usual = {name for names in USUAL.values() for name in names}
+    named = any(name in cells and not name.isdigit() for name in told.values())
+    return named or any(cell in usual for cell in low) or (len(low) > 1 and set(low) <= LANGUAGES)
+
+
+def resolve(names: Sequence[str], told: Mapping[str, str], task: str | None, file: str) -> tuple[str, dict[str, str]]:
+    """The task, and the column of each of its roles."""
+    roles = _roles(names, told, file)
+    for kind, choices in NEEDED.items():
+        if task is not None:
+            choices = (*choices, *UNLABELLED.get(kind, ()))
+        match = next((choice for choice in choices if set(choice) <= set(roles)), None)
+        if task in (None, kind) and match is not None:
+            used = {*match, *MAYBE.get(kind, ()), *OWN}
+            if kind == "translate":
+                used |= {"source", "target"} & set(told)
+            if set(told) <= used:
+                return kind, {role: name for role, name in roles.items() if role in used}
+    wanted = NEEDED[task] if task else NEEDED["classify"]
+    raise DataError(
+        f"the columns ({', '.join(names[:12]):.200}) do not say what they are" + (f" for {task}" if task else ""),
+        file=file,
+        expected=" or ".join(", ".join(choice) for choice in wanted),
+        mend=SAY,
+    )
+
+
+def _roles(names: Sequence[str], told: Mapping[str, str], file: str) -> dict[str, str]:
+    """Every role some column has: as told, else by its usual name."""
+    nested = next((name for name in names if name.lower() in USUAL["translation"]), None)
+    inner = {"source", "target"} if nested is not None else set()
+    roles = {role: name if role in inner else _told(role, name, names, file) for role, name in told.items()}
+    low = {name.strip().lower(): name for name in reversed(names) if name not in roles.values()}
+    for role, usual in USUAL.items():
+        found = next((low[name] for name in usual if name in low), None)
+        if found is not None:
+            roles.setdefault(role, found)
+    if "question" in low and "sentence" in low and "context" not in roles:
+        roles = {"first": low["question"], "second": low["sentence"], **roles}
+    if len(names) == 2 and {name.strip().lower() for name in names} <= LANGUAGES:
+        roles = {"source": names[0], "target": names[1], **roles}
+    return roles
+
+
+def _told(role: str, name: str, names: Sequence[str], file: str) -> str:
+    if name in names:
+        return name
+    if name.isdigit() and int(name) < len(names):
+        return names[int(name)]
+    near = did_you_mean(name, names).strip()
+    raise DataError(f'there is no column "{name}" to be the {role}', file=file, mend=near)

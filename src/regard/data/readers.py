@@ -1,0 +1,194 @@
+"""From a path, a folder, a glob, two aligned files or stdin to records, one at a time.
+
+    reader = read("reviews.csv", columns={"text": "review", "label": "stars"})
+    reader.recognised  # what it is taken for, and why
+    for record in reader: ...
+
+A reader holds one row at a time, whatever the size of the file. A row that cannot be used stops it with a DataError
+that says where and what; with `skip_bad` such rows are counted and written to a file instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from regard.data.convert import maker
+from regard.data.formats import texts
+from regard.data.recognise import Recognised, Told, recognise, rows
+from regard.data.records import Record
+from regard.data.rows import Bad, Row
+from regard.data.sniff import check_text
+from regard.data.sources import Source, Where, find, splits_of
+from regard.errors import DataError, InputError
+
+
+def read(
+    where: Where,
+    *,
+    split: str | None = None,
+    task: str | None = None,
+    format: str | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    header: bool | None = None,
+    quoting: bool | None = None,
+    labels: str | None = None,
+    scheme: str | None = None,
+    like: Recognised | None = None,
+    skip_bad: str | Path | None = None,
+    on_bad: Callable[[DataError], None] | None = None,
+) -> Reader:
+    """A reader of records. What is not told is recognised from the content.
+
+    where: a path, a list of paths, a folder with train, valid and test (see `split`), a glob, two aligned files as a
+        tuple or as "a.en,a.de", or "-" for stdin.
+    columns: which column is what, by name or by number from 0: {"text": "review", "label": "stars"}.
+    labels: single, multi (a list or joined by |), number, or class (single, | is a mere character).
+    scheme: how tags are written: iob1, iob2, iobes, bilou, plain.
+    like: what another file was recognised as; task, labels and tags are then read in the same way.
+    skip_bad: where rows that cannot be used are written as JSON lines, with the reason.
+    on_bad: called with the reason for each of them instead, or besides.
+    """
+    if like is not None:
+        task, labels, scheme = task or like.task, labels or like.labels, scheme or like.scheme
+    told = Told.checked(
+        columns=columns, task=task, format=format, header=header, quoting=quoting, labels=labels, scheme=scheme
+    )
+    groups = find(where, split=split)
+    return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
+
+
+def splits(folder: str | Path) -> tuple[str, ...]:
+    """The splits a folder holds: some of train, valid, test."""
+    return tuple(splits_of(Path(folder).expanduser()))
+
+
+class Reader:
+    """Records of one or more files, in order. It can be gone through again, unless it reads stdin.
+
+    `rows` and `bad` count the records and the rows skipped so far in the latest pass.
+    """
+
+    def __init__(
+        self,
+        sources: list[tuple[Source, ...]],
+        told: Told,
+        *,
+        skip_bad: Path | None = None,
+        on_bad: Callable[[DataError], None] | None = None,
+    ) -> None:
+        self.sources, self.told, self.skip_bad, self.on_bad = sources, told, skip_bad, on_bad
+        self.rows, self.bad = 0, 0
+        self._check_skip_bad()
+        self.recognised = self._look(sources[0], told)
+
+    def __iter__(self) -> Iterator[Record]:
+        self.rows, self.bad = 0, 0
+        with contextlib.ExitStack() as stack:
+            bad = self._bad(stack)
+            for number, sources in enumerate(self.sources):
+                found = self.recognised if number == 0 else self._look(sources, self._same())
+                before = self.rows
+                for record in _records(sources, found, bad):
+                    self.rows += 1
+                    yield record
+                if self.rows == before:
+                    self._nothing(sources[0].name)
+
+    def _look(self, sources: tuple[Source, ...], told: Told) -> Recognised:
+        if len(sources) == 2:
+            return _aligned(sources, told)
+        return recognise(sources[0], told)
+
+    def _same(self) -> Told:
+        """The other files are read like the first."""
+        found = self.recognised
+        return replace(self.told, task=found.task, labels=found.labels, scheme=found.scheme)
+
+    def _nothing(self, name: str) -> None:
+        bad = f": all {self.bad} rows are bad" if self.bad else ""
+        raise DataError(f"holds no row that can be used{bad}", file=name, expected="at least one")
+
+    def _check_skip_bad(self) -> None:
+        """The list of bad rows must not take the place of the data."""
+        if self.skip_bad is None:
+            return
+        if not self.skip_bad.parent.is_dir():
+            raise InputError(f"the folder {self.skip_bad.parent} of skip_bad does not exist. Make it first.")
+        for group in self.sources:
+            for source in group:
+                if source.path is not None and self.skip_bad.exists() and self.skip_bad.samefile(source.path):
+                    raise InputError(f"skip_bad is {self.skip_bad}, the data itself. Name another file.")
+
+    def _bad(self, stack: contextlib.ExitStack) -> Bad:
+        """What happens to a bad row: it stops the reading, or is counted and written down."""
+        if self.skip_bad is None and self.on_bad is None:
+            return _stop
+        file = None if self.skip_bad is None else stack.enter_context(self.skip_bad.open("w", encoding="utf-8"))
+
+        def note(error: DataError, raw: str) -> None:
+            self.bad += 1
+            if file is not None:
+                file.write(json.dumps(_noted(error, raw)) + "\n")
+            if self.on_bad is not None:
+                self.on_bad(error)
+
+        return note
+
+
+def _stop(error: DataError, raw: str) -> None:
+    raise error
+
+
+def _noted(error: DataError, raw: str) -> dict[str, Any]:
+    names = ("file", "line", "row", "column", "what", "expected", "mend")
+    return {**{name: getattr(error, name) for name in names}, "message": str(error), "raw": raw}
+
+
+def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Record]:
+    make = maker(found.task, found.columns, labels=found.labels, scheme=found.scheme)
+    for row in _rows(sources, found, bad):
+        try:
+            record = make(row)
+        except DataError as error:
+            bad(error, row.raw or json.dumps(row.values, ensure_ascii=False, default=str))
+            continue
+        yield record
+
+
+def _rows(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Row]:
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(source.open()) for source in sources]
+        if len(streams) == 2:
+            names, ends = (sources[0].name, sources[1].name), _ends(sources)
+            yield from texts.aligned_rows(streams[0], streams[1], names, ends, bad)
+        else:
+            yield from rows(streams[0], sources[0].name, found, bad)
+
+
+def _ends(sources: tuple[Source, ...]) -> tuple[str, str]:
+    """What tells two aligned files apart: the ends of their names, or their order."""
+    first, second = (source.suffix.removeprefix(".") for source in sources)
+    return ("0", "1") if first == second else (first, second)
+
+
+def _aligned(sources: tuple[Source, ...], told: Told) -> Recognised:
+    """Two files whose lines belong together; they are named by the ends of their names."""
+    if told.task not in (None, "translate") or told.format not in (None, "aligned"):
+        raise DataError("two aligned files were given, for the task translate", expected=f"data for {told.task}")
+    for source in sources:
+        check_text(source.head(), source.name)
+    ends = _ends(sources)
+    columns = dict(zip(("source", "target"), ends, strict=True))
+    for role, end in told.columns.items():
+        if role not in columns or end not in ends:
+            raise DataError(
+                f'there is no file to be the {role} "{end}"', expected=f"source or target, {' or '.join(ends)}"
+            )
+        other = ends[1 - ends.index(end)]
+        columns = {"source": end, "target": other} if role == "source" else {"source": other, "target": end}
+    return Recognised("aligned", "translate", columns, "two files were given, line by line", header=False)

@@ -1,0 +1,81 @@
+"""What every format gives: rows, from lines that are counted, decoded and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from regard.data.records import Place
+from regard.data.sources import LONGEST
+from regard.errors import DataError
+
+BOM = b"\xef\xbb\xbf"
+
+
+class Row(NamedTuple):
+    """The values of a row by the names of their columns, and the row as it was written ("" where it has no lines)."""
+
+    place: Place
+    values: dict[str, Any]
+    raw: str
+
+
+Bad = Callable[[DataError, str], None]  # what to do about a row that cannot be used: raise, or note it and come back
+
+
+def lines(stream: BinaryIO, name: str, bad: Bad) -> Iterator[tuple[int, str]]:
+    """Numbered lines with their ends. One that is not UTF-8 or holds a NUL goes to `bad`."""
+    for number, text, fault in every_line(stream, name):
+        if fault is None:
+            yield number, text
+        else:
+            bad(fault, text)
+
+
+def every_line(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataError | None]]:
+    """Numbered lines, and what is wrong with those that cannot be used."""
+    for number, raw in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
+        if number == 1:
+            raw = raw.removeprefix(BOM)
+        if len(raw) == LONGEST and not raw.endswith(b"\n"):
+            raise DataError(f"is longer than {LONGEST >> 20} MB", file=name, line=number, expected="rows on lines")
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            yield number, raw.decode("utf-8", "backslashreplace"), _not_utf8(error, raw, name, number)
+            continue
+        yield number, text, _nul(text, name, number) if "\0" in text else None
+
+
+def _nul(text: str, name: str, number: int) -> DataError:
+    what = f"character {text.index(chr(0)) + 1} is a NUL, which belongs in no text"
+    return DataError(what, file=name, line=number, mend=f"Take them out: tr -d '\\000' < {name}")
+
+
+def _not_utf8(error: UnicodeDecodeError, raw: bytes, name: str, number: int) -> DataError:
+    what = f"byte {error.start + 1} (0x{raw[error.start]:02X}) is not UTF-8"
+    mend = f"If it is Latin-1, convert it: iconv -f latin1 -t utf-8 {name}"
+    return DataError(what, file=name, line=number, expected="text in UTF-8", mend=mend)
+
+
+def bare(line: str) -> str:
+    """A line without its end."""
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def check_strings(value: Any, place: Place, column: str) -> None:
+    """JSON and Parquet can hold what no file of text can: NUL, and half of a surrogate pair."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise place.fault(f"character {value.index(chr(0)) + 1} is a NUL, which belongs in no text", column=column)
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            what = f"character {error.start + 1} is half of a surrogate pair (U+{ord(value[error.start]):04X})"
+            raise place.fault(what, column=column, mend="Write the whole character, or take it out.") from error
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            check_strings(inner, place, f"{column}.{name}" if column else str(name))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            check_strings(inner, place, f"{column}[{number}]")

@@ -1,0 +1,107 @@
+"""Tags of words: entities written in four ways, kept in one.
+
+IOB2 is kept: `B-PER` opens an entity, `I-PER` carries it on, `O` is none. Read besides it are IOB1 (`B-` only between
+two neighbours of one kind), IOBES and BILOU (an own letter for the last word and for an entity of one word).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from regard.errors import DataError, InputError, did_you_mean
+
+SCHEMES = ("iob1", "iob2", "iobes", "bilou", "plain")
+TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
+LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bilou": "BILU"}
+
+
+class TagFault(DataError):
+    """A tag that cannot stand where it does; `word` counts from 0 in its sentence."""
+
+    def __init__(self, what: str, word: int, *, expected: str | None = None, mend: str | None = None) -> None:
+        super().__init__(what, expected=expected, mend=mend)
+        self.word = word
+
+
+def scheme_of(sequences: Iterable[Sequence[str]]) -> str:
+    """How these tags are written; `plain` where they are no entities, such as parts of speech."""
+    letters: set[str] = set()
+    follows, opens = True, True  # every I- carries on what stands before it; every B- parts two of one kind
+    for tags in sequences:
+        if not all(TAG.fullmatch(tag) for tag in tags):
+            return "plain"
+        letters.update(tag[0] for tag in tags)
+        for before, tag in pairwise(["O", *tags]):
+            same = tag[1:] == before[1:] and before != "O"
+            follows &= same or tag[0] != "I"
+            opens &= same or tag[0] != "B"
+    if letters & set("LU"):
+        return "bilou"
+    if letters & set("ES"):
+        return "iobes"
+    return "iob1" if opens and not follows else "iob2"
+
+
+def known_scheme(given: str) -> str:
+    """The name of a scheme, or words about it."""
+    name = {"bio": "iob2", "iob": "iob1", "bioes": "iobes", "biolu": "bilou"}.get(given.lower(), given.lower())
+    if name not in SCHEMES:
+        raise InputError(f'"{given}" is not a way to write tags.{did_you_mean(given, SCHEMES)}')
+    return name
+
+
+def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
+    """The same entities in IOB2. What the scheme does not allow is a TagFault."""
+    if scheme == "plain":
+        return tuple(tags)
+    kept = []
+    before = "O"
+    for number, tag in enumerate(tags):
+        if tag == "O":
+            if before[0] in _unfinished(scheme):
+                raise TagFault(f'"O" stands after "{before}", but the entity of that is not closed', number)
+            kept.append(tag)
+        else:
+            opening = _opens(tags, number, before, scheme)
+            kept.append(("B" if opening else "I") + tag[1:])
+        before = tag
+    if before[0] in _unfinished(scheme):
+        raise TagFault(f'"{before}" is the last tag of the sentence, but its entity is not closed', len(tags) - 1)
+    return tuple(kept)
+
+
+def _unfinished(scheme: str) -> str:
+    return "BI" if scheme in ("iobes", "bilou") else ""
+
+
+def _opens(tags: Sequence[str], number: int, before: str, scheme: str) -> bool:
+    """Whether a tag begins an entity, once it is known to be allowed where it stands."""
+    tag = tags[number]
+    letter, same = tag[:1], before != "O" and before[1:] == tag[1:]
+    if TAG.fullmatch(tag) is None or letter not in LETTERS[scheme]:
+        letters = ", ".join(f'"{one}-…"' for one in LETTERS[scheme])
+        raise TagFault(f'"{tag}" is no tag of the scheme {scheme}', number, expected=f'"O", {letters}')
+    if scheme == "iob1":
+        return letter == "B" or not same
+    inside = letter in "IEL"
+    going = before[0] in (_unfinished(scheme) or "BI")
+    if inside and not (same and going):
+        mend = "Open it with B-, or read the file as IOB1 (scheme iob1)." if scheme == "iob2" else None
+        raise TagFault(f'"{tag}" carries on an entity, but stands after "{before}"', number, mend=mend)
+    if not inside and scheme != "iob2" and before != "O" and going:
+        raise TagFault(f'"{tag}" opens an entity, but the one of "{before}" is not closed', number)
+    return not inside
+
+
+def entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
+    """First word, last word (exclusive) and label of each entity of IOB2 tags."""
+    found: list[tuple[int, int, str]] = []
+    for number, tag in enumerate(tags):
+        if tag.startswith("B-"):
+            found.append((number, number + 1, tag[2:]))
+        elif tag.startswith("I-") and found:
+            first, _, label = found[-1]
+            found[-1] = (first, number + 1, label)
+    return found

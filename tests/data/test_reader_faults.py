@@ -1,0 +1,229 @@
+"""What cannot be read is said with its file, line and column, or listed and counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from regard.data.readers import read
+from regard.errors import DataError, InputError
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def pairs(records: Any) -> list[tuple[Any, ...]]:
+    return [(record.text, record.label) for record in records]
+
+
+GOOD = '{"text": "x", "label": "a"}\n'
+FAULTS = [
+    ("a.csv", "text,label\nx,a\ny\n", {}, 3, None, r"has 1 columns \(y\); expected 2 \(text, label\)"),
+    ("a.csv", 'text,label\nx,a\n"y,b\n', {}, 3, "1", "a double quote opens here and is not closed up to line 3"),
+    ("a.csv", 'text,label\nx,a\n"y"z,b\n', {}, 3, "1", "a closing double quote on line 3 is followed by more"),
+    ("a.csv", "text,label\nx,a\ny\rz,b\n", {}, 3, "0", "a carriage return stands inside a row"),
+    ("a.csv", b"text,label\nx,a\nf\xe9,b\n", {}, 3, None, r"byte 2 \(0xE9\) is not UTF-8; .* iconv -f latin1"),
+    ("a.csv", b"text,label\nx,a\ny\0,b\n", {}, 3, None, "character 2 is a NUL"),
+    ("a.csv", "text,label\nx,1.5\ny,b\n", {"labels": "number"}, 3, "label", 'is "b"; expected a number'),
+    ("a.csv", "text,label\nx,1.5\ny,nan\n", {}, 3, "label", 'is "nan"; expected a number'),
+    ("a.csv", "text,label\nx,a\ny,a|b\n", {"labels": "single"}, 3, "label", "expected one label, as in the rows"),
+    ("a.tsv", "text\tlabel\nx\ta\ty\n", {}, 2, None, "has 3 columns .*; expected 2 .* quoting on"),
+    ("a.jsonl", GOOD + '{"text": \n', {}, 2, "10", "is not JSON: Expecting value"),
+    ("a.jsonl", GOOD + "[1]\n", {}, 2, None, "is a list; expected an object"),
+    ("a.jsonl", GOOD + '{"label": "a"}\n', {}, 2, None, r'there is no "text" \(there is label\)'),
+    ("a.jsonl", GOOD + '{"text": 5, "label": "a"}\n', {}, 2, "text", r"is 5 \(int\); expected a text"),
+    ("a.jsonl", GOOD + '{"text": null, "label": "a"}\n', {}, 2, "text", r"is missing \(null\)"),
+    ("a.jsonl", GOOD + '{"text": "y\\u0000", "label": "a"}\n', {}, 2, "text", "character 2 is a NUL"),
+    ("a.jsonl", GOOD + '{"text": "\\ud83d", "label": "a"}\n', {}, 2, "text", "half of a surrogate pair .U.D83D"),
+    ("a.jsonl", GOOD + '{"text": "y", "label": ["a"]}\n', {"labels": "single"}, 2, "label", "Read with labels=multi"),
+    ("a.jsonl", GOOD + "[" * 100_000, {}, 2, None, "is not JSON that can be read"),
+    ("a.json", '[{"text": "x", "label": "a"},\n 7]', {}, 2, None, "is a number; expected an object"),
+    ("a.json", '[{"text": "x", "label": "a"},\n {"text": }]', {}, 2, "11", "is not JSON: Expecting value"),
+    ("a.json", '[{"text": "x", "label": "a"}\n {"text": "y"}]', {}, 2, None, 'expected "]"'),
+    ("a.json", b'[{"text": "x", "label": "a"},\n {"text": "\xff"}]', {}, 2, None, "0xFF is not UTF-8"),
+    ("a.conll", "a O\nb O\n\nc O O\n", {}, 4, None, r"has 3 columns \(c O O\); expected 2"),
+    ("a.conll", "a B-X\nb I-X\n\nc O\nd I-X\n", {}, 5, "tags", 'token 1 "d": "I-X" carries on an entity'),
+    ("a.jsonl", '{"tokens": ["a"], "tags": [3]}', {}, 1, r"tags\[0\]", "Write the names of tags, not their numbers"),
+    ("a.jsonl", '{"tokens": "a b", "tags": ["O"]}', {}, 1, "tags", "2 tokens but 1 tags"),
+    ("a.jsonl", '{"text": "ab", "entities": 5}', {}, 1, "entities", "expected a list such as"),
+    ("a.jsonl", '{"text": "ab", "entities": [5]}', {}, 1, r"entities\[0\]", 'expected {"start": 0'),
+    (
+        *("a.jsonl", '{"text": "ab", "entities": [{"start": 0, "end": 9, "label": "X"}]}', {}, 1, "entities"),
+        "is not a part of the text",
+    ),
+    (
+        *("a.jsonl", '{"text": "ab", "entities": [{"start": 0, "end": "2", "label": "X"}]}', {}, 1),
+        *(r"entities\[0\].end", 'is "2"; expected a whole number'),
+    ),
+    (
+        *("a.jsonl", '{"text": "ab", "entities": [{"start": 0, "end": 2, "label": ""}]}', {}, 1),
+        *(r"entities\[0\].label", "expected a name"),
+    ),
+    (
+        *("a.jsonl", '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": "X", "text": "b"}]}', {}, 1),
+        *(r"entities\[0\]", 'says "b", but 0 to 1 is "a"'),
+    ),
+    ("a.csv", "context,question,answers\na b,q,c\n", {}, 2, "answers", 'the answer "c" stands nowhere in the context'),
+    ("a.csv", "context,question,answers\nb b,q,b\n", {}, 2, "answers", "stands more than once"),
+    (
+        *("a.jsonl", '{"context": "a bb", "question": "q", "answers": [{"text": "bb", "answer_start": 0}]}', {}, 1),
+        *("answers", 'the answer "bb" is not at 0: there is "a ". It stands at 2'),
+    ),
+    (
+        *("a.jsonl", '{"context": "a", "question": "q", "is_impossible": true, "answers": ["a"]}', {}, 1, "answers"),
+        "is marked impossible, but has answers",
+    ),
+    (
+        *("a.jsonl", '{"context": "a", "question": "q", "is_impossible": false, "answers": []}', {}, 1, "answers"),
+        "is marked possible, but has no answer",
+    ),
+    ("a.jsonl", '{"context": "a", "question": "q", "answers": 5}', {}, 1, "answers", "expected a list such as"),
+    (
+        *("a.jsonl", '{"translation": {"en": "a", "de": "b"}}\n{"translation": {"en": "a"}}', {}, 2, None),
+        r'there is no "translation.de"',
+    ),
+    (
+        "a.jsonl",
+        '{"translation": {"en": "a", "de": "b"}}\n{"translation": 5}',
+        {},
+        2,
+        "translation",
+        "an object such as",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "told", "line", "column", "says"), FAULTS)
+def test_a_bad_row_is_named_or_listed(
+    tmp_path: Path, name: str, content: str | bytes, told: dict[str, Any], line: int, column: str | None, says: str
+) -> None:
+    path = put(tmp_path / name, content)
+    where = f"line {line}(, row \\d)?" + ("" if column is None else f", column {column}")
+    with pytest.raises(DataError, match=f"^{path} {where}: .*{says}"):
+        list(read(path, **told))
+    assert issubclass(DataError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told", "says"),
+    [
+        ("a.csv", "", {}, "a.csv: is empty; expected at least one row"),
+        ("a.csv", "\ufeff\n \n", {}, "holds nothing but space"),
+        ("a.csv", "text,label\n", {}, "has a header but no row"),
+        ("a.csv", bytes(range(256)) * 50, {}, "is a binary file"),
+        ("a.csv", b"PK\x03\x04abc", {}, "a zip archive or a spreadsheet.*save the sheet as CSV"),
+        ("a.csv", "text,label\nx,y\n".encode("utf-16"), {}, "is written in UTF-16; .*iconv -f utf-16"),
+        ("a.csv", "text,label\nx,y\n".encode("utf-16-le"), {}, "is written in UTF-16"),
+        ("a.csv", "text,text,label\nx,y,z\n", {}, 'two columns are named "text"'),
+        (
+            "a.csv",
+            "x,y,z\nu,v,w\n",
+            {},
+            r"no column with a known name \(the first row is: x . y . z\). Say it: --columns",
+        ),
+        ("a.csv", "text,x\nu,v\n", {"task": "pair"}, r"do not say what they are for pair; expected first, second"),
+        ("a.csv", "text,lable\nu,v\n", {"columns": {"label": "label"}}, 'no column "label" .* Did you mean "lable"'),
+        ("a.csv", "text,label\nu,v\n", {"columns": {"label": "7"}}, 'no column "7"'),
+        ("a.txt", "Just words.\n", {"task": "pair"}, "is plain text .*; expected columns for pair"),
+        ("a.conll", "a O\n", {"task": "classify"}, "holds tagged words"),
+        ("a.conll", "a\nb\n", {}, "has one column; expected a word and its tag"),
+        ("a.json", '{"data": [{"paragraphs": []}]}', {"task": "tag"}, "is SQuAD, for the task answer"),
+        ("a.json", '{"data": [{"paragraphs": 5}]}', {}, '"paragraphs" is a number; expected an article'),
+        ("a.json", '{"data": [{"paragraphs": [{}]}]}', {}, "has no list of questions"),
+        ("a.json", '{"a": 5\n}', {}, 'no list under "data"'),
+        ("a.json", '{"data": [{"paragraphs": []}]}', {}, "holds no row that can be used"),
+        ("a.jsonl", "{}\n", {}, "holds no row that can be read"),
+        ("a.parquet", b"PAR1abcdefgh", {}, "is no Parquet file that can be read"),
+        ("a.jsonl", '{"translation": {"en": "a"}}', {}, "there are 1 languages in the first row"),
+    ],
+)
+def test_a_bad_file_is_said(tmp_path: Path, name: str, content: str | bytes, told: dict[str, Any], says: str) -> None:
+    path = put(tmp_path / name, content)
+    with pytest.raises(DataError, match=says):
+        list(read(path, **told))
+
+
+@pytest.mark.parametrize(
+    ("where", "told", "says"),
+    [
+        ("nowhere.csv", {}, "does not exist"),
+        ("datq.csv", {}, 'Did you mean "data.csv"'),
+        ("*.tsv", {}, "matches no file"),
+        (".", {}, r"holds no file named train, valid or test \(it holds data.csv\)"),
+        ("data.csv,nowhere.csv", {}, "nowhere.csv: does not exist"),
+        ("data.csv,.", {}, "is a folder; expected a file"),
+        ("data.csv", {"task": "clasify"}, 'Did you mean "classify"'),
+        ("data.csv", {"format": "cvs"}, 'format: "cvs" is not known. Did you mean "csv"'),
+        ("data.csv", {"labels": "many"}, 'labels: "many" is not known'),
+        ("data.csv", {"columns": {"txet": "a"}}, '"txet" is not what a column can be. Did you mean "text"'),
+        ("data.csv", {"skip_bad": "data.csv"}, "the data itself"),
+        ("data.csv", {"skip_bad": "nowhere/bad.jsonl"}, "does not exist. Make it first"),
+        ("data.csv,data.csv", {"task": "tag"}, "two aligned files were given"),
+        ("data.csv,data.csv", {"columns": {"source": "xx"}}, 'no file to be the source "xx"'),
+        ([], {}, "no file was given"),
+        (("data.csv",), {}, "1 aligned files were given"),
+    ],
+)
+def test_wrong_use_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, told: dict[str, Any], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "data.csv", "text,label\nx,a\n")
+    with pytest.raises((DataError, InputError), match=says):
+        read(where, **told)
+
+
+def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
+    content = 'text,label\nx,a\nbad\n"open,a\ny,b\n"w",c\nz,d,e\n'
+    path = put(tmp_path / "a.csv", content)
+    seen: list[DataError] = []
+    reader = read(path, skip_bad=tmp_path / "bad.jsonl", on_bad=seen.append)
+    for _ in range(2):
+        seen.clear()
+        assert pairs(reader) == [("x", "a"), ("y", "b"), ("w", "c")]
+        assert (reader.rows, reader.bad) == (3, 3)
+    listed = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert [row["line"] for row in listed] == [error.line for error in seen] == [3, 4, 7]
+    assert [row["raw"] for row in listed] == ["bad\n", '"open,a\n', "z,d,e\n"]
+    assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 columns (bad); expected 2 (text, label).")
+    assert set(listed[0]) == {"file", "line", "row", "column", "what", "expected", "mend", "message", "raw"}
+    with pytest.raises(DataError, match="holds no row that can be used: all 1 rows are bad"):
+        list(read(put(tmp_path / "b.csv", "text,label\nx\n"), skip_bad=tmp_path / "bad.jsonl"))
+
+
+def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
+    rows = pyarrow.table({"text": ["a", None, "c\0", "d"], "label": ["x", "y", "z", "x"]})
+    pyarrow.parquet.write_table(rows, tmp_path / "a.parquet")
+    seen: list[DataError] = []
+    assert pairs(read(tmp_path / "a.parquet", on_bad=seen.append)) == [("a", "x"), ("d", "x")]
+    assert [(error.row, error.column) for error in seen] == [(2, "text"), (3, "text")]
+    first = put(tmp_path / "a.en", b"one\nt\xff\nth\0\nfour\n")
+    second = put(tmp_path / "a.de", "eins\nzwei\ndrei\nvier\n")
+    seen.clear()
+    found = read((first, second), on_bad=seen.append)
+    assert [(r.source, r.target, r.place.line) for r in found] == [("one", "eins", 1), ("four", "vier", 4)]
+    assert [error.line for error in seen] == [2, 3]
+    with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has more; expected as many"):
+        list(read((first, put(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
+def test_a_file_that_changes_is_said(tmp_path: Path, name: str) -> None:
+    rows = ("text,label\n" + f"{'text ' * 50},a\n" * 3_000).encode()
+    content = gzip.compress(rows, 1) if name.endswith("gz") else rows
+    path = put(tmp_path / name, content)
+    for change in (lambda: put(path, content[:-99]), lambda: put(path, content + b"x"), path.unlink):
+        put(path, content)
+        records = iter(read(path))
+        next(records)
+        change()
+        with pytest.raises(DataError, match=f"{name}: changed while it was read"):
+            list(records)

@@ -1,0 +1,126 @@
+"""Splits hold every record once, keep together what belongs together, and give every part its share."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.records import (
+    Answer,
+    AnswerRecord,
+    ClassifyRecord,
+    DocumentRecord,
+    Entity,
+    PairRecord,
+    Record,
+    TagRecord,
+    TranslateRecord,
+)
+from regard.data.splits import bundle, said, split
+from regard.errors import InputError
+
+PARTS = {"train": 0.8, "valid": 0.1, "test": 0.1}
+
+
+def records(count: int, labels: int = 2) -> list[ClassifyRecord]:
+    return [ClassifyRecord(f"text {number}", f"label {number % labels}") for number in range(count)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc"), st.none() | st.sampled_from("xyz")), min_size=1),
+    st.integers(0, 5),
+)
+def test_every_record_is_in_one_part_with_all_that_belongs_to_it(rows: list[tuple[int, str, str]], seed: int) -> None:
+    given = [ClassifyRecord(f"text {text}", label, group) for text, label, group in rows]
+    if len(bundle(given)) == 1:
+        with pytest.raises(InputError, match="in 1 groups leave none"):
+            split(given, {"train": 0.7, "valid": 0.3}, seed=seed)
+        return
+    try:
+        found = split(given, {"train": 0.7, "valid": 0.3}, seed=seed)
+    except InputError:  # one of few groups is nearly all
+        assert max(map(len, bundle(given))) > len(rows) / 2
+        return
+    assert sorted(row for part in found.values() for row in part) == list(range(len(rows)))
+    side = {row: name for name, part in found.items() for row in part}
+    for one in range(len(rows)):
+        for other in range(one):
+            same = given[one].text == given[other].text
+            together = given[one].group is not None and given[one].group == given[other].group
+            assert not (same or together) or side[one] == side[other]
+
+
+@given(st.integers(20, 400), st.integers(1, 12), st.integers(0, 3))
+def test_every_label_is_divided_in_the_same_shares(count: int, labels: int, seed: int) -> None:
+    given = records(count, labels)
+    for name, rows in split(given, PARTS, seed=seed).items():
+        share = PARTS[name]
+        assert abs(len(rows) - share * count) <= 1
+        held = Counter(given[row].label for row in rows)
+        for label, whole in Counter(record.label for record in given).items():
+            assert abs(held[label] - share * whole) <= 2
+
+
+def test_a_seed_gives_the_same_parts_and_another_gives_others() -> None:
+    given = records(200)
+    assert split(given, seed=1) == split(given, seed=1)
+    assert split(given, seed=1) != split(given, seed=2)
+
+
+def test_records_hang_together_over_several_steps() -> None:
+    given = [
+        ClassifyRecord("a", group="x"),
+        ClassifyRecord("b", group="y"),
+        ClassifyRecord("a ", group="y"),  # the text of the first, the group of the second
+        ClassifyRecord("c"),
+    ]
+    assert bundle(given) == [[0, 1, 2], [3]]
+    assert bundle(given, lambda record: "one") == [[0, 1, 2, 3]]
+
+
+def test_numbers_are_divided_by_their_size() -> None:
+    given = [PairRecord(f"a {number}", "b", float(number)) for number in range(100)]
+    valid = split(given, seed=3)["valid"]
+    assert len(valid) == 10
+    assert len({row // 20 for row in valid}) == 5
+
+
+def test_a_key_of_ones_own_divides_too() -> None:
+    given = [DocumentRecord(f"{number}") for number in range(100)]
+    valid = split(given, stratify=lambda record: int(said(record)) % 4, seed=0)["valid"]  # type: ignore[call-overload]
+    assert max(Counter(row % 4 for row in valid).values()) <= 3
+    assert len(split(given, stratify=False)["valid"]) == 10
+
+
+def test_every_kind_of_record_is_divided() -> None:
+    tagged: list[Record] = [
+        TagRecord.of_entities(f"{number} Ada", [Entity(len(f"{number} "), len(f"{number} Ada"), "PER")] * (number % 2))
+        for number in range(40)
+    ]
+    asked: list[Record] = [
+        AnswerRecord(str(number), f"c {number}", "q", (Answer("c", 0),) * (number % 2)) for number in range(40)
+    ]
+    pairs: list[Record] = [TranslateRecord(f"s {number}", "t") for number in range(40)]
+    several: list[Record] = [ClassifyRecord(f"t {number}", ("a", "b")[: number % 3]) for number in range(40)]
+    for kind in (tagged, asked, pairs, several):
+        assert len(split(kind, {"train": 0.75, "valid": 0.25})["valid"]) == 10
+    valid = split(tagged, {"train": 0.75, "valid": 0.25})["valid"]
+    assert Counter(row % 2 for row in valid) == {0: 5, 1: 5}
+
+
+@pytest.mark.parametrize(
+    ("count", "parts", "says"),
+    [
+        (0, PARTS, "no record was given"),
+        (9, {"train": 0.9}, "add up to 0.9; expected 1"),
+        (9, {"train": 1.2, "valid": -0.2}, "a share above 0 for each"),
+        (9, {}, "a share above 0"),
+        (2, PARTS, '2 records in 2 groups leave none for "'),
+    ],
+)
+def test_what_cannot_be_is_said(count: int, parts: dict[str, float], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        split(records(count), parts)
