@@ -32,9 +32,8 @@ T5_TOKENS = {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}
 
 PLAYED = 10_000_000  # words played to a trainer
 AT_ONCE = 1000  # times a word is written into one text for it
-UNIGRAM_CHARACTERS = (
-    1_000_000  # of distinct words: each of its many steps runs over all of them; rare ones change little
-)
+CHARACTERS = 12_000_000  # of distinct words that a trainer holds: about a gigabyte
+UNIGRAM_CHARACTERS = 1_000_000  # as many for Unigram, whose many steps each run over all words
 STEP = 1e-4  # what the Unigram trainer lays between the scores of characters that it kept without having counted them
 
 
@@ -192,6 +191,7 @@ def _played(words: Iterable[tuple[str, int]]) -> Iterator[str]:
 def _train(model: models.Model, trainer: trainers.Trainer, words: list[tuple[str, int]]) -> Backend:
     student = Backend(model)
     student.pre_tokenizer = pre_tokenizers.CharDelimiterSplit("\n")
+    words = _up_to(words, CHARACTERS)
     total = sum(count for _, count in words)
     student.train_from_iterator(_played(scaled(words, total, PLAYED)), trainer)
     return student
