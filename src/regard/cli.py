@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from regard.device import Report
+    from regard.text.report import Report as VocabularyReport
 
 HELP = """usage: regard VERB [-h] [OPTIONS] ...
 
@@ -93,6 +94,24 @@ class Doctor:
     json: Json = False
 
 
+@dataclass(frozen=True)
+class LearnTokenizer:
+    files: Annotated[
+        Positional[tuple[str, ...]], arg(help="Text files: UTF-8, plain or packed as .gz or .xz.", metavar="FILE...")
+    ]
+    out: Annotated[Path, arg(help="The folder to write, which transformers' AutoTokenizer opens.", metavar="DIR")]
+    kind: Annotated[
+        Literal["wordpiece", "bpe", "unigram", "char"],
+        arg(help="WordPiece as in BERT, byte-level pairs as in GPT-2, Unigram as in T5, or single characters."),
+    ] = "wordpiece"
+    size: Annotated[int, arg(help="How many pieces, special tokens included.")] = 16_000
+    lowercase: Annotated[bool, arg(help="Make all letters small; wordpiece does unless told --cased.")] = False
+    cased: Annotated[bool, arg(help="Keep capital letters; the others do unless told --lowercase.")] = False
+    alphabet: Annotated[int, arg(help="How many characters are kept at most; rarer ones become unknown.")] = 1000
+    overwrite: Annotated[bool, arg(help="Write into a folder that holds something already.")] = False
+    json: Json = False
+
+
 INFO = """Parameters, shape, family, task, tokenizer and size on disk of a model.
 
 Examples:
@@ -106,6 +125,13 @@ Examples:
   regard embed minilm --input texts.txt --output vectors.npy
   regard embed minilm --input rows.jsonl --layer 3 --pool first --json
   cat texts.txt | regard embed minilm --input - --pool none --output tokens.npz"""
+
+TOKENIZER = """Learn a vocabulary from text files of any size.
+
+Examples:
+  regard tokenizer corpus.txt --out vocabulary
+  regard tokenizer part1.txt.gz part2.txt.xz --kind bpe --size 32000 --out vocabulary
+  regard tokenizer corpus.txt --kind wordpiece --cased --out vocabulary --json"""
 
 DOCTOR = """What this machine has, and what regard will use of it.
 
@@ -144,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     if not given or given[0] in ("-h", "--help"):
-        verbs = "\n".join(f"  {name:<8}{about.splitlines()[0]}" for name, (_, about, _) in VERBS.items())
+        verbs = "\n".join(f"  {name:<10}{about.splitlines()[0]}" for name, (_, about, _) in VERBS.items())
         print(HELP.format(verbs=verbs), file=sys.stdout if given else sys.stderr)
         return 0 if given else 2
     if given[0] == "--version":
@@ -201,6 +227,37 @@ def embed(verb: Embed) -> None:
         _print_table([(_short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 
 
+def tokenizer(verb: LearnTokenizer) -> None:
+    if verb.lowercase and verb.cased:
+        raise UsageError("--lowercase and --cased were given; give one of them.")
+    if not verb.files:
+        raise UsageError("no file was given. Name at least one text file to learn from.")
+    from regard.checkpoint.files import whole_folder
+    from regard.text.learn import learn
+    from regard.text.report import report
+    from regard.text.stream import first_lines
+
+    lowercase = verb.lowercase if verb.lowercase or verb.cased else None
+    began = time.monotonic()
+    with whole_folder(verb.out, overwrite=verb.overwrite) as folder:
+        with _progress("bytes") as progress:
+            learned = learn(
+                verb.files,
+                kind=verb.kind,
+                size=verb.size,
+                lowercase=lowercase,
+                alphabet=verb.alphabet,
+                progress=progress,
+            )
+        learned.save(folder)
+    found = report(learned, first_lines(verb.files, 1000))
+    if verb.json:
+        seconds = round(time.monotonic() - began, 3)
+        _print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(verb.out)})
+    else:
+        _print_table([*_vocabulary(found), ("folder", str(verb.out))])
+
+
 def doctor(verb: Doctor) -> None:
     from regard.device import report
 
@@ -214,6 +271,7 @@ def doctor(verb: Doctor) -> None:
 VERBS: dict[str, tuple[type, str, Callable[[Any], None]]] = {
     "info": (Info, INFO, info),
     "embed": (Embed, EMBED, embed),
+    "tokenizer": (LearnTokenizer, TOKENIZER, tokenizer),
     "doctor": (Doctor, DOCTOR, doctor),
 }
 
@@ -332,6 +390,27 @@ def _print_table(rows: Sequence[tuple[str, str]]) -> None:
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         print(f"{left.ljust(width)}  {right}")
+
+
+def _vocabulary(found: VocabularyReport) -> list[tuple[str, str]]:
+    return [
+        ("kind", found.kind),
+        ("size", f"{found.size:,}"),
+        ("measured on", f"{found.texts:,} lines, {found.words:,} words"),
+        ("coverage", f"{found.coverage:.2%} of the words have nothing unknown"),
+        ("unknown", f"{found.unknown_rate:.2%} of the pieces"),
+        ("pieces per word", f"{found.pieces_per_word:.2f}"),
+        ("whole words", f"{found.whole:.2%}"),
+        ("sample", _pieces(found.sample)),
+        ("longest", _pieces(found.longest)),
+        ("example", found.example),
+        ("in pieces", _pieces(found.example_pieces)),
+    ]
+
+
+def _pieces(names: Sequence[str]) -> str:
+    """Side by side, with blanks that can be seen."""
+    return " ".join(name.translate({ord(" "): "␣", ord("\n"): "↵", ord("\t"): "⇥"}) for name in names)
 
 
 def _diagnosis(found: Report) -> list[tuple[str, str]]:

@@ -97,21 +97,7 @@ def _word_piece(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
                 f'{folder / "vocab.txt"} has no line "{tokens[role]}", which the tokenizer needs as its {role} token. '
                 f'Add it, or name another one as "{role}_token" in tokenizer_config.json.'
             )
-    backend = Backend(models.WordPiece(vocabulary, unk_token=tokens["unk"]))
-    backend.normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-        strip_accents=settings.get("strip_accents"),
-        lowercase=settings.get("do_lower_case", True),
-    )
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.decoder = decoders.WordPiece(prefix="##")
-    cls, sep = tokens["cls"], tokens["sep"]
-    backend.post_processor = processors.TemplateProcessing(
-        single=f"{cls}:0 $A:0 {sep}:0",
-        pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
-        special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
-    )
+    backend = bert_backend(vocabulary, tokens, settings)
     _add_special(backend, folder, tokens, settings)
     return backend, tokens
 
@@ -137,6 +123,26 @@ def _byte_level(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
         prefix,
     )
     return backend, tokens
+
+
+def bert_backend(vocabulary: dict[str, int], tokens: Mapping[str, str], settings: Mapping[str, Any]) -> Backend:
+    """WordPiece as BERT has it, with its normaliser and frame; the special tokens are not yet added."""
+    backend = Backend(models.WordPiece(vocabulary, unk_token=tokens["unk"]))
+    backend.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=settings.get("do_lower_case", True),
+    )
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    cls, sep = tokens["cls"], tokens["sep"]
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{cls}:0 $A:0 {sep}:0",
+        pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
+        special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
+    )
+    return backend
 
 
 def _parsed(path: Path, parse: Callable[[Path], Parsed]) -> Parsed:

@@ -75,20 +75,34 @@ class Tokenizer:
         _check_text(text, "the text")
         if pair is not None:
             _check_text(pair, "the second text")
-        return _opened(self.backend.encode(text, pair, add_special_tokens=special))
+        try:
+            return _opened(self.backend.encode(text, pair, add_special_tokens=special))
+        except Exception as error:  # bare, from the library
+            raise _not_encoded("the text" if pair is None else "the pair of texts", text, error) from error
 
     def encode_batch(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, special: bool = True
     ) -> list[Encoding]:
         """One encoding a text, in order."""
         _check_texts(texts, "text")
-        if pairs is None:
-            return [_opened(found) for found in self.backend.encode_batch(list(texts), add_special_tokens=special)]
-        _check_texts(pairs, "second text")
-        if len(texts) != len(pairs):
-            raise InputError(f"{len(texts)} texts but {len(pairs)} second texts; give one for each.")
-        both = list(zip(texts, pairs, strict=True))
-        return [_opened(found) for found in self.backend.encode_batch(both, add_special_tokens=special)]
+        rows: list[Any] = list(texts)
+        if pairs is not None:
+            _check_texts(pairs, "second text")
+            if len(texts) != len(pairs):
+                raise InputError(f"{len(texts)} texts but {len(pairs)} second texts; give one for each.")
+            rows = list(zip(texts, pairs, strict=True))
+        try:
+            return [_opened(found) for found in self.backend.encode_batch(rows, add_special_tokens=special)]
+        except Exception:  # bare, from the library, and it does not say for which text
+            self._name_the_culprit(texts, pairs)
+            raise
+
+    def _name_the_culprit(self, texts: Sequence[str], pairs: Sequence[str] | None) -> None:
+        for number, text in enumerate(texts):
+            try:
+                self.backend.encode(text, None if pairs is None else pairs[number])
+            except Exception as error:
+                raise _not_encoded(f"{'text' if pairs is None else 'pair'} {number}", text, error) from error
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of the tokens; special tokens are left out unless asked for."""
@@ -183,6 +197,15 @@ def _opened(found: tokenizers.Encoding) -> Encoding:
         words=tuple(found.word_ids),
         special=tuple(map(bool, found.special_tokens_mask)),
         texts=tuple(found.sequence_ids),
+    )
+
+
+def _not_encoded(which: str, text: str, error: Exception) -> InputError:
+    start = text if len(text) <= 40 else f"{text[:39]}…"
+    return InputError(
+        f'{which} ("{start}") has something that is not in the vocabulary, and the vocabulary has no token for the '
+        f'unknown: {error}. Name one that it holds as "unk_token" (for Unigram "unk_id") under "model" in '
+        "tokenizer.json, or learn a vocabulary that has one with: regard tokenizer FILE --out DIR"
     )
 
 

@@ -1,0 +1,131 @@
+"""Text files of any size, plain, .gz or .xz, as a stream of short pieces."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from regard.errors import InputError
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all, as they lie on the disk
+
+PIECE = 1 << 16  # characters of a piece: long enough to be quick, short enough that one line of a gigabyte is no burden
+BLOCK = 1 << 20  # bytes read at once
+
+GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+
+
+def read_pieces(files: Sequence[str | Path], *, progress: Progress | None = None) -> Iterator[str]:
+    """The text of the files in order, cut at blanks where there are some; joined again it is the very text."""
+    if isinstance(files, str | Path):
+        files = [files]
+    paths = [Path(name) for name in files]
+    if not paths:
+        raise InputError("no file was given. Give at least one text file, plain or packed as .gz or .xz.")
+    total = sum(_size(path) for path in paths)
+    before = 0
+    for path in paths:
+        yield from cut_pieces(_decoded(path, before, total, progress))
+        before += _size(path)
+    if progress is not None:
+        progress(total, total)
+
+
+def cut_pieces(texts: Iterator[str]) -> Iterator[str]:
+    """A stream of texts of any length, taken as one run, in pieces of at most `PIECE` characters."""
+    rest = ""
+    for text in texts:
+        text, start = rest + text, 0
+        while len(text) - start > PIECE:
+            stop = _blank_before(text, start, start + PIECE)
+            yield text[start:stop]
+            start = stop
+        rest = text[start:]
+    if rest:
+        yield rest
+
+
+def first_lines(files: Sequence[str | Path], most: int) -> list[str]:
+    """The first lines that are not blank, as many of each file as makes `most` together."""
+    found = []
+    for name in files:
+        taken: list[str] = []
+        for piece in read_pieces([name]):
+            taken += [line.strip() for line in piece.split("\n") if line.strip()]
+            if len(taken) >= max(1, most // len(files)):
+                break
+        found += taken[: max(1, most // len(files))]
+    return found
+
+
+def _blank_before(text: str, start: int, stop: int) -> int:
+    """Where to cut: before the last blank, so that it stays with the word it leads, or anywhere when there is none."""
+    found = max(text.rfind(" ", start + 1, stop), text.rfind("\n", start + 1, stop))
+    return stop if found < 0 else found
+
+
+def _decoded(path: Path, before: int, total: int, progress: Progress | None) -> Iterator[str]:
+    """The text of one file, block by block."""
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
+    line = 1
+    try:
+        with path.open("rb") as raw:
+            first = os.fstat(raw.fileno())
+            unpacked = _unpacked(raw)
+            while block := unpacked.read(BLOCK):
+                _check_block(path, block, line)
+                text = _text(path, decoder, block, line)
+                line += block.count(b"\n")
+                if progress is not None:
+                    progress(min(total, before + raw.tell()), total)
+                yield text
+            yield _text(path, decoder, b"", line)
+            last = os.fstat(raw.fileno())
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    if (first.st_size, first.st_mtime_ns) != (last.st_size, last.st_mtime_ns):
+        raise InputError(f"{path} changed while it was read. Wait until it is written, or copy it, and start again.")
+
+
+def _unpacked(raw: io.BufferedReader) -> io.BufferedIOBase:
+    """By the first bytes, not the name: a file may have been renamed."""
+    start = raw.peek(len(XZ))
+    if start.startswith(GZIP):
+        return gzip.GzipFile(fileobj=raw)
+    return lzma.LZMAFile(raw) if start.startswith(XZ) else raw
+
+
+def _check_block(path: Path, block: bytes, line: int) -> None:
+    place = block.find(b"\0")
+    if place >= 0:
+        line += block.count(b"\n", 0, place)
+        raise InputError(
+            f"{path} is not text: a NUL byte in line {line}. Give UTF-8 text, plain or packed as .gz or .xz; "
+            f"if it is UTF-16, convert it: iconv -f utf-16 -t utf-8 {path}"
+        )
+
+
+def _text(path: Path, decoder: io.IncrementalNewlineDecoder, block: bytes, line: int) -> str:
+    try:
+        return decoder.decode(block, final=not block)
+    except UnicodeDecodeError as error:
+        line += error.object.count(b"\n", 0, error.start)
+        raise InputError(
+            f"{path} line {line} is not UTF-8. Convert it: iconv -f latin1 -t utf-8 {path}. "
+            "If it is no text at all, leave it out."
+        ) from error
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
