@@ -13,7 +13,8 @@ import re
 Span = tuple[int, int]
 
 OPENING = "\"'“‘«„‹([{¿¡*_—"
-_MARK = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»›)\]}*_]*+(?=\s)|(?<![。！？])[。！？]++[」』”’)）]*+")
+# A mark, what closes it, and the first letter or sign after the space.
+_MARK = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»›)\]}*_]*+(?=\s++(\S))|(?<![。！？])[。！？]++[」』”’)）]*+(?=\s*+(\S))")
 _WORD = re.compile(r"\S*\Z")
 _TEXT = re.compile(r"\S")
 _NUMBER = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])")
@@ -67,17 +68,17 @@ def _spans(text: str, begin: int, end: int) -> list[Span]:
         return found
     start = first.start()
     for mark in _MARK.finditer(text, start, end):
-        following = _TEXT.search(text, mark.end(), end)
-        if following is None:
-            break
-        if _ends(text, start, mark, following.start()):
+        following = mark.start(mark.lastindex or 0)
+        if _ends(text, start, mark, following):
             found.append((start, mark.end()))
-            start = following.start()
+            start = following
     return [*found, (start, begin + len(text[begin:end].rstrip()))]
 
 
 def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
     """Whether the sentence that began at `start` ends with this mark; `following` is the next that is no space."""
+    if text[following].islower():
+        return False
     after = text[following : following + 24].lstrip(OPENING)
     if not after or not (after[0].isalnum() or after[0] in "$£€#@&§…"):
         return False
