@@ -15,7 +15,6 @@ Span = tuple[int, int]
 OPENING = "\"'“‘«„‹([{¿¡*_—"
 # A mark, what closes it, and the first letter or sign after the space.
 _MARK = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»›)\]}*_]*+(?=\s++(\S))|(?<![。！？])[。！？]++[」』”’)）]*+(?=\s*+(\S))")
-_WORD = re.compile(r"\S*\Z")
 _TEXT = re.compile(r"\S")
 _NUMBER = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])")
 _LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
@@ -91,16 +90,16 @@ def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
 
 def _abbreviated(text: str, start: int, period: int, after: str) -> bool:
     """Whether the period belongs to the word before it and ends nothing."""
-    known = _WORD.search(text, max(start, period - 24), period)
-    assert known is not None  # it matches nothing too
-    word = known[0].lstrip(OPENING)
-    if known.start() == start and _NUMBER.fullmatch(word):
+    parts = text[max(start, period - 24) : period].split()
+    whole = parts[-1] if parts and not text[period - 1].isspace() else ""
+    word, here = whole.lstrip(OPENING), period - len(whole)
+    if here == start and _NUMBER.fullmatch(word):
         return True  # the number of a list
     plain = word.casefold()
     if plain in NEVER_LAST:
         return True
     if len(word) == 1 and word.isalpha():
-        return _initial(text, start, known.start(), word)
+        return _initial(text, start, here, word)
     if plain in MAY_BE_LAST or _LETTERS.fullmatch(word):
         return after[0].isdigit() or _next_word(after) not in BEGINNERS
     return False
