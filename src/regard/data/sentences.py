@@ -1,0 +1,121 @@
+"""Where sentences begin and end, by rules that know abbreviations, initials, numbers, quotes and ellipses.
+
+A mark (. ! ? …) with what closes it ends a sentence when space follows and what comes next can begin one. A period
+has to pass more: it does not end a title ("Dr."), an initial ("J. K. Rowling"), or the number of a list ("1."), and
+after an abbreviation that may well stand last ("U.S.", "etc.", "p.m.") it does so only before a word that begins
+sentences far more often than names ("The", "However").
+"""
+
+from __future__ import annotations
+
+import re
+
+Span = tuple[int, int]
+
+OPENING = "\"'“‘«„‹([{¿¡*_—"
+# A mark, what closes it, and the first letter or sign after the space.
+_MARK = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»›)\]}*_]*+(?=\s++(\S))|(?<![。！？])[。！？]++[」』”’)）]*+(?=\s*+(\S))")
+_TEXT = re.compile(r"\S")
+_NUMBER = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])")
+_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_LINES = re.compile(r"[^\n]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# An abbreviation that is followed by what it belongs to.
+NEVER_LAST = _words(
+    "mr mrs ms mx dr prof st mt ft rev hon gen col maj capt lt sgt cmdr adm gov sen rep pres supt messrs mme mlle "
+    "fr br vs v cf viz ca c al approx fig figs eq eqs ch sect vol vols ed eds trans pp p par art nos "
+    "e.g i.e eg ie a.k.a bzw z.b d.h u.a sra srta dra"
+)
+# One that may stand last as well: what follows decides.
+MAY_BE_LAST = _words(
+    "etc inc ltd co corp bros llc plc jr sr esq no ave blvd rd dept univ assn est min max hr hrs sec "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun "
+    "ph.d m.d b.a m.a b.sc m.sc a.m p.m a.d b.c"
+)
+BEGINNERS = _words(
+    "the a an this that these those it its he she they we you i his her their our my your there here in on at by for "
+    "from with without to of as if when while after before since although though because however but and or so yet "
+    "then thus therefore moreover furthermore meanwhile also both each some many most all no not nobody nothing what "
+    "who why how where which one two during under over between among until once another such even just only"
+)
+
+
+def spans(text: str, *, lines: bool = False) -> list[Span]:
+    """Start and end of each sentence in code points, end exclusive; together they hold all but the space between.
+
+    With `lines` a line break always ends a sentence (a paragraph a line); without it is a space like any other.
+    """
+    if not lines:
+        return _spans(text, 0, len(text))
+    return [span for line in _LINES.finditer(text) for span in _spans(text, line.start(), line.end())]
+
+
+def sentences(text: str, *, lines: bool = False) -> list[str]:
+    """The sentences themselves."""
+    return [text[start:end] for start, end in spans(text, lines=lines)]
+
+
+def _spans(text: str, begin: int, end: int) -> list[Span]:
+    found: list[Span] = []
+    first = _TEXT.search(text, begin, end)
+    if first is None:
+        return found
+    start = first.start()
+    for mark in _MARK.finditer(text, start, end):
+        following = mark.start(mark.lastindex or 0)
+        if _ends(text, start, mark, following):
+            found.append((start, mark.end()))
+            start = following
+    return [*found, (start, begin + len(text[begin:end].rstrip()))]
+
+
+def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
+    """Whether the sentence that began at `start` ends with this mark; `following` is the next that is no space."""
+    if text[following].islower():
+        return False
+    after = text[following : following + 24].lstrip(OPENING)
+    if not after or not (after[0].isalnum() or after[0] in "$£€#@&§…"):
+        return False
+    if after[0].islower():
+        return False
+    if mark[0] != "." or text[mark.start()] != ".":
+        return True
+    return not _abbreviated(text, start, mark.start(), after)
+
+
+def _abbreviated(text: str, start: int, period: int, after: str) -> bool:
+    """Whether the period belongs to the word before it and ends nothing."""
+    parts = text[max(start, period - 24) : period].split()
+    whole = parts[-1] if parts and not text[period - 1].isspace() else ""
+    word, here = whole.lstrip(OPENING), period - len(whole)
+    if here == start and _NUMBER.fullmatch(word):
+        return True  # the number of a list
+    plain = word.casefold()
+    if plain in NEVER_LAST:
+        return True
+    if len(word) == 1 and word.isalpha():
+        return _initial(text, start, here, word)
+    if plain in MAY_BE_LAST or _LETTERS.fullmatch(word):
+        return after[0].isdigit() or _next_word(after) not in BEGINNERS
+    return False
+
+
+def _initial(text: str, start: int, here: int, letter: str) -> bool:
+    """A single letter is an initial after a name or another initial; "plan B." and "So did I." end a sentence."""
+    before = text[max(start, here - 24) : here].split()
+    if not before:
+        return True
+    last = before[-1].lstrip(OPENING)
+    if last.endswith(".") and len(last) <= 3:
+        return True
+    return letter.isupper() and letter != "I" and last[:1].isupper()
+
+
+def _next_word(after: str) -> str:
+    known = re.match(r"[^\W\d_]*", after)
+    return known[0].casefold() if known else ""
