@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,22 +91,30 @@ def corpus(given: argparse.Namespace) -> Figures:
     return found | {"target": "store at least 0.8 of bare, under 1 GB"}
 
 
-LEARN = """
-import json, resource, sys, time, warnings
-from regard.text.learn import learn
-warnings.simplefilter("ignore")
-start, kind, size, files = time.perf_counter(), sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-learned = learn(files, kind=kind, size=size)
-seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"pieces": learned.size, "seconds": round(seconds, 1), "peak_mb": round(peak)}))
-"""
-
-
 def learn(given: argparse.Namespace) -> Figures:
     """A vocabulary from the corpus."""
-    command = [sys.executable, "-c", LEARN, given.kind, str(given.size), str(given.corpus)]
+    command = [sys.executable, __file__, "--worker", "learn", "--text", str(given.corpus)]
+    command += ["--kind", given.kind, "--size", str(given.size)]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return {"kind": given.kind} | json.loads(said) | {"target": "under 2,000 MB"}
+
+
+def learner(given: argparse.Namespace) -> Figures:
+    """Learning, alone in its process."""
+    from regard.text.learn import learn as learn_vocabulary
+
+    warnings.simplefilter("ignore")
+    began = time.perf_counter()
+    learned = learn_vocabulary([given.text], kind=given.kind, size=given.size)
+    return {"pieces": learned.size, "seconds": round(time.perf_counter() - began, 1), "peak_mb": peak_mb()}
+
+
+def peak_mb() -> int:
+    """The most memory this process has held. `getrusage` would count what its parent held before it started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return round(int(status.read_text().split("VmHWM:")[1].split()[0]) / 1e3)
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if platform.system() == "Darwin" else 1e3))
 
 
 def worker(given: argparse.Namespace) -> Figures:
@@ -125,12 +134,11 @@ def worker(given: argparse.Namespace) -> Figures:
             store = Corpus.build([given.text], tokenizer, Path(folder) / "store", sentences=sentences)
             count = len(store.tokens)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if platform.system() == "Darwin" else 1024)
     return {
         "tokens": count,
         "seconds": round(seconds, 1),
         "tokens_per_second": round(count / seconds),
-        "peak_mb": round(peak / 1e6),
+        "peak_mb": peak_mb(),
     }
 
 
@@ -191,11 +199,11 @@ def main() -> None:
     parser.add_argument("--part", type=float, default=1.0, help="share of the corpus")
     parser.add_argument("--bytes", type=float, default=204e6, help="bytes of the whole corpus, for --part")
     parser.add_argument("--tokenizer", type=Path, default=None, help="folder; MiniLM's where none is given")
-    parser.add_argument("--worker", choices=("bare", "store", "sentences"), help=argparse.SUPPRESS)
+    parser.add_argument("--worker", choices=("bare", "store", "sentences", "learn"), help=argparse.SUPPRESS)
     parser.add_argument("--text", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        print(json.dumps(worker(given)))
+        print(json.dumps(learner(given) if given.worker == "learn" else worker(given)))
         return
     if given.corpus is None and {"corpus", "learn"} & set(given.only):
         parser.error("the parts corpus and learn need --corpus FILE.xz")
