@@ -32,7 +32,7 @@ class Row:
 
 
 def lengths(count: int, mean: float, *, rng: random.Random, spread: float = 1.0, longest: int = 512) -> list[int]:
-    """Log-normal lengths with that mean, cut at `longest`; a spread of 1 is what web sentences have."""
+    """Log-normal lengths with that mean, cut at `longest`; the greater the spread, the more padding."""
     centre = math.log(mean) - spread**2 / 2
     return [min(longest, max(3, round(rng.lognormvariate(centre, spread)))) for _ in range(count)]
 
