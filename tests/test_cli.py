@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -14,11 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import regard
 from regard import cli
-from regard.errors import InputError
+from regard.cli.embed import read_texts
+from regard.cli.shared import progress_bar
+from regard.errors import DataError, InputError
 
 TEXTS = ["a cat sat on the mat", "the stock market fell", "a dog lay on the rug"]
 
@@ -70,6 +75,7 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         (["embed", "minilm", "a", "--layer", "two"], "--layer"),
         (["embed", "minilm"], "no text was given"),
         (["embed", "minilm", "a", "--input", "b.txt"], "give one of them"),
+        (["embed", "minilm", "a", "--columns", "text=b"], "without --input"),
         (["embed", "minilm", "a", "--output", "b.csv"], "must end in .npy"),
         (["embed", "minilm", "a", "--output", "b.npy", "--pool", "none"], "must end in .npz"),
     ],
@@ -161,30 +167,69 @@ def test_embed_takes_layer_pool_and_length(capsys: pytest.CaptureFixture[str]) -
     assert np.linalg.norm(expected[0]) == pytest.approx(1, abs=1e-5)
 
 
-def test_texts_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("één\ntwee".encode())))
-    assert cli.read_texts("-") == ["één", "twee"]
+@pytest.mark.parametrize(
+    ("columns", "content", "texts"),
+    [
+        (None, "één\ntwee", ["één", "twee"]),
+        (None, "text,label\na,b\n", ["text,label", "a,b"]),  # plain text unless a column is named
+        ("text=said", "said,label\néén,b\n", ["één"]),
+        ("text=said", '{"said": "one"}\n{"said": "two"}\n', ["one", "two"]),
+    ],
+)
+def test_texts_from_stdin(monkeypatch: pytest.MonkeyPatch, columns: str | None, content: str, texts: list[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    assert read_texts("-", columns) == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "first, second\nthird\tfourth\n"),
+        ("a.log", "first, second\nthird\tfourth\n"),
+        ("a", "first, second\r\nthird\tfourth"),
+        ("a.csv", 'id,text\n1,"first, second"\n2,third\tfourth\n'),
+        ("a.jsonl", '{"id": 7, "text": "first, second"}\n\n{"text": "third\\tfourth"}\n'),
+        ("a.json", '[{"text": "first, second"}, {"text": "third\\tfourth"}]'),
+    ],
+)
+def test_texts_from_any_format(tmp_path: Path, name: str, content: str) -> None:
+    path, packed = tmp_path / name, tmp_path / f"{name}.gz"
+    path.write_bytes(content.encode())
+    packed.write_bytes(gzip.compress(content.encode()))
+    assert read_texts(str(path)) == read_texts(str(packed)) == ["first, second", "third\tfourth"]
+
+
+def test_texts_from_parquet_and_a_named_column(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"said": ["one", "two"], "n": [1, 2]}), tmp_path / "a.parquet")
+    assert read_texts(str(tmp_path / "a.parquet"), "text=said") == ["one", "two"]
+    with pytest.raises(DataError, match="--columns text=NAME"):
+        read_texts(str(tmp_path / "a.parquet"))
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    with pytest.raises(InputError, match="is plain text and has none"):
+        read_texts(str(tmp_path / "a.txt"), "text=said")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.csv", b"text\nx\n", '".csv" is not .txt'),
-        ("a.txt", b"", "holds no text"),
-        ("a.txt", b"one\n\nthree\n", "line 2 holds an empty text"),
-        ("a.txt", b"one\n\xff\xfe\n", "line 2 is not UTF-8"),
-        ("a.jsonl", b'{"text": "x"}\n{"txt": "y"}\n', r'line 2 has no "text" string \(it has: txt\)'),
-        ("a.jsonl", b'{"text": "x"}\n[1]\n', r"it has: list"),
-        ("a.jsonl", b'{"text": "x"\n', "line 1 is not JSON"),
-        ("a.jsonl", b'\n{"text": " "}\n', "line 2 holds an empty text"),
-        ("none.txt", None, "cannot be read: No such file"),
+        ("a.txt", b"", "is empty; expected at least one row"),
+        ("a.txt", b"\n \n", "holds nothing but space"),
+        ("a.txt", b"one\n\nthree\n", "line 2: holds an empty text. Remove the line, or give it words."),
+        ("a.txt", b"one\n\xff\xfe\n", "line 2: byte 1 .* is not UTF-8"),
+        ("a.csv", b"text\nx\n' '\n\"\"\n", "line 4: holds an empty text"),
+        ("a.csv", b"first,second\nx,y\n", "do not say what they are for text"),
+        ("a.jsonl", b'{"text": "x"}\n{"txt": "y"}\n', r'line 2: there is no "text" \(there is txt\)'),
+        ("a.jsonl", b'{"text": "x"}\n[1]\n', "line 2: is a list"),
+        ("a.jsonl", b'{"text": "x"}\n{"text": "y"\n', "line 2.*is not JSON"),
+        ("a.jsonl", b'\n{"text": " "}\n', "line 2: holds an empty text"),
+        ("none.txt", None, "does not exist"),
     ],
 )
 def test_files_that_cannot_be_read_say_where(tmp_path: Path, name: str, content: bytes | None, says: str) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=says) as caught:
-        cli.read_texts(str(tmp_path / name))
+    with pytest.raises(DataError, match=says) as caught:
+        read_texts(str(tmp_path / name))
     assert name in str(caught.value)
 
 
@@ -248,7 +293,7 @@ def test_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: 
         warnings.simplefilter("default")
         warnings.warn("something to know", stacklevel=1)
 
-    monkeypatch.setitem(cli.VERBS, "doctor", (cli.Doctor, cli.DOCTOR, warn))
+    monkeypatch.setitem(cli.VERBS, "doctor", cli.VERBS["doctor"]._replace(run=warn))
     assert run(capsys, "doctor") == (0, "", "regard: warning: something to know\n")
 
 
@@ -256,21 +301,21 @@ def test_ctrl_c_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     def stop(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(cli.VERBS, "doctor", (cli.Doctor, cli.DOCTOR, stop))
+    monkeypatch.setitem(cli.VERBS, "doctor", cli.VERBS["doctor"]._replace(run=stop))
     assert run(capsys, "doctor") == (130, "", "regard: stopped\n")
 
 
 def test_progress_is_shown_to_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with cli._progress("texts") as tell:
+    with progress_bar("texts") as tell:
         assert tell is None
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with cli._progress("texts", after=60) as tell:
+    with progress_bar("texts", after=60) as tell:
         assert tell is not None
         tell(1, 2)
     assert capsys.readouterr().err == ""
-    with cli._progress("texts", after=0) as tell:
+    with progress_bar("texts", after=0) as tell:
         assert tell is not None
         tell(1, 2)
     assert "1/2" in capsys.readouterr().err

@@ -1,0 +1,98 @@
+"""The verbs of the command line, and the only room that prints.
+
+Answers go to stdout, progress and warnings to stderr. Exit 0, 1 for what a user can mend, 2 for wrong use. Nothing
+heavy is imported before a verb needs it, so that `regard --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tyro
+from tyro.conf import FlagCreatePairsOff
+
+from regard import __version__
+from regard.cli import doctor, embed, info, tokenizer
+from regard.cli.shared import UsageError, Verb
+from regard.errors import RegardError, did_you_mean
+
+VERBS: dict[str, Verb] = {
+    "info": Verb(info.Info, info.ABOUT, info.run),
+    "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
+    "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
+    "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
+}
+
+HELP = """usage: regard VERB [-h] [OPTIONS] ...
+
+Attention, Transformers and BERT: from text and a task to a small, fast model.
+
+Verbs:
+{verbs}
+
+Examples:
+  regard info bert-base-uncased             what a network is, before anything is downloaded
+  regard embed minilm "a text" "another"    one vector a text
+  regard embed --help                       everything a verb can do, with examples
+
+MODEL is a folder, the name of a preset, "minilm", or a hub id. Every verb takes --json. Answers go to stdout, progress
+and warnings to stderr; the exit status is 0, 1 for something that failed, 2 for wrong use. regard --version tells the
+version."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit status."""
+    try:
+        with _warnings_on_stderr():
+            status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
+    except SystemExit as stop:  # from the parser, which has said why
+        return int(stop.code or 0)
+    except UsageError as error:
+        print(f"regard: {error}", file=sys.stderr)
+        return 2
+    except RegardError as error:
+        print(f"regard: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("regard: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # a name too long for any file, an output that is full
+        with contextlib.suppress(OSError):
+            print(f"regard: {error.strerror or error}", file=sys.stderr)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(given: list[str]) -> int:
+    if not given or given[0] in ("-h", "--help"):
+        verbs = "\n".join(f"  {name:<10}{verb.about.splitlines()[0]}" for name, verb in VERBS.items())
+        print(HELP.format(verbs=verbs), file=sys.stdout if given else sys.stderr)
+        return 0 if given else 2
+    if given[0] == "--version":
+        print(f"regard {__version__}")
+        return 0
+    if given[0] not in VERBS:
+        raise UsageError(f'"{given[0]}" is not a verb.{did_you_mean(given[0], VERBS)} See regard --help.')
+    verb, prog = VERBS[given[0]], f"regard {given[0]}"
+    verb.run(tyro.cli(verb.settings, prog=prog, description=verb.about, args=given[1:], config=(FlagCreatePairsOff,)))
+    return 0
+
+
+@contextlib.contextmanager
+def _warnings_on_stderr() -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"regard: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
