@@ -26,7 +26,7 @@ format: $(VENV)/.ready ## mend what ruff can mend
 
 bench: $(VENV)/.ready ## measure regard and transformers side by side
 	$(BIN)/python benchmarks/forward.py
-	$(BIN)/python benchmarks/data.py --only batches mask
+	$(BIN)/python benchmarks/data.py --only batches mask tokenize
 
 demo: $(VENV)/.demo ## embed a few sentences offline and show which are alike
 	$(BIN)/python examples/demo.py

@@ -1,6 +1,6 @@
-"""What the text and data side costs: batching, masking, and of a corpus the token store and learning a vocabulary.
+"""What the text and data side costs: batches, masks, tokens; of a corpus the token store and learning a vocabulary.
 
-    python benchmarks/data.py --only batches mask
+    python benchmarks/data.py --only batches mask tokenize
     python benchmarks/data.py --corpus wikipedia.txt.xz        # everything
     python benchmarks/data.py --only corpus --corpus wikipedia.txt.xz --part 0.2
 
@@ -14,6 +14,7 @@ import argparse
 import importlib.util
 import json
 import lzma
+import os
 import platform
 import resource
 import subprocess
@@ -22,15 +23,19 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from regard import samples
 from regard.data.batches import BatchSettings, Plan
 from regard.data.corpus import Corpus
 from regard.data.corrupt import MaskSettings, mask_tokens
+from regard.data.readers import read
+from regard.data.records import DocumentRecord
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -168,6 +173,52 @@ def mask(given: argparse.Namespace) -> Figures:
     return found | {"target": "under 0.05 of a step"}
 
 
+def tokenize(given: argparse.Namespace) -> Figures:
+    """Texts through regard beside the bare library, taking turns: ids alone, with offsets, with every field."""
+    from common import Row, plot, table, together  # transformers is in it: not where memory is measured
+
+    tokenizer, texts = _tokenizer(given.tokenizer), _texts(2000)
+    bare, ours = tokenizer.backend.encode_batch, tokenizer.encode_batch
+    calls: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
+        ("ids", lambda: [one.ids for one in bare(texts)], lambda: tokenizer.ids_batch(texts)),
+        ("encodings, no field read", lambda: bare(texts), lambda: ours(texts)),
+        (
+            "ids and offsets",
+            lambda: [(one.ids, one.offsets) for one in bare(texts)],
+            lambda: [(one.ids, one.offsets) for one in ours(texts)],
+        ),
+        (
+            "every field",
+            lambda: [
+                (one.ids, one.type_ids, one.offsets, one.word_ids, one.special_tokens_mask, one.sequence_ids)
+                for one in bare(texts)
+            ],
+            lambda: [(one.ids, one.segments, one.offsets, one.words, one.special, one.texts) for one in ours(texts)],
+        ),
+    ]
+    tokens = sum(map(len, tokenizer.ids_batch(texts)))
+    rows = []
+    for case, peer, own in calls:
+        peer_ms, ours_ms = together(peer, own, rounds=9)
+        note = f"{tokens / ours_ms:,.0f}k tokens/s"
+        rows.append(Row(case, peer_ms, ours_ms, 0.9, note))
+    title, peer_name = f"Tokenizing {len(texts):,} texts, {tokens:,} tokens", "bare tokenizers.encode_batch"
+    said = table(rows, peer_name)
+    (given.out / "data-tokenize.md").write_text(f"{title}\n\n{said}\n", encoding="utf-8")
+    plot(rows, title, peer_name, given.out / "data-tokenize.png")
+    print(said)
+    figures = {row.case: {"bare_ms": row.peer_ms, "ms": row.ours_ms, "of_bare": round(row.ratio, 3)} for row in rows}
+    return {"texts": len(texts), "tokens": tokens} | figures | {"target": "at least 0.9 of bare"}
+
+
+def _texts(count: int) -> list[str]:
+    """Reviews of films where they lie beside the project, else the package's own messages."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    path = Path(os.environ.get("REGARD_SHARED_DATA", beside)) / "imdb" / "train.csv.gz"
+    reader = read(path if path.exists() else samples.path("messages"), task="text")
+    return [record.text for record in islice(reader, count) if isinstance(record, DocumentRecord)]
+
+
 def _milliseconds(call: Callable[[], object], rounds: int) -> float:
     taken = []
     for _ in range(rounds + 2):
@@ -184,6 +235,7 @@ def _milliseconds(call: Callable[[], object], rounds: int) -> float:
 PARTS: dict[str, Callable[[argparse.Namespace], Figures]] = {
     "batches": batches,
     "mask": mask,
+    "tokenize": tokenize,
     "corpus": corpus,
     "learn": learn,
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +282,42 @@ def test_broken_files_are_named(tmp_path: Path, name: str, content: str | bytes,
 def test_what_is_no_text_is_named(texts: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         TINY.encode_batch(texts)
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
+def test_bare_ids_and_segments_are_those_of_the_encodings(pairs: list[str] | None, special: bool) -> None:
+    found = TINY.encode_batch(TEXTS, pairs, special=special)
+    ids, segments = TINY.ids_and_segments(TEXTS, pairs, special=special)
+    assert ids == TINY.ids_batch(TEXTS, pairs, special=special) == [list(one.ids) for one in found]
+    assert segments == [list(one.segments) for one in found]
+    assert TINY.ids_batch([]) == []
+
+
+@pytest.mark.parametrize("call", ["ids_batch", "ids_and_segments"])
+def test_bare_ids_check_as_encodings_do(call: str) -> None:
+    with pytest.raises(InputError, match="text 1 is of type int"):
+        getattr(TINY, call)(["fine", 3])
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        getattr(TINY, call)(["a\ud83d"])
+    with pytest.raises(InputError, match="2 texts but 1 second texts"):
+        getattr(TINY, call)(["a", "b"], ["c"])
+
+
+def test_a_field_that_is_asked_for_late_is_the_same() -> None:
+    one, other = TINY.encode("the man", "went"), TINY.encode("the man", "went")
+    names = [field.name for field in fields(Encoding)]
+    plain = Encoding(**{name: getattr(one, name) for name in names})
+    assert one == other == plain
+    assert hash(one) == hash(plain)
+    assert repr(TINY.encode("the man", "went")) == repr(plain)
+    fresh = TINY.encode("the man", "went")
+    assert pickle.loads(pickle.dumps(fresh)) == copy.deepcopy(fresh) == plain
+    assert replace(TINY.encode("the man", "went"), ids=(1,)) == replace(plain, ids=(1,))
+    with pytest.raises(AttributeError, match="no attribute 'idz'"):
+        one.idz  # noqa: B018  (the lookup is the test)
+    with pytest.raises(FrozenInstanceError):
+        one.ids = ()  # type: ignore[misc]  # the point of the test
 
 
 def test_the_mend_for_surrogates_mends() -> None:
