@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.data.corrupt import Masked, MaskSettings, mask_tokens
+from regard.data.corrupt import IGNORE, Masked, MaskSettings, mask_fixed, mask_tokens, places_for
 from regard.data.pairs import blocks, draw_pairs
 from regard.errors import InputError
 
@@ -141,6 +144,181 @@ def test_words_must_be_given_and_fit() -> None:
         masked(text(9), words=torch.ones(9, dtype=torch.bool))
     with pytest.raises(InputError, match="flat ids"):
         masked(text(8).view(2, 4))
+
+
+# a fixed number of places
+
+
+def fixed(
+    ids: torch.Tensor,
+    given: MaskSettings = BERT,
+    seed: int = 0,
+    *,
+    places: int | None = None,
+    words: torch.Tensor | None = None,
+    valid: torch.Tensor | None = None,
+) -> Masked:
+    room = places_for(len(ids), given.rate, unit=given.unit) if places is None else places
+    generator = torch.Generator(ids.device).manual_seed(seed)
+    return mask_fixed(ids, given, places=room, words=words, generator=generator, valid=valid)
+
+
+def starts_of(ids: torch.Tensor, given: MaskSettings) -> torch.Tensor | None:
+    seed = torch.Generator().manual_seed(1)
+    return (torch.rand(len(ids), generator=seed) < 0.6).to(ids.device) if given.unit == "word" else None
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_a_fixed_number_of_places_holds_what_mask_tokens_chooses(unit: str) -> None:
+    """With room for all, the same luck chooses the same places: the same distribution."""
+    ids, given = text(), replace(BERT, unit=unit)
+    starts = starts_of(ids, given)
+    found, other = fixed(ids, given, words=starts), masked(ids, given, words=starts)
+    count = len(other.places)
+    assert len(found.places) == len(found.labels) == places_for(N, 0.15, unit=unit)
+    assert len(found.places.unique()) == len(found.places)
+    assert torch.equal(found.places[:count], other.places)
+    assert torch.equal(found.labels[:count], other.labels)
+    assert (found.labels[count:] == IGNORE).all()
+    rest = torch.ones(N, dtype=torch.bool)
+    rest[found.places[:count]] = False
+    assert torch.equal(found.ids[rest], ids[rest])
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_shares_at_a_fixed_number_of_places(unit: str) -> None:
+    ids, given = text(), replace(BERT, unit=unit)
+    found = fixed(ids, given, seed=3, words=starts_of(ids, given))
+    kept = found.labels != IGNORE
+    labels, shown = found.labels[kept], found.ids[found.places[kept]]
+    units = len(labels) if unit != "span" else int((found.places[kept].diff() > 1).sum())
+    errors = 3 if unit != "span" else 4.5  # runs differ in length, so their shares spread more
+    hidden, same = shown == 103, shown == labels
+    words = V - len(SPECIAL)
+    assert near(float(hidden.float().mean()), 0.8, units, errors=errors)
+    assert near(float(same.float().mean()), 0.1 + 0.1 / words, units, errors=errors)
+    seen = torch.bincount(shown[~hidden & ~same], minlength=V).double()
+    assert seen[list(SPECIAL)].sum() == 0
+    seen = seen[torch.tensor([token for token in range(V) if token not in SPECIAL])]
+    expected = seen.sum() / words
+    chi = float(((seen - expected) ** 2 / expected).sum())
+    assert abs(chi - (words - 1)) < 3 * (2 * (words - 1)) ** 0.5, "every word is drawn as often"
+
+
+def test_a_surplus_is_left_out_at_random() -> None:
+    ids = torch.randint(200, V, (N,), generator=torch.Generator().manual_seed(5))
+    found = fixed(ids, places=100_000)
+    assert (found.labels != IGNORE).all()
+    assert (found.places.diff() > 0).all()
+    assert set(found.places.tolist()) < set(masked(ids).places.tolist())
+    tenths = torch.bincount(found.places // (N // 10), minlength=10).double()
+    assert float(((tenths - 10_000) ** 2 / 9_000).sum()) < 9 + 3 * 18**0.5, "from all parts alike"
+
+
+@pytest.mark.parametrize("unit", ["word", "span"])
+def test_a_surplus_leaves_out_whole_words_and_spans(unit: str) -> None:
+    ids, given = text(20_000), replace(BERT, unit=unit)
+    starts = starts_of(ids, given)
+    whole = masked(ids, given, words=starts)
+    bound = starts.long().cumsum(0)[whole.places] if starts is not None else _run_numbers(whole.places)
+    for places in (0, 1, 2, 1000, 1001, 1002, 1003):
+        found = fixed(ids, given, places=places, words=starts)
+        kept = torch.isin(whole.places, found.places[found.labels != IGNORE])
+        share = torch.bincount(bound, weights=kept.double()) / torch.bincount(bound).clamp(min=1)
+        assert set(share.unique().tolist()) <= {0.0, 1.0}
+        assert places - 40 <= int(kept.sum()) <= places
+
+
+def _run_numbers(places: torch.Tensor) -> torch.Tensor:
+    return (places.diff(prepend=places[:1]) > 1).long().cumsum(0)
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_only_valid_tokens_are_chosen(unit: str) -> None:
+    ids, given = text(20_000), replace(BERT, unit=unit, rate=0.5)
+    valid = torch.arange(len(ids)) < 15_000
+    found = fixed(ids, given, words=starts_of(ids, given), valid=valid)
+    chosen = found.places[found.labels != IGNORE]
+    assert valid[chosen].all()
+    assert near(len(chosen) / 15_000, 0.5 * (1 - len(SPECIAL) / V), 15_000, errors=10)
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: str) -> None:
+    ids, given = text(2000), replace(BERT, unit=unit)
+    starts, room = starts_of(ids, given), places_for(2000, 0.15, unit=unit)
+    run = torch.compile(
+        lambda tokens, words: mask_fixed(tokens, given, places=room, words=words), backend="aot_eager", fullgraph=True
+    )
+    found = run(ids, starts)
+    kept = found.labels != IGNORE
+    assert len(found.places) == room
+    assert (found.labels[kept] == ids[found.places[kept]]).all()
+    assert near(int(kept.sum()) / 2000, 0.15, 2000, errors=10)
+
+    class Names(TorchDispatchMode):
+        seen: ClassVar[list[tuple[str, bool]]] = []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            indices = args[1] if "index" in str(func) and len(args) > 1 and isinstance(args[1], list | tuple) else []
+            by_mask = any(isinstance(one, torch.Tensor) and one.dtype == torch.bool for one in indices)
+            self.seen.append((str(func), by_mask))
+            return func(*args, **(kwargs or {}))
+
+    with Names() as names:
+        mask_fixed(ids, given, places=room, words=starts, valid=ids > 5)
+    waits = ("nonzero", "_local_scalar_dense", "masked_select", "unique", "lift_fresh", "_to_copy.device")
+    assert [name for name, by_mask in names.seen if by_mask or any(wait in name for wait in waits)] == []
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+def test_a_fixed_number_of_places_in_a_cuda_graph(unit: str) -> None:
+    ids, given = text(16_384).cuda(), replace(BERT, unit=unit)
+    starts, room = starts_of(ids, given), places_for(16_384, 0.15, unit=unit)
+    call = partial(mask_fixed, ids, given, places=room, words=starts)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = call()
+    seen = []
+    for _ in range(3):
+        graph.replay()
+        kept = found.labels != IGNORE
+        assert torch.equal(found.labels[kept], ids[found.places[kept]])
+        assert near(int(kept.sum()) / 16_384, 0.15, 16_384, errors=12)
+        seen.append(found.places.clone())
+    assert not torch.equal(seen[0], seen[1])
+    assert not torch.equal(seen[1], seen[2])
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "span"])
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_few_tokens_and_few_places(unit: str, count: int) -> None:
+    ids, given = torch.full((count,), 7), replace(BERT, unit=unit, rate=0.99)
+    words = torch.ones(count, dtype=torch.bool) if unit == "word" else None
+    for places in range(count + 1):
+        found = fixed(ids, given, places=places, words=words)
+        assert len(found.places) == len(found.labels) == places
+        assert len(found.ids) == count
+    with pytest.raises(InputError, match=f"{count + 1} places were asked for, but there are {count} tokens"):
+        fixed(ids, given, places=count + 1, words=words)
+
+
+def test_room_for_what_is_chosen() -> None:
+    assert places_for(16_384, 0.15) == 2688
+    assert places_for(100, 0.15) == 64
+    assert places_for(40, 0.15) == 40
+    for unit in ("token", "word", "span"):
+        given, room = replace(BERT, unit=unit), places_for(4096, 0.15, unit=unit)
+        ids = torch.randint(200, V, (4096,), generator=torch.Generator().manual_seed(5))
+        starts = starts_of(ids, given)
+        counts = [len(masked(ids, given, seed, words=starts).places) for seed in range(300)]
+        assert max(counts) <= room < 1.6 * 0.15 * 4096
 
 
 def corpus(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

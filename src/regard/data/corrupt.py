@@ -5,14 +5,18 @@ Works on flat tokens, on any device, without a loop. Draw again every epoch: the
 
 from __future__ import annotations
 
-import functools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import InputError
+
+IGNORE = -100  # the label of a place that is no target
 
 Unit = Literal["token", "word", "span"]
 
@@ -62,40 +66,126 @@ def mask_tokens(
 
     Every token that is not special is chosen with the same chance, `rate`, in each of the three units.
     """
-    if ids.dim() != 1:
-        raise InputError(f"flat ids were expected, but their shape is {tuple(ids.shape)}.")
-    plain, drawable = _tables(settings, ids.device)
-    chosen = _chosen(ids, settings, words, generator) & plain[ids]
+    _check_flat(ids)
+    chosen = _chosen(ids, settings, words, generator)[0] & _plain(ids, settings)
     places = chosen.nonzero().squeeze(1)
     labels = ids[places]
-    luck = torch.rand(places.shape, generator=generator, device=ids.device)
+    return Masked(ids.index_copy(0, places, _shown(labels, places, settings, generator)), places, labels)
+
+
+def mask_fixed(
+    ids: Tensor,
+    settings: MaskSettings,
+    *,
+    places: int,
+    words: Tensor | None = None,
+    generator: torch.Generator | None = None,
+    valid: Tensor | None = None,
+) -> Masked:
+    """`mask_tokens` in fixed shapes and without a wait for the device: for compiled steps and CUDA graphs.
+
+    Exactly so many places come back, the chosen first and rising; the rest, which are not chosen, are labelled
+    IGNORE. Should more be chosen than there is room for, tokens, words or spans are left out as a whole, at random:
+    `places_for` says how many are enough. `valid` marks the tokens that may be chosen.
+    """
+    _check_flat(ids)
+    if not 0 <= places <= len(ids):
+        raise InputError(f"{places} places were asked for, but there are {len(ids)} tokens. Give at most so many.")
+    chosen, keys = _chosen(ids, settings, words, generator)
+    chosen = chosen & _plain(ids, settings)
+    if valid is not None:
+        chosen = chosen & valid
+    if keys is None:
+        runs = (chosen & ~chosen.roll(1)).cumsum(0)  # from 0 or from 1
+        keys = _luck((len(ids) + 1,), ids.device, generator)[runs]
+    keys = torch.where(chosen, keys, 2.0)
+    lowest = F.pad(keys, (0, 1), value=3.0).topk(places + 1, largest=False)
+    first, found = lowest.values[:-1], lowest.indices[:-1]
+    kept = (first < 2) & (first < lowest.values[-1:])  # what is as high as the first without room is cut: leave it
+    order = torch.where(kept, found, found + len(ids)).sort().values
+    at, kept = order % max(len(ids), 1), order < len(ids)
+    held = ids[at]
+    shown = _shown(held, at, settings, generator)
+    return Masked(ids.index_copy(0, at, torch.where(kept, shown, held)), at, torch.where(kept, held, IGNORE))
+
+
+def places_for(tokens: int, rate: float, *, unit: Unit = "token") -> int:
+    """Room for the mean and four standard deviations of what is chosen, as a multiple of 64; never above `tokens`."""
+    together = {"token": 1, "word": 3, "span": 7}[unit]  # tokens that are chosen or not as one, roughly
+    wanted = tokens * rate + 4 * math.sqrt(together * tokens * rate * (1 - rate))
+    return min(tokens, 64 * math.ceil(wanted / 64))
+
+
+def _check_flat(ids: Tensor) -> None:
+    if ids.dim() != 1:
+        raise InputError(f"flat ids were expected, but their shape is {tuple(ids.shape)}.")
+
+
+def _shown(labels: Tensor, places: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
+    """What stands in the place of the chosen tokens: the mask, any other word, or the token itself."""
+    luck = _luck(places.shape, places.device, generator)
     if settings.unit == "span":
         luck = luck[_runs(places)]  # a span is masked, replaced or kept as a whole
-    drawn = torch.randint(len(drawable), places.shape, generator=generator, device=ids.device)
-    shown = torch.where(luck < settings.masked + settings.random, drawable[drawn].to(ids.dtype), labels)
-    shown = shown.masked_fill(luck < settings.masked, settings.mask)
-    return Masked(ids.index_copy(0, places, shown), places, labels)
+    drawn = _draw(labels, settings, generator)
+    shown = torch.where(luck < settings.masked + settings.random, drawn, labels)
+    return shown.masked_fill(luck < settings.masked, settings.mask)
 
 
-@functools.lru_cache(maxsize=8)
-def _tables(settings: MaskSettings, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Which ids may be chosen, and the ids that may be drawn."""
-    plain = torch.ones(settings.vocabulary, dtype=torch.bool)
-    plain[list({settings.mask, *settings.special})] = False
-    if not plain.any():
+def _luck(
+    shape: Sequence[int], device: torch.device, generator: torch.Generator | None, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Numbers from 0 to 1. A compiler takes a size that varies only where no generator is named, not even None."""
+    if generator is None:
+        return torch.rand(shape, device=device, dtype=dtype)
+    return torch.rand(shape, generator=generator, device=device, dtype=dtype)
+
+
+def _plain(ids: Tensor, settings: MaskSettings) -> Tensor:
+    """Which tokens are not special."""
+    found = torch.ones_like(ids, dtype=torch.bool)
+    for first, end in _special(settings):
+        found = found & ((ids < first) | (ids >= end))
+    return found
+
+
+def _draw(like: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
+    """As many ids, any that is not special as likely: numbers that step over the special ones."""
+    skipped = _special(settings)
+    count = settings.vocabulary - sum(end - first for first, end in skipped)
+    if count == 0:
         raise InputError("every id of the vocabulary is special; there is no word left to choose or to draw.")
-    return plain.to(device), plain.nonzero().squeeze(1).to(device)
+    if generator is None:
+        drawn = torch.randint(count, like.shape, device=like.device)
+    else:
+        drawn = torch.randint(count, like.shape, generator=generator, device=like.device)
+    for first, end in skipped:
+        drawn = torch.where(drawn >= first, drawn + (end - first), drawn)
+    return drawn.to(like.dtype)
 
 
-def _chosen(ids: Tensor, settings: MaskSettings, words: Tensor | None, generator: torch.Generator | None) -> Tensor:
+def _special(settings: MaskSettings) -> list[tuple[int, int]]:
+    """The special ids as few ranges, rising: no table has to lie on the device, and a compiler sees mere numbers."""
+    found: list[tuple[int, int]] = []
+    for token in sorted({settings.mask, *settings.special}):
+        if found and found[-1][1] == token:
+            found[-1] = (found[-1][0], token + 1)
+        else:
+            found.append((token, token + 1))
+    return found
+
+
+def _chosen(
+    ids: Tensor, settings: MaskSettings, words: Tensor | None, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor | None]:
+    """Which tokens are chosen, special ones among them, and the luck by which tokens and words are."""
     if settings.unit != "word" and words is not None:
         raise InputError(f'words were given, but masking is by {settings.unit}. Leave them out, or use unit="word".')
     if settings.unit == "span":
-        return _spans(len(ids), settings, generator, ids.device)
-    luck = torch.rand(ids.shape, generator=generator, device=ids.device)
+        return _spans(len(ids), settings, generator, ids.device), None
+    luck = _luck(ids.shape, ids.device, generator)
     if settings.unit == "word":
         luck = luck[_numbers(ids, words)]
-    return luck < settings.rate
+    return luck < settings.rate, luck
 
 
 def _numbers(ids: Tensor, words: Tensor | None) -> Tensor:
@@ -116,18 +206,16 @@ def _spans(count: int, settings: MaskSettings, generator: torch.Generator | None
     A run that meets the end of a sequence goes on in the next as a shorter one of its own.
     """
     ahead, size = settings.longest - 1, count + settings.longest - 1
-    luck = torch.rand(2, size, generator=generator, device=device, dtype=torch.float64)
+    luck = _luck((2, size), device, generator, torch.float64)
     starts = luck[0] < _start_rate(settings.rate, settings.stop, settings.longest)
     lengths = torch.ones_like(starts, dtype=torch.int64)
     if settings.stop < 1:
-        keep = torch.log1p(torch.tensor(-settings.stop, dtype=torch.float64, device=device))
-        lengths = (torch.log1p(-luck[1]) / keep).floor().long().clamp(max=ahead) + 1
+        lengths = (torch.log1p(-luck[1]) / math.log1p(-settings.stop)).floor().long().clamp(max=ahead) + 1
     here = torch.arange(size, device=device)
     reach = torch.where(starts, here + lengths, 0).cummax(0).values
     return (reach > here)[ahead:]
 
 
-@functools.cache
 def _start_rate(rate: float, stop: float, longest: int) -> float:
     """The chance that a span starts at a token, so that a share `rate` of all tokens lies in one."""
     low, high = 0.0, 1.0
