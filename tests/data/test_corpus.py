@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,39 @@ def test_a_build_that_was_killed_goes_on_to_the_same_store(tmp_path: Path, name:
         assert (store / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
     assert len(corpus) == len(whole) == 1000
     assert sorted(item.name for item in tmp_path.iterdir()) == sorted([name, "store", "whole"])
+
+
+def test_a_second_build_at_the_same_time_names_the_first(tmp_path: Path) -> None:
+    path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 50_000), tmp_path / "deep" / "store"
+    command = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(path), str(store)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        for overwrite in (False, True):
+            with pytest.raises(FolderError, match=f"store is being built by process {process.pid} on .*Wait"):
+                Corpus.build([path], word_level(), store, sentences=True, overwrite=overwrite)
+        assert process.poll() is None, "the first goes on"
+        os.kill(process.pid, signal.SIGKILL)
+    assert [item.name for item in (tmp_path / "deep").iterdir() if item.name.endswith(".lock")] == [".store.lock"]
+    assert len(Corpus.build([path], word_level(), store, sentences=True)) == 50_000
+    assert [item.name for item in (tmp_path / "deep").iterdir()] == ["store"]
+
+
+def test_one_of_many_builds_at_once_makes_the_store(tmp_path: Path) -> None:
+    """Threads as processes: each opens the lock for itself."""
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+
+    def build(_: int) -> int | FolderError:
+        try:
+            return len(Corpus.build([path], word_level(), store))
+        except FolderError as error:
+            return error
+
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(build, range(40)))
+    assert {one for one in said if isinstance(one, int)} == {3}
+    assert all("is being built by process" in str(one) for one in said if not isinstance(one, int))
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a.txt", "store"]
 
 
 def test_only_what_was_not_safe_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,19 @@ import numpy.typing as npt
 from regard.data.documents import Group, groups
 from regard.data.feeder import Feeder
 from regard.data.packing import Ints
-from regard.data.store import DOCUMENTS, FORMAT, INDEX, OWNERS, SENTENCES, TOKENS, Store, building, read_json, same
+from regard.data.store import (
+    DOCUMENTS,
+    FORMAT,
+    INDEX,
+    OWNERS,
+    SENTENCES,
+    TOKENS,
+    Store,
+    alone,
+    building,
+    read_json,
+    same,
+)
 from regard.errors import FolderError, InputError
 from regard.text.tokenizer import Tokenizer
 
@@ -91,21 +103,22 @@ class Corpus:
         paths = _checked(files)
         folder, stamps = Path(folder), _stamps(paths)
         wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end)
-        index = read_json(folder / INDEX)
-        if index is None and folder.is_dir() and any(folder.iterdir()):
+        if not (folder / INDEX).exists() and folder.is_dir() and any(folder.iterdir()):
             raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
-        if overwrite:
-            shutil.rmtree(building(folder), ignore_errors=True)
-        elif index is not None:
-            same(folder, index, wanted)
+        if not overwrite and _stands(folder, wanted):
             return cls.open(folder)
-        store = Store(building(folder), wanted)
-        _fill(store, paths, tokenizer, progress, save_every)
-        if stamps != _stamps(paths):
-            raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
-        if store.documents == 0:
-            raise InputError(f"there is no text in {', '.join(map(str, paths))}.")
-        store.finish(folder)
+        with alone(folder):
+            if not overwrite and _stands(folder, wanted):  # the one who built it has just finished
+                return cls.open(folder)
+            if overwrite:
+                shutil.rmtree(building(folder), ignore_errors=True)
+            store = Store(building(folder), wanted)
+            _fill(store, paths, tokenizer, progress, save_every)
+            if stamps != _stamps(paths):
+                raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
+            if store.documents == 0:
+                raise InputError(f"there is no text in {', '.join(map(str, paths))}.")
+            store.finish(folder)
         return cls.open(folder)
 
     def __len__(self) -> int:
@@ -156,6 +169,14 @@ class Corpus:
     def _needs_sentences(self) -> None:
         if not self.index["sentences"]:
             raise InputError(f"{self.folder} was built without sentence bounds. Build it with sentences=True.")
+
+
+def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
+    """Whether the store is there already; one of other things is refused."""
+    index = read_json(folder / INDEX)
+    if index is not None:
+        same(folder, index, wanted)
+    return index is not None
 
 
 def _fill(store: Store, paths: list[Path], tokenizer: Tokenizer, report: Report, save_every: int) -> None:
