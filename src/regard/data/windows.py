@@ -25,6 +25,11 @@ class Window:
         """The owned tokens, counted from the start of the window."""
         return slice(self.own_start - self.start, self.own_end - self.start)
 
+    @property
+    def again(self) -> Window:
+        """The same tokens, shown but not owned."""
+        return Window(self.start, self.end, self.start, self.start)
+
 
 def windows(length: int, *, room: int, overlap: int) -> list[Window]:
     """Cover `length` tokens with windows of `room` tokens, neighbours sharing at least `overlap`.
@@ -47,3 +52,28 @@ def windows(length: int, *, room: int, overlap: int) -> list[Window]:
         Window(start, start + room, own_start, own_end)
         for start, (own_start, own_end) in zip(starts, pairwise(cuts), strict=True)
     ]
+
+
+def side_by_side(first: int, second: int, *, room: int, overlap: float) -> list[tuple[Window, Window]]:
+    """Windows over two runs that share the room, so that every token of both is shown and owned by one window.
+
+    The longer is windowed beside the whole of the shorter, where that takes at most half of the room; else each has
+    half of it, the i-th window stands with the i-th, and the run that needs fewer shows its last again. What is shown
+    again is not owned again. `overlap` is the share of a run's own room that its neighbours have in common.
+    """
+    if room < 2:
+        raise InputError(f"two runs need room for at least 2 tokens, not {room}.")
+    if first + second <= room:
+        rooms = first, second
+    elif min(first, second) <= room // 2:
+        rooms = (first, room - first) if first <= second else (room - second, second)
+    else:
+        less, more = room // 2, room - room // 2
+        rooms = (less, more) if first <= second else (more, less)
+    cuts = [
+        windows(length, room=max(own, 1), overlap=int(own * overlap))
+        for length, own in zip((first, second), rooms, strict=True)
+    ]
+    count = max(map(len, cuts))
+    left, right = (found + [found[-1].again] * (count - len(found)) for found in cuts)
+    return list(zip(left, right, strict=True))
