@@ -32,11 +32,11 @@ def test_weights_are_poisson_and_depend_on_seed_and_row_only() -> None:
     assert not (weights(0, 4, 10) == drawn[:10]).all()
 
 
-@pytest.mark.parametrize("density", [1.0, 0.01])
-def test_replicates_are_the_weighed_sums_however_rows_come(density: float) -> None:
+@pytest.mark.parametrize(("width", "density"), [(5, 1.0), (20, 1.0), (20, 0.01)])
+def test_replicates_are_the_weighed_sums_however_rows_come(width: int, density: float) -> None:
     random = np.random.default_rng(0)
-    rows = random.random((2 * BLOCK + 77, 5)) * (random.random((2 * BLOCK + 77, 5)) < density)
-    at_once, one_by_one, parts = Replicates(5), Replicates(5), Replicates(5)
+    rows = random.random((2 * BLOCK + 77, width)) * (random.random((2 * BLOCK + 77, width)) < density)
+    at_once, one_by_one, parts = Replicates(width), Replicates(width), Replicates(width)
     at_once.add_many(rows)
     for row in rows:
         one_by_one.add(row)
@@ -74,29 +74,36 @@ def test_intervals_of_ratios_hold_the_truth_nineteen_times_in_twenty() -> None:
     assert 0.90 <= coverage([trial() for _ in range(200)]) <= 0.99
 
 
-def test_intervals_of_spearman_hold_the_truth() -> None:
+@pytest.mark.parametrize("linear", [0.0, 0.6, -0.98])
+def test_intervals_of_spearman_hold_the_truth(linear: float) -> None:
     random = np.random.default_rng(2)
-    truth = 6 / math.pi * math.asin(0.6 / 2)  # of a normal distribution correlated by 0.6
+    truth = 6 / math.pi * math.asin(linear / 2)  # of a normal distribution
 
     def trial() -> bool:
-        first, second = random.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 150).T
-        found = confidence.interval(scores.spearman(first, second), confidence.redrawn_spearman(first, second))
+        first, second = random.multivariate_normal([0, 0], [[1, linear], [linear, 1]], 150).T
+        found = confidence.spearman_interval(scores.spearman(first, second), first, second)
         return found.low <= truth <= found.high
 
-    assert 0.88 <= coverage([trial() for _ in range(60)]) <= 1
+    assert 0.91 <= coverage([trial() for _ in range(400)]) <= 0.98
 
 
-def test_redrawn_spearman_is_spearman_of_the_rows_drawn() -> None:
+@pytest.mark.parametrize(("levels", "noise"), [(4, 3), (9, 0), (9, 9)])
+def test_the_interval_of_spearman_is_as_wide_as_a_bootstrap_makes_it(levels: int, noise: int) -> None:
     random = np.random.default_rng(3)
-    first, second = random.integers(0, 9, 80), random.integers(0, 9, 80)
-    found = confidence.redrawn_spearman(first, second, seed=5)
-    order = np.argsort(np.unique(first, return_inverse=True)[1], kind="stable")
-    generator = np.random.default_rng(5)
-    for value in found[:20]:
-        rows = order[generator.integers(0, 80, 80)]
-        assert value == pytest.approx(stats.spearmanr(first[rows], second[rows])[0])
-    assert len(found) == REPLICATES
-    assert (confidence.redrawn_spearman([1, 1], [1, 2]) == 0).all()
+    first = random.integers(0, levels, 400)
+    second = first + random.integers(-noise, noise + 1, 400) if noise else random.integers(0, levels, 400)
+    found = confidence.spearman_interval(scores.spearman(first, second), first, second)
+    draws = [random.integers(0, 400, 400) for _ in range(1000)]
+    expected = confidence.interval(found.value, [scores.spearman(first[rows], second[rows]) for rows in draws])
+    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.12)
+    assert found.low == pytest.approx(expected.low, abs=0.2 * (expected.high - expected.low))
+
+
+def test_the_interval_of_spearman_where_nothing_moves() -> None:
+    assert confidence.spearman_interval(0.0, [1, 1], [1, 2]) == confidence.Score(0, 0, 0)
+    assert confidence.spearman_interval(1.0, [1, 2], [1, 2]) == confidence.Score(1, 1, 1)
+    even = confidence.spearman_interval(0.0, [1, 1, 2, 2] * 20, [1, 2, 1, 2] * 20)
+    assert (even.low, even.high) == pytest.approx((-0.216, 0.216), abs=0.01)
 
 
 def test_redrawn_cells_keep_the_rows_and_spread_like_them() -> None:

@@ -32,7 +32,10 @@ def exact(predicted: str, gold: str) -> float:
 
 def overlap(predicted: str, gold: str) -> float:
     """F1 of the words of both."""
-    ours, theirs = normalise(predicted).split(), normalise(gold).split()
+    return _overlap(normalise(predicted).split(), normalise(gold).split())
+
+
+def _overlap(ours: list[str], theirs: list[str]) -> float:
     if not ours or not theirs:
         return float(ours == theirs)
     same = sum((Counter(ours) & Counter(theirs)).values())
@@ -43,8 +46,12 @@ def answer_scores(predicted: str, gold: Sequence[str]) -> tuple[float, float]:
     """Exact match and F1, each with the gold answer that fits best. No gold answer: nothing is the right answer."""
     if isinstance(gold, str):
         raise InputError(f'The gold answers are the text "{gold}"; expected a list of texts, empty for no answer.')
-    known = [answer for answer in gold if normalise(answer)] or [""]
-    return max(exact(predicted, answer) for answer in known), max(overlap(predicted, answer) for answer in known)
+    ours = normalise(predicted)
+    known = {answer for answer in map(normalise, gold) if answer} or {""}
+    if ours in known:
+        return 1.0, 1.0
+    words = ours.split()
+    return 0.0, max(_overlap(words, answer.split()) for answer in known)
 
 
 def best_threshold(

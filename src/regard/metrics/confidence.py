@@ -5,11 +5,11 @@ A share of rows has Wilson's interval. Everything else is bootstrapped by rows, 
 - Scores that come from sums over rows (F1 of entities, correlations, a mean) use the Poisson bootstrap: each replicate
   weighs each row by a Poisson(1) number, which is what drawing rows with replacement comes to when there are many. So
   a replicate is a handful of sums, rows are forgotten at once, and memory does not grow with them. Rows are weighed
-  1,024 at a time with one matrix product. The weights are a function of the seed and the row's number only: the same
+  1,024 at a time. The weights are a function of the seed and the row's number only: the same
   rows have the same weights in every run and for every system.
 - Rows with one label each are alike within a cell of the confusion matrix, so drawing rows is drawing cells: one
   multinomial at the end does it exactly, and a row costs nothing.
-- Spearman's correlation needs the ranks of the rows drawn, so their numbers are kept and drawn again at the end.
+- Spearman's correlation is no function of sums: see `spearman_interval`.
 
 The interval spans the 2.5th and 97.5th percentile of the replicates.
 """
@@ -30,10 +30,10 @@ from regard.errors import InputError
 Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
 REPLICATES = 1000
 BLOCK = 1024  # rows weighed at once: 4 MB of weights
-SPARSE = 32  # where fewer than one in so many numbers of a block is not 0, its columns are weighed one by one
+NARROW = 16  # features up to which a block is weighed without the matrix product
+SPARSE = 12  # where fewer than one in so many numbers of a block is not 0, its columns are weighed one by one
 CELLS = 1 << 20  # counts drawn at once
 CELL_DRAWS = 1 << 24  # counts drawn in all before replicates become fewer: about a second
-ROW_DRAWS = 1 << 26  # rows drawn in all before replicates become fewer: about a second
 
 Sums = NDArray[np.float64]
 Statistic = Callable[[Sums], Any]  # sums, features first: one number, or one for each replicate
@@ -150,12 +150,20 @@ class Replicates:
 
 
 def _weighed(rows: NDArray[np.float64], drawn: NDArray[np.float32]) -> NDArray[Any]:
+    """The sums of each replicate.
+
+    Narrow products are left to einsum, which has no threads: on a busy machine those of a matrix product wait for each
+    other ten times longer than the product takes.
+    """
+    if rows.shape[1] <= NARROW:
+        found: NDArray[Any] = np.einsum("rf,rb->fb", rows.astype(np.float32), drawn)
+        return found
     if np.count_nonzero(rows) * SPARSE >= rows.size:
         return rows.astype(np.float32).T @ drawn
     found = np.zeros((rows.shape[1], REPLICATES), np.float32)
     for column in np.flatnonzero(np.any(rows, axis=0)):
         places = np.flatnonzero(rows[:, column])
-        found[column] = rows[places, column].astype(np.float32) @ drawn[places]
+        found[column] = np.einsum("r,rb->b", rows[places, column].astype(np.float32), drawn[places])
     return found
 
 
@@ -225,39 +233,38 @@ def redrawn(counts: NDArray[np.int64], *, width: int = 1, seed: int = 0) -> Iter
     With more than 16,777 cells there are fewer than 1,000 replicates, 100 at the least, so that the time stays small.
     """
     rows, generator = int(counts.sum()), np.random.default_rng(seed)
-    left, size = _replicates(CELL_DRAWS, len(counts)), max(len(counts), width, 1)
+    left, size = int(np.clip(CELL_DRAWS // max(len(counts), 1), 100, REPLICATES)), max(len(counts), width, 1)
     while left:
         some = min(left, max(1, CELLS // size))
         yield generator.multinomial(rows, counts / rows, size=some)
         left -= some
 
 
-def _replicates(draws: int, size: int) -> int:
-    return int(np.clip(draws // max(size, 1), 100, REPLICATES))
+def spearman_interval(value: float, first: ArrayLike, second: ArrayLike) -> Score:
+    """The interval of Spearman's correlation, by the infinitesimal jackknife on Fisher's scale.
 
-
-def redrawn_spearman(first: ArrayLike, second: ArrayLike, *, seed: int = 0) -> NDArray[np.float64]:
-    """Spearman's correlation of rows drawn again. Ranks are of the rows drawn, so this one needs every row's numbers.
-
-    Values are sorted once; a replicate then counts how often each was drawn and reads the ranks off the running sum.
-    More than 67,108 rows have fewer than 1,000 replicates, 100 at the least.
+    Ranks depend on all rows drawn, so a bootstrap would rank every replicate anew. How the correlation moves with the
+    weight of each row has a closed form instead, ties included; the squares of these add up to the variance.
     """
-    _, ours = np.unique(np.asarray(first, np.float64), return_inverse=True)
-    _, theirs = np.unique(np.asarray(second, np.float64), return_inverse=True)
-    order = np.argsort(ours, kind="stable")  # one of the two is then read in order, which the cache likes
-    ours, theirs, rows = ours[order], theirs[order], len(ours)
-    generator, found = np.random.default_rng(seed), np.zeros(_replicates(ROW_DRAWS, rows))
-    for replicate in range(len(found)):
-        drawn = np.bincount(generator.integers(0, rows, rows), minlength=rows).astype(np.float64)
-        left, right = _drawn_ranks(ours, drawn), _drawn_ranks(theirs, drawn)
-        weighed = left * drawn
-        below = math.sqrt(float(weighed @ left)) * math.sqrt(float((right * drawn) @ right))
-        found[replicate] = float(weighed @ right) / below if below else 0.0
-    return found
+    x, y = _groups(first), _groups(second)
+    left, right = (_signs(part, np.ones(len(part))) for part in (x, y))
+    ours, theirs = float(np.square(left).sum()), float(np.square(right).sum())
+    if ours == 0 or theirs == 0 or abs(value) >= 1:
+        return Score(value, value, value)
+    moves = (left * right - _signs(x, right) - _signs(y, left)) / math.sqrt(ours * theirs)
+    moves -= value / 2 * (left**2 - 2 * _signs(x, left)) / ours
+    moves -= value / 2 * (right**2 - 2 * _signs(y, right)) / theirs
+    error = math.sqrt(float(np.square(moves).sum()))
+    middle, half = math.atanh(value), Z * error / (1 - value**2)
+    return Score(value, math.tanh(middle - half), math.tanh(middle + half))
 
 
-def _drawn_ranks(groups: NDArray[np.intp], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rank of each row among the rows drawn, less the mean rank."""
-    many = np.bincount(groups, drawn)
-    found: NDArray[np.float64] = (np.cumsum(many) - many / 2 - len(groups) / 2)[groups]
+def _groups(values: ArrayLike) -> NDArray[np.intp]:
+    return np.unique(np.asarray(values, np.float64), return_inverse=True)[1]
+
+
+def _signs(groups: NDArray[np.intp], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Half of what rows below each row hold, less half of what those above hold; of ones it is the centred rank."""
+    held = np.bincount(groups, shares)
+    found: NDArray[np.float64] = (np.cumsum(held) - held / 2 - held.sum() / 2)[groups]
     return found

@@ -36,16 +36,22 @@ def spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
     found: list[Span] = []
     first, kind = 0, ""  # the entity that is open; no type is empty
     for place, tag in enumerate(tags):
+        if tag == "O" and not kind:
+            continue
         letter, label = _parts(tag)
         if letter == "I" and label == kind:
             continue
         if kind:
             found.append((first, place, kind))
-        opens = letter == "B" or (letter == "I" and not strict)
-        first, kind = place, label if opens else ""
+        first, kind = place, "" if letter == "O" else label
     if kind:
         found.append((first, len(tags), kind))
-    return found
+    return opened(found, tags) if strict else found
+
+
+def opened(found: Sequence[Span], tags: Sequence[str]) -> list[Span]:
+    """The lenient entities that are strict ones too: a B- opens them; both ways agree on where it ends."""
+    return [span for span in found if tags[span[0]][0] == "B"]
 
 
 class EntityCounts:
@@ -58,12 +64,15 @@ class EntityCounts:
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> tuple[int, int, int]:
         """The tags of one record; its own entities hit, predicted and true."""
         same_length(predicted, gold)
-        guessed, true = set(spans(predicted, strict=self.strict)), set(spans(gold, strict=self.strict))
-        hits = guessed & true
-        for place, some in enumerate((hits, guessed, true)):
+        return self.add_spans(spans(predicted, strict=self.strict), spans(gold, strict=self.strict))
+
+    def add_spans(self, predicted: Sequence[Span], gold: Sequence[Span]) -> tuple[int, int, int]:
+        """The entities of one record."""
+        hits = set(predicted) & set(gold)
+        for place, some in enumerate((hits, predicted, gold)):
             for _, _, kind in some:
                 self._types.setdefault(kind, [0, 0, 0])[place] += 1
-        return len(hits), len(guessed), len(true)
+        return len(hits), len(predicted), len(gold)
 
     @property
     def types(self) -> list[str]:

@@ -125,30 +125,45 @@ class MultiMeter:
     def __init__(self, labels: Sequence[str], *, seed: int = 0) -> None:
         self.names = Names(labels)
         self._held = Replicates(1 + 3 * len(self.names), seed=seed)
+        self._waiting: list[tuple[list[int], list[int]]] = []  # rows that were added alone: many at once cost less
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._held.rows + len(self._waiting)
 
     def add(self, predicted: Collection[Label], gold: Collection[Label]) -> None:
         """The labels of a row, by name or by number; none is an empty list."""
-        flags = np.zeros((2, 1, len(self.names)), bool)
-        for place, labels in enumerate((predicted, gold)):
+        for labels in (predicted, gold):
             if isinstance(labels, str):
                 raise InputError(f'The labels of a row are the text "{labels}"; expected a list of labels.')
-            flags[place, 0, [self.names.number(label) for label in labels]] = True
-        self.add_many(flags[0], flags[1])
+        number = self.names.number
+        self._waiting.append(([number(label) for label in predicted], [number(label) for label in gold]))
+        if len(self._waiting) == BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        flags = np.zeros((2, len(waiting), len(self.names)), bool)
+        for row, pair in enumerate(waiting):
+            for place, labels in enumerate(pair):
+                flags[place, row, labels] = True
+        self._keep(flags[0], flags[1])
 
     def add_many(self, predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> None:
         """Two tables (rows, labels) of True and False."""
         ours, theirs = np.asarray(predicted, bool), np.asarray(gold, bool)
         if ours.shape != theirs.shape or ours.ndim != 2 or ours.shape[1] != len(self.names):
             raise InputError(f"Tables of {ours.shape} and {theirs.shape}; expected (rows, {len(self.names)}) twice.")
+        self._flush()
+        self._keep(ours, theirs)
+
+    def _keep(self, ours: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> None:
         exact = (ours == theirs).all(1, keepdims=True)
         self._held.add_many(np.hstack([exact, ours & theirs, ours, theirs]))
 
     def counts(self) -> Counts:
         """Of each label, for a table of them."""
+        self._flush()
         return self._counts(self._held.totals())
 
     def _counts(self, sums: NDArray[np.float64]) -> Counts:

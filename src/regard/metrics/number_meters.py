@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError
-from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, redrawn_spearman, some_rows
+from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, some_rows, spearman_interval
 from regard.metrics.scores import explained, mae, mse, pearson, r2, ratio, spearman
 
 
@@ -49,9 +49,10 @@ class NumberMeter:
         some_rows(self.rows)
         ours, theirs = np.array(self._predicted), np.array(self._gold)
         drawn = self._drawn(ours, theirs)
-        drawn["spearman"] = redrawn_spearman(ours, theirs, seed=self._seed)
-        of = {"pearson": pearson, "spearman": spearman, "mse": mse, "mae": mae, "r2": r2}
-        return {name: interval(score(ours, theirs), drawn[name]) for name, score in of.items()}
+        of = {"pearson": pearson, "mse": mse, "mae": mae, "r2": r2}
+        found = {name: interval(score(ours, theirs), drawn[name]) for name, score in of.items()}
+        ranked = spearman_interval(spearman(ours, theirs), ours, theirs)
+        return {"pearson": found.pop("pearson"), "spearman": ranked, **found}
 
     def _drawn(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
         """Replicates from sums of squares, of numbers that were shifted and scaled so that no digit is lost."""

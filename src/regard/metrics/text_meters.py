@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.errors import InputError
 from regard.metrics.answers import answer_scores, best_threshold
 from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, some_rows, wilson
-from regard.metrics.entities import EntityCounts, token_hits
+from regard.metrics.entities import EntityCounts, opened, same_length, spans, token_hits
 from regard.metrics.scores import f1, ratio
 
 
@@ -31,7 +31,10 @@ class EntityMeter:
         return self._held.rows
 
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
-        self._held.add((*self.lenient.add(predicted, gold), *self.strict.add(predicted, gold)))
+        same_length(predicted, gold)
+        ours, theirs = spans(predicted), spans(gold)
+        strictly = self.strict.add_spans(opened(ours, predicted), opened(theirs, gold))
+        self._held.add((*self.lenient.add_spans(ours, theirs), *strictly))
 
     def per_type(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and support of each type, as conlleval has them."""
