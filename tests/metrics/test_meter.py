@@ -121,6 +121,9 @@ def test_sets_of_labels() -> None:
         assert 0.003 < found[f"{name}_f1"].high - found[f"{name}_f1"].low < 0.05
     assert found["exact"].value == pytest.approx(scores.subset_accuracy(predicted, gold))
     assert meter.counts().f1.shape == (40,)
+    none = MultiMeter(names)
+    none.add([], [])
+    assert [score.value for score in none.scores().values()] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e6])

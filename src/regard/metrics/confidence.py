@@ -158,12 +158,14 @@ def _weighed(rows: NDArray[np.float64], drawn: NDArray[np.float32]) -> NDArray[A
     if rows.shape[1] <= NARROW:
         found: NDArray[Any] = np.einsum("rf,rb->fb", rows.astype(np.float32), drawn)
         return found
-    if np.count_nonzero(rows) * SPARSE >= rows.size:
+    places, columns = np.nonzero(rows)
+    if len(places) * SPARSE >= rows.size:
         return rows.astype(np.float32).T @ drawn
     found = np.zeros((rows.shape[1], REPLICATES), np.float32)
-    for column in np.flatnonzero(np.any(rows, axis=0)):
-        places = np.flatnonzero(rows[:, column])
-        found[column] = np.einsum("r,rb->b", rows[places, column].astype(np.float32), drawn[places])
+    order = np.argsort(columns, kind="stable")
+    present, starts = np.unique(columns[order], return_index=True)
+    for column, some in zip(present, np.split(places[order], starts[1:]), strict=True):
+        found[column] = np.einsum("r,rb->b", rows[some, column].astype(np.float32), drawn[some])
     return found
 
 

@@ -142,11 +142,13 @@ class MultiMeter:
             self._flush()
 
     def _flush(self) -> None:
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
         flags = np.zeros((2, len(waiting), len(self.names)), bool)
-        for row, pair in enumerate(waiting):
-            for place, labels in enumerate(pair):
-                flags[place, row, labels] = True
+        for place in (0, 1):
+            labels = [label for pair in waiting for label in pair[place]]
+            flags[place, np.repeat(np.arange(len(waiting)), [len(pair[place]) for pair in waiting]), labels] = True
         self._keep(flags[0], flags[1])
 
     def add_many(self, predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> None:

@@ -77,7 +77,7 @@ class AnswerMeter:
     `no_answer_exact`). Where records come with `no_answer`, a question is left unanswered above `threshold`, and
     `best_f1`, `best_exact` are the scores with the threshold that fits these records best, as the official script finds
     it. They are a little too good, since it was found on the same records; their intervals take it as given.
-    `no_answer` is the score of no answer less that of the best answer, and is kept: 25 bytes a row.
+    `no_answer` is the score of no answer less that of the best answer, and is kept: 18 bytes a row.
     """
 
     main, higher = "f1", True
@@ -133,9 +133,7 @@ class AnswerMeter:
 
     def _best_scores(self) -> dict[str, Score]:
         parts, no_answer, answerable, _ = self._kept()
-        found = {}
-        for name, (value, threshold) in self.best().items():
-            applied = np.where(no_answer > threshold, ~answerable, parts[name])
-            spread = bootstrap(applied, seed=self._seed)
-            found[f"best_{name}"] = interval(value, [spread.low, spread.high])
-        return found
+        best = self.best()
+        applied = {name: np.where(no_answer > best[name][1], ~answerable, part) for name, part in parts.items()}
+        spread = {"f1": bootstrap(applied["f1"], seed=self._seed), "exact": wilson(applied["exact"].sum(), self.rows)}
+        return {f"best_{name}": interval(best[name][0], [found.low, found.high]) for name, found in spread.items()}
