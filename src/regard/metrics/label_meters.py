@@ -1,0 +1,181 @@
+"""Meters of labels: one a row, or any number of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.errors import InputError, did_you_mean
+from regard.metrics.confidence import BLOCK, Replicates, Score, interval, redrawn, some_rows, wilson
+from regard.metrics.scores import Confusion, Counts, matthews
+
+Label = str | int
+
+
+class Names:
+    """Labels by name or by number."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self.labels = tuple(labels)
+        self._numbers = {label: number for number, label in enumerate(self.labels)}
+        if len(self._numbers) != len(self.labels) or not self.labels:
+            raise InputError(
+                f"The labels are {', '.join(self.labels) or 'none'}; expected each once, and at least one."
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def number(self, label: Label) -> int:
+        if isinstance(label, str):
+            if label not in self._numbers:
+                raise InputError(f'"{label}" is not one of the {len(self)} labels.{did_you_mean(label, self.labels)}')
+            return self._numbers[label]
+        if not 0 <= label < len(self.labels):
+            raise InputError(f"Label {label} is not in 0 … {len(self.labels) - 1}.")
+        return int(label)
+
+
+class LabelMeter:
+    """One label a row: accuracy and macro F1; for two labels also F1 of the last and Matthews correlation."""
+
+    higher = True
+
+    def __init__(self, labels: Sequence[str], *, main: str = "accuracy", seed: int = 0) -> None:
+        self.names = Names(labels)
+        self.main = main
+        self.confusion = Confusion(len(self.names))
+        self._seed = seed
+        self._predicted, self._gold = array("q"), array("q")
+        self._statistics = {"macro_f1": _macro_f1}
+        if len(self.names) == 2:
+            self._statistics |= {"f1": _last_f1, "mcc": matthews}
+        if main not in ("accuracy", *self._statistics):
+            raise InputError(f'"{main}" is no score here.{did_you_mean(main, ["accuracy", *self._statistics])}')
+
+    @property
+    def rows(self) -> int:
+        return self.confusion.rows + len(self._gold)
+
+    def add(self, predicted: Label, gold: Label) -> None:
+        ours, theirs = self.names.number(predicted), self.names.number(gold)  # both, before either is kept
+        self._predicted.append(ours)
+        self._gold.append(theirs)
+        if len(self._gold) == BLOCK:
+            self._flush()
+
+    def add_many(self, predicted: ArrayLike, gold: ArrayLike) -> None:
+        """Numbers of labels, two arrays of one length."""
+        self.confusion.add_many(predicted, gold)
+
+    def _flush(self) -> None:
+        if self._gold:
+            self.confusion.add_many(np.array(self._predicted), np.array(self._gold))
+            self._predicted, self._gold = array("q"), array("q")
+
+    def scores(self) -> dict[str, Score]:
+        self._flush()
+        some_rows(self.rows)
+        counts = self.confusion.counts()
+        drawn: dict[str, list[Any]] = {name: [] for name in self._statistics}
+        for some in _redrawn_counts(self.confusion, self._seed):
+            for name, statistic in self._statistics.items():
+                drawn[name].append(statistic(some))
+        found = {"accuracy": wilson(int(counts.hits.sum()), self.rows)}
+        for name, statistic in self._statistics.items():
+            found[name] = interval(float(statistic(counts)), np.concatenate(drawn[name]))
+        return {self.main: found[self.main], **found}
+
+
+def _macro_f1(counts: Counts) -> Any:
+    return counts.macro().f1
+
+
+def _last_f1(counts: Counts) -> Any:
+    return counts.f1[..., -1]
+
+
+def _redrawn_counts(confusion: Confusion, seed: int) -> Iterator[Counts]:
+    gold, predicted, counts = confusion.cells()
+    same = gold == predicted
+    for cells in redrawn(counts, width=confusion.labels, seed=seed):
+        parts = ((cells[:, same], gold[same]), (cells, predicted), (cells, gold))
+        yield Counts(*(_summed(some, labels, confusion.labels) for some, labels in parts))
+
+
+def _summed(cells: NDArray[np.int64], labels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Cells of one label added up: (replicates, cells) to (replicates, size)."""
+    found = np.zeros((len(cells), size), np.int64)
+    order = np.argsort(labels, kind="stable")
+    present, starts = np.unique(labels[order], return_index=True)
+    if len(present):
+        found[:, present] = np.add.reduceat(cells[:, order], starts, axis=1)
+    return found
+
+
+class MultiMeter:
+    """Any number of labels a row: micro and macro F1, and the share of rows that are right as a whole."""
+
+    main, higher = "micro_f1", True
+
+    def __init__(self, labels: Sequence[str], *, seed: int = 0) -> None:
+        self.names = Names(labels)
+        self._held = Replicates(1 + 3 * len(self.names), seed=seed)
+        self._waiting: list[tuple[list[int], list[int]]] = []  # rows that were added alone: many at once cost less
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows + len(self._waiting)
+
+    def add(self, predicted: Collection[Label], gold: Collection[Label]) -> None:
+        """The labels of a row, by name or by number; none is an empty list."""
+        for labels in (predicted, gold):
+            if isinstance(labels, str):
+                raise InputError(f'The labels of a row are the text "{labels}"; expected a list of labels.')
+        number = self.names.number
+        self._waiting.append(([number(label) for label in predicted], [number(label) for label in gold]))
+        if len(self._waiting) == BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        flags = np.zeros((2, len(waiting), len(self.names)), bool)
+        for place in (0, 1):
+            labels = [label for pair in waiting for label in pair[place]]
+            flags[place, np.repeat(np.arange(len(waiting)), [len(pair[place]) for pair in waiting]), labels] = True
+        self._keep(flags[0], flags[1])
+
+    def add_many(self, predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> None:
+        """Two tables (rows, labels) of True and False."""
+        ours, theirs = np.asarray(predicted, bool), np.asarray(gold, bool)
+        if ours.shape != theirs.shape or ours.ndim != 2 or ours.shape[1] != len(self.names):
+            raise InputError(f"Tables of {ours.shape} and {theirs.shape}; expected (rows, {len(self.names)}) twice.")
+        self._flush()
+        self._keep(ours, theirs)
+
+    def _keep(self, ours: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> None:
+        exact = (ours == theirs).all(1, keepdims=True)
+        self._held.add_many(np.hstack([exact, ours & theirs, ours, theirs]))
+
+    def counts(self) -> Counts:
+        """Of each label, for a table of them."""
+        self._flush()
+        return self._counts(self._held.totals())
+
+    def _counts(self, sums: NDArray[np.float64]) -> Counts:
+        return Counts(*np.split(sums[1:].T, 3, axis=-1))
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self.rows)
+        value, drawn = self.counts(), self._counts(self._held.sums())
+        return {
+            "micro_f1": interval(value.micro().f1, drawn.micro().f1),
+            "macro_f1": interval(value.macro(absent=True).f1, drawn.macro(absent=True).f1),
+            "exact": wilson(float(self._held.totals()[0]), self.rows),
+        }

@@ -1,0 +1,132 @@
+"""Meters of numbers: one a row, means of them, and what a language model pays for a text."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.errors import InputError
+from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, some_rows, spearman_interval
+from regard.metrics.scores import explained, mae, mse, pearson, r2, ratio, spearman
+
+
+class NumberMeter:
+    """A number a row: Pearson and Spearman correlation, errors, R². Keeps 16 bytes a row, for the ranks."""
+
+    main, higher = "pearson", True
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._seed = seed
+        self._predicted, self._gold = array("d"), array("d")
+
+    @property
+    def rows(self) -> int:
+        return len(self._gold)
+
+    def add(self, predicted: float, gold: float) -> None:
+        ours, theirs = float(predicted), float(gold)
+        if not (math.isfinite(ours) and math.isfinite(theirs)):
+            raise InputError(f"Row {self.rows + 1} has {ours} predicted and {theirs} as gold; expected finite numbers.")
+        self._predicted.append(ours)
+        self._gold.append(theirs)
+
+    def add_many(self, predicted: ArrayLike, gold: ArrayLike) -> None:
+        """Two arrays of one length."""
+        ours, theirs = np.ravel(np.asarray(predicted, np.float64)), np.ravel(np.asarray(gold, np.float64))
+        if len(ours) != len(theirs) or not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+            raise InputError(
+                f"{len(ours)} numbers predicted for {len(theirs)} gold ones, from row {self.rows + 1} on; "
+                "expected as many, and all of them finite."
+            )
+        self._predicted.frombytes(ours.tobytes())
+        self._gold.frombytes(theirs.tobytes())
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self.rows)
+        ours, theirs = np.array(self._predicted), np.array(self._gold)
+        drawn = self._drawn(ours, theirs)
+        of = {"pearson": pearson, "mse": mse, "mae": mae, "r2": r2}
+        found = {name: interval(score(ours, theirs), drawn[name]) for name, score in of.items()}
+        ranked = spearman_interval(spearman(ours, theirs), ours, theirs)
+        return {"pearson": found.pop("pearson"), "spearman": ranked, **found}
+
+    def _drawn(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
+        """Replicates from sums of squares, of numbers that were shifted and scaled so that no digit is lost."""
+        unit = float(np.abs(ours - theirs).max()) or 1.0
+        scale = [float(part.std()) or 1.0 for part in (ours, theirs)]
+        held = Replicates(8, seed=self._seed)
+        for start in range(0, self.rows, 64 * BLOCK):
+            part = slice(start, start + 64 * BLOCK)
+            x, y = (ours[part] - ours.mean()) / scale[0], (theirs[part] - theirs.mean()) / scale[1]
+            missed = (ours[part] - theirs[part]) / unit
+            held.add_many(np.stack([x, y, x * x, y * y, x * y, missed**2, np.abs(missed), np.ones(len(x))], axis=1))
+        x, y, xx, yy, xy, squares, sizes, rows = held.sums()
+        spread = np.maximum(xx - ratio(x * x, rows), 0), np.maximum(yy - ratio(y * y, rows), 0)
+        together = ratio(xy - ratio(x * y, rows), np.sqrt(spread[0] * spread[1]))
+        return {
+            "pearson": np.clip(together, -1, 1),
+            "mse": mean(np.stack([squares * unit**2, rows])),
+            "mae": mean(np.stack([sizes * unit, rows])),
+            "r2": np.where(rows > 0, explained(squares * unit**2, spread[1] * scale[1] ** 2), np.nan),
+        }
+
+
+class MeanMeter:
+    """The mean of a number: `add(total, count)`, such as masked tokens that were right, and how many there were."""
+
+    def __init__(self, name: str = "mean", *, higher: bool = True, seed: int = 0) -> None:
+        self.main, self.higher = name, higher
+        self._held = Replicates(2, seed=seed)
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows
+
+    def add(self, total: float, count: float = 1) -> None:
+        """The sum of one record, and over how many."""
+        if not math.isfinite(total) or count < 0:
+            raise InputError(f"Record {self.rows + 1} has the sum {total} of {count}; expected a number, and a count.")
+        self._held.add((total, count))
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self._held.totals()[1])
+        return self._held.scores(**{self.main: mean})
+
+
+class NllMeter:
+    """Perplexity, from the negative log-likelihood (natural logarithm) of each record. Less is better."""
+
+    main, higher = "perplexity", False
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._held = Replicates(3, seed=seed)
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows
+
+    def add(self, nll: float, count: int, characters: int = 0) -> None:
+        """The sum over a record, its tokens, and its characters where bits a character are wanted."""
+        if not math.isfinite(nll) or count < 0 or characters < 0:
+            raise InputError(
+                f"Record {self.rows + 1} has the sum {nll} over {count} tokens and {characters} characters; "
+                "expected a finite number and counts."
+            )
+        self._held.add((nll, count, characters))
+
+    def scores(self) -> dict[str, Score]:
+        _, tokens, characters = self._held.totals()
+        some_rows(tokens)
+        found = self._held.scores(perplexity=_perplexity, nll=mean)
+        if characters:
+            found |= self._held.scores(bits_per_character=lambda sums: mean(sums[::2]) / math.log(2))
+        return found
+
+
+def _perplexity(sums: Sums) -> Any:
+    with np.errstate(over="ignore"):  # infinite, as it should be
+        return np.exp(mean(sums))

@@ -1,0 +1,139 @@
+"""Meters of texts: tags of words, and answers to questions."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError
+from regard.metrics.answers import answer_scores, best_threshold
+from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, some_rows, wilson
+from regard.metrics.entities import EntityCounts, opened, same_length, spans, token_hits
+from regard.metrics.scores import f1, ratio
+
+
+class EntityMeter:
+    """The tags of a record: F1 of entities as conlleval counts it, and by strict IOB2 (`f1_strict`)."""
+
+    main, higher = "f1", True
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.lenient, self.strict = EntityCounts(), EntityCounts(strict=True)
+        self._held = Replicates(6, seed=seed)
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows
+
+    def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
+        same_length(predicted, gold)
+        ours, theirs = spans(predicted), spans(gold)
+        strictly = self.strict.add_spans(opened(ours, predicted), opened(theirs, gold))
+        self._held.add((*self.lenient.add_spans(ours, theirs), *strictly))
+
+    def per_type(self) -> dict[str, dict[str, float]]:
+        """Precision, recall, F1 and support of each type, as conlleval has them."""
+        return self.lenient.per_type()
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self.rows)
+        return self._held.scores(
+            f1=lambda sums: f1(*sums[:3]),
+            precision=lambda sums: ratio(sums[0], sums[1]),
+            recall=lambda sums: ratio(sums[0], sums[2]),
+            f1_strict=lambda sums: f1(*sums[3:]),
+        )
+
+
+class TokenMeter:
+    """The tags of a record: the share of words that are right. The interval knows that words come in records."""
+
+    main, higher = "accuracy", True
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._held = Replicates(2, seed=seed)
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows
+
+    def add(self, predicted: Sequence[object], gold: Sequence[object]) -> None:
+        self._held.add(token_hits(predicted, gold))
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self._held.totals()[1])
+        return self._held.scores(accuracy=mean)
+
+
+class AnswerMeter:
+    """Answers to questions: F1 and exact match, as SQuAD counts them.
+
+    Where some questions have no answer, both are also told apart (`has_answer_f1`, `has_answer_exact`,
+    `no_answer_exact`). Where records come with `no_answer`, a question is left unanswered above `threshold`, and
+    `best_f1`, `best_exact` are the scores with the threshold that fits these records best, as the official script finds
+    it. They are a little too good, since it was found on the same records; their intervals take it as given.
+    `no_answer` is the score of no answer less that of the best answer, and is kept: 18 bytes a row.
+    """
+
+    main, higher = "f1", True
+
+    def __init__(self, *, threshold: float = 0.0, seed: int = 0) -> None:
+        self.threshold = threshold
+        self._seed = seed
+        self._held = Replicates(6, seed=seed)  # exact, f1, 1: of all rows, then of those with an answer
+        self._exact, self._f1, self._no_answer, self._flags = array("b"), array("d"), array("d"), array("b")
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows
+
+    def add(self, predicted: str, gold: Sequence[str], no_answer: float | None = None) -> None:
+        """The best answer, the gold answers (none: there is no answer), and what speaks for leaving it unanswered."""
+        if self.rows and (no_answer is not None) != bool(self._flags):
+            raise InputError("Some records come with a no-answer score and some without; expected all or none.")
+        if no_answer is not None and not math.isfinite(no_answer):
+            raise InputError(f"Record {self.rows + 1} has the no-answer score {no_answer}; expected a finite number.")
+        exact, words = answer_scores(predicted, gold)
+        answerable = bool(gold)
+        if no_answer is not None:
+            self._exact.append(int(exact))
+            self._f1.append(words)
+            self._no_answer.append(no_answer)
+            self._flags.append(answerable + 2 * bool(predicted))
+            if no_answer > self.threshold:
+                exact = words = float(not answerable)
+        self._held.add((exact, words, 1, exact * answerable, words * answerable, answerable))
+
+    def best(self) -> dict[str, tuple[float, float]]:
+        """The best score and its threshold, for `f1` and `exact`; needs no-answer scores."""
+        parts, no_answer, answerable, answered = self._kept()
+        below = float(np.nextafter(no_answer.min(), -np.inf))
+        return {name: best_threshold(part, no_answer, answerable, answered, none=below) for name, part in parts.items()}
+
+    def _kept(self) -> tuple[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        some_rows(len(self._flags))
+        flags, parts = np.array(self._flags), {"f1": np.array(self._f1), "exact": np.array(self._exact, np.float64)}
+        return parts, np.array(self._no_answer), flags % 2 == 1, flags >= 2
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self.rows)
+        exact, _, rows, exact_there, _, there = self._held.totals()
+        found = self._held.scores(f1=lambda sums: mean(sums[1:3])) | {"exact": wilson(exact, rows)}
+        if there and there < rows:
+            found |= self._held.scores(has_answer_f1=lambda sums: mean(sums[4:6]))
+            found |= {"has_answer_exact": wilson(exact_there, there)}
+        if there < rows:
+            found |= {"no_answer_exact": wilson(exact - exact_there, rows - there)}
+        return found | self._best_scores() if self._flags else found
+
+    def _best_scores(self) -> dict[str, Score]:
+        parts, no_answer, answerable, _ = self._kept()
+        best = self.best()
+        applied = {name: np.where(no_answer > best[name][1], ~answerable, part) for name, part in parts.items()}
+        spread = {"f1": bootstrap(applied["f1"], seed=self._seed), "exact": wilson(applied["exact"].sum(), self.rows)}
+        return {f"best_{name}": interval(best[name][0], [found.low, found.high]) for name, found in spread.items()}
