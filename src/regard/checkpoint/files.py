@@ -21,6 +21,7 @@ STALE = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.spm"),
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+    "state",  # of a training that has ended
 )
 
 

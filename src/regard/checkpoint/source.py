@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -52,19 +55,28 @@ def _path(name: object) -> Path:
         return Path(name)
 
 
-def from_preset(name: str, *, dtype: torch.dtype, seed: int = 0, weights: bool = True) -> Checkpoint:
-    """A preset with weights drawn from a seed: untrained."""
+def from_preset(
+    name: str,
+    *,
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+    weights: bool = True,
+    heads: Mapping[str, int] | None = None,
+    **changed: Any,
+) -> Checkpoint:
+    """A preset with weights drawn from a seed: untrained. `heads` and settings of its network may be others."""
     chosen = preset(name)
-    network = lay_out(chosen.config, chosen.heads)
+    config = replace(chosen.config, **changed)
+    network = lay_out(config, chosen.heads if heads is None else heads)
     if weights:
         names = [name for name, _ in network.named_parameters()]
         put(network, {name: torch.empty(network.get_parameter(name).shape) for name in names})
         for path, buffer in list(network.named_buffers()):
             if buffer.is_meta:
                 put(network, {path: torch.zeros(buffer.shape)})
-        initialise(network, chosen.config, generator=torch.Generator().manual_seed(seed))
+        initialise(network, config, generator=torch.Generator().manual_seed(seed))
         network.to(dtype)
-    return Checkpoint(chosen.family, chosen.config, network.eval())
+    return Checkpoint(chosen.family, config, network.eval())
 
 
 def open_checkpoint(

@@ -38,7 +38,7 @@ class Feeder(Generic[Item]):
         self.device = torch.device(device)
         self.depth = depth
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Generator[Item, None, None]:
         work = _Work(iter(self.source), depth=self.depth, pin=self.device.type == "cuda")
         thread = threading.Thread(target=work.run, name="regard-feeder", daemon=True)
         thread.start()

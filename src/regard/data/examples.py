@@ -1,0 +1,194 @@
+"""Sequences with what is to be learned of them: flat in memory, and batches of them by row."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from regard.data.corrupt import IGNORE  # among numbers NaN says the same
+from regard.data.packing import Ints
+from regard.errors import InputError
+from regard.ragged import Ragged
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A batch as a network and a task see it. The first `rows` sequences are real; a fixed shape has more."""
+
+    tokens: Ragged
+    by_sequence: Mapping[str, Tensor] = field(default_factory=dict)  # (B, ...) each
+    by_token: Mapping[str, Tensor] = field(default_factory=dict)  # (N,) each
+    at: Tensor | None = None  # flat places whose logits are wanted; None for all
+    target: Ragged | None = None  # of a decoder that stands on an encoder
+    by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one a token of the target
+    rows: int = 0
+
+    def __getitem__(self, name: str) -> Tensor:
+        for held in (self.by_sequence, self.by_token, self.by_target):
+            if name in held:
+                return held[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in held for held in (self.by_sequence, self.by_token, self.by_target))
+
+    def to(self, device: torch.device | str) -> Inputs:
+        def moved(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: tensor.to(device, non_blocking=True) for name, tensor in held.items()}
+
+        return replace(
+            self,
+            tokens=self.tokens.to(device, non_blocking=True),
+            by_sequence=moved(self.by_sequence),
+            by_token=moved(self.by_token),
+            at=None if self.at is None else self.at.to(device, non_blocking=True),
+            target=None if self.target is None else self.target.to(device, non_blocking=True),
+            by_target=moved(self.by_target),
+        )
+
+    def fixed(self, *, tokens: int, sequences: int, longest: int) -> Inputs:
+        """The same batch in fixed shapes; what fills them up has no target and so no part in any loss."""
+        if self.target is not None or self.at is not None:
+            raise InputError("a batch with a decoder's target or chosen places has no fixed shape.")
+        return replace(
+            self,
+            tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, longest=longest),
+            by_sequence={name: _filled(tensor, sequences) for name, tensor in self.by_sequence.items()},
+            by_token={name: _filled(tensor, tokens) for name, tensor in self.by_token.items()},
+        )
+
+    def blank(self) -> Inputs:
+        """The same batch with nothing to learn from it: the part of a rank that has no row of its own."""
+
+        def emptied(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: torch.full_like(tensor, _nothing(tensor)) for name, tensor in held.items()}
+
+        return replace(
+            self,
+            by_sequence=emptied(self.by_sequence),
+            by_token=emptied(self.by_token),
+            by_target=emptied(self.by_target),
+            rows=0,
+        )
+
+
+def _nothing(tensor: Tensor) -> float | int:
+    return float("nan") if tensor.is_floating_point() else IGNORE
+
+
+def _filled(tensor: Tensor, size: int) -> Tensor:
+    out = tensor.new_full((size, *tensor.shape[1:]), _nothing(tensor))
+    out[: len(tensor)] = tensor
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Sequences of many records, end to end. A long text has several, its windows, one after the other."""
+
+    ids: npt.NDArray[np.int32]
+    bounds: Ints
+    owners: Ints  # the record of each sequence
+    segments: npt.NDArray[np.uint8] | None = None
+    by_sequence: Arrays = field(default_factory=dict)
+    by_token: Arrays = field(default_factory=dict)
+    target: Examples | None = None  # what a decoder writes, one sequence each
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """Tokens of each sequence, those of its target included: what it takes of a batch."""
+        own = np.diff(self.bounds)
+        return own if self.target is None else own + self.target.lengths
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.bounds).max(initial=0))
+
+    def epoch(self, number: int) -> Examples:
+        """What is read in that epoch: the same sequences every time."""
+        return self
+
+    def take(self, rows: Ints | Sequence[int]) -> Inputs:
+        """The batch of these sequences, in this order."""
+        rows = np.asarray(rows, np.int64)
+        flat, lengths = self._places(rows)
+        kinds = None if self.segments is None else torch.from_numpy(self.segments[flat].astype(np.int64))
+        inputs = Inputs(
+            tokens=Ragged.from_flat(
+                torch.from_numpy(self.ids[flat].astype(np.int64)), lengths.tolist(), segments=kinds
+            ),
+            by_sequence={name: torch.from_numpy(held[rows]) for name, held in self.by_sequence.items()},
+            by_token={name: torch.from_numpy(held[flat]) for name, held in self.by_token.items()},
+            rows=len(rows),
+        )
+        if self.target is None:
+            return inputs
+        written = self.target.take(rows)
+        return replace(inputs, target=written.tokens, by_target=written.by_token)
+
+    def _places(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Flat places of the tokens of these sequences, and how many each has."""
+        starts, lengths = self.bounds[rows], np.diff(self.bounds)[rows]
+        ends = np.cumsum(lengths)
+        return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths), lengths
+
+
+class Builder:
+    """Collects sequences into flat arrays, without a list a token."""
+
+    def __init__(self, *, segments: bool = False) -> None:
+        self.ids, self.bounds, self.owners = array("i"), array("q", [0]), array("q")
+        self.segments = array("B") if segments else None
+        self.by_sequence: dict[str, list[Any]] = {}
+        self.by_token: dict[str, list[npt.NDArray[Any]]] = {}
+
+    def add(
+        self,
+        owner: int,
+        ids: Sequence[int],
+        segments: Sequence[int] | None = None,
+        *,
+        by_sequence: Mapping[str, Any] | None = None,
+        by_token: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> None:
+        """One sequence of a record, with what belongs to it as a whole and to each of its tokens."""
+        self.ids.extend(ids)
+        self.bounds.append(len(self.ids))
+        self.owners.append(owner)
+        if self.segments is not None:
+            self.segments.extend(segments if segments is not None else bytes(len(ids)))
+        for name, value in (by_sequence or {}).items():
+            self.by_sequence.setdefault(name, []).append(value)
+        for name, values in (by_token or {}).items():
+            self.by_token.setdefault(name, []).append(values)
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def build(self, *, target: Examples | None = None) -> Examples:
+        return Examples(
+            ids=np.array(self.ids, np.int32),
+            bounds=np.array(self.bounds, np.int64),
+            owners=np.array(self.owners, np.int64),
+            segments=None if self.segments is None else np.array(self.segments, np.uint8),
+            by_sequence={name: _array(values) for name, values in self.by_sequence.items()},
+            by_token={name: np.concatenate(values) for name, values in self.by_token.items()},
+            target=target,
+        )
+
+
+def _array(values: list[Any]) -> npt.NDArray[Any]:
+    found = np.array(values)
+    return found.astype(np.float32) if found.dtype == np.float64 else found

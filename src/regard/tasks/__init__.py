@@ -1,0 +1,16 @@
+"""Tasks by name. To add one: a file here, a line below, a row in the contract battery."""
+
+from __future__ import annotations
+
+from regard.errors import InputError, did_you_mean
+from regard.tasks.classify import Classify
+from regard.tasks.task import Task
+
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify,)}
+
+
+def task_class(name: str) -> type[Task]:
+    """The task of that name."""
+    if name not in TASKS:
+        raise InputError(f'"{name}" is not a task that can be trained.{did_you_mean(name, TASKS)}')
+    return TASKS[name]

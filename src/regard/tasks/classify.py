@@ -1,0 +1,233 @@
+"""One label, several labels, or a number for a text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from regard.data.corrupt import IGNORE
+from regard.data.examples import Builder, Examples, Inputs
+from regard.data.records import ClassifyRecord, Label, PairRecord, Record
+from regard.data.windows import windows
+from regard.errors import DataError, InputError, did_you_mean
+from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
+from regard.model.transformer import Output
+from regard.tasks.task import Answer, Loss, Reading, Task, weighted
+
+KINDS = ("single", "multi", "number")
+PROBLEMS = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
+Labelled = ClassifyRecord | PairRecord
+
+
+@dataclass(frozen=True)
+class LabelAnswer(Answer):
+    """The likeliest label and the probability of each."""
+
+    label: str = ""
+    score: float = 0.0
+    scores: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class LabelsAnswer(Answer):
+    """Every label that is more likely than not, and the probability of each."""
+
+    labels: tuple[str, ...] = ()
+    scores: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class NumberAnswer(Answer):
+    """A number on the scale of the training data."""
+
+    value: float = 0.0
+
+
+@dataclass(frozen=True)
+class Classify(Task):
+    """`weights` are those of the classes in the loss; `smoothing` moves so much of each target to all classes."""
+
+    name: ClassVar[str] = "classify"
+    record: ClassVar[type[Any]] = ClassifyRecord
+
+    kind: str = "single"
+    names: tuple[str, ...] = ()
+    weights: tuple[float, ...] | None = None
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f'classification of kind "{self.kind}" is not known.{did_you_mean(self.kind, KINDS)}')
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
+        counts: Counter[str] = Counter()
+        kinds: dict[str, Labelled] = {}
+        for record in records:
+            assert isinstance(record, ClassifyRecord | PairRecord)
+            if record.label is None:
+                raise record.place.fault("this row has no label", mend="Label it, or leave it out of the training.")
+            kinds.setdefault(kind_of(record.label), record)
+            counts.update(_names(record.label))
+        if len(kinds) > 1:
+            raise _mixed(kinds)
+        kind = next(iter(kinds), "single")
+        names = tuple(sorted(counts))
+        if kind == "single" and len(names) < 2:
+            only = f'"{names[0]}"' if names else "none"
+            raise InputError(f"the training data has one label only ({only}); there is nothing to tell apart.")
+        inverse = None
+        if balance == "weights" and kind == "single":
+            total = sum(counts.values())
+            inverse = tuple(total / (len(names) * counts[name]) for name in names)
+        return cls(kind=kind, names=names, weights=inverse, smoothing=smoothing)
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": self.kind, "labels": list(self.names), "weights": self.weights, "smoothing": self.smoothing}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        given = settings.get("weights")
+        return cls(
+            kind=str(settings.get("kind", "single")),
+            names=tuple(settings.get("labels", ())),
+            weights=None if given is None else tuple(given),
+            smoothing=float(settings.get("smoothing", 0.0)),
+        )
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"sequence": 1 if self.kind == "number" else len(self.names)}
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        return None if self.kind == "number" else self.names
+
+    @property
+    def problem(self) -> str:
+        return PROBLEMS[self.kind]
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        builder = Builder(segments=reading.segments)
+        for row, cuts in enumerate(self.sequences(records, reading)):
+            record = records[row]
+            assert isinstance(record, ClassifyRecord | PairRecord)
+            target = {"label": self.target(record)} if labelled else {}
+            for ids, kinds in cuts:
+                share = {"weight": np.float32(1 / len(cuts))}
+                builder.add(row, ids, kinds, by_sequence={**target, **share})
+        return builder.build()
+
+    def sequences(
+        self, records: Sequence[Record], reading: Reading
+    ) -> Iterator[list[tuple[Sequence[int], Sequence[int] | None]]]:
+        """The windows of each record: ids and segments."""
+        before, after = reading.tokenizer.frame
+        texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
+        for text in reading.tokenizer.ids_batch(texts, special=False):
+            room = len(text) if reading.longest is None else reading.longest - len(before) - len(after)
+            cuts = windows(len(text), room=max(room, 1), overlap=int(room * reading.overlap))
+            yield [([*before, *text[cut.start : cut.end], *after], None) for cut in cuts]
+
+    def target(self, record: Labelled) -> Any:
+        """The label as what the loss needs."""
+        label = record.label
+        if label is None or kind_of(label) != self.kind:
+            given = "no label" if label is None else f"the label {label!r}"
+            wanted = {"single": "one label", "multi": "a list of labels", "number": "a number"}[self.kind]
+            raise record.place.fault(f"this row has {given}", column="label", expected=wanted)
+        if self.kind == "number":
+            assert isinstance(label, float)
+            return np.float32(label)
+        for name in _names(label):
+            if name not in self._number:
+                raise record.place.fault(
+                    f'the label "{name}" is not one of those of the training data',
+                    column="label",
+                    mend=did_you_mean(name, self.names).strip(),
+                )
+        if self.kind == "single":
+            return self._number[str(label)]
+        return np.isin(np.arange(len(self.names)), [self._number[name] for name in _names(label)]).astype(np.float32)
+
+    @property
+    def _number(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        logits_BC, label, weight_B = output.logits.float(), inputs["label"], inputs["weight"]
+        if self.kind == "single":
+            keep_B = label != IGNORE
+            given = None if self.weights is None else logits_BC.new_tensor(self.weights)
+            picked = label.clamp(min=0)
+            losses_B = F.cross_entropy(
+                logits_BC, picked, reduction="none", weight=given, label_smoothing=self.smoothing
+            )
+            if given is None:
+                return weighted(losses_B, weight_B, keep_B)
+            return Loss(
+                weighted(losses_B, weight_B, keep_B).sum, torch.where(keep_B, weight_B * given[picked], 0.0).sum()
+            )
+        if self.kind == "number":
+            keep_B = ~label.isnan()
+            return weighted((logits_BC.squeeze(1) - label.nan_to_num()).square(), weight_B, keep_B)
+        keep_BC = ~label.isnan()
+        losses_BC = F.binary_cross_entropy_with_logits(logits_BC, label.nan_to_num(), reduction="none")
+        return weighted(losses_BC, weight_B.unsqueeze(1).expand_as(losses_BC), keep_BC)
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        assert output.logits is not None
+        return list(output.logits[: inputs.rows].float().cpu().numpy())
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        logits_C = torch.from_numpy(np.mean(said, axis=0))
+        if self.kind == "number":
+            return NumberAnswer(len(said), value=float(logits_C[0]))
+        chances = (logits_C.softmax(0) if self.kind == "single" else logits_C.sigmoid()).tolist()
+        scores = dict(sorted(zip(self.names, chances, strict=True), key=lambda pair: -pair[1]))
+        if self.kind == "single":
+            best = next(iter(scores))
+            return LabelAnswer(len(said), label=best, score=scores[best], scores=scores)
+        return LabelsAnswer(
+            len(said), labels=tuple(name for name, chance in scores.items() if chance > 0.5), scores=scores
+        )
+
+    def meter(self) -> Meter:
+        if self.kind == "number":
+            return NumberMeter()
+        return LabelMeter(self.names) if self.kind == "single" else MultiMeter(self.names)
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        self.target(record)
+        if isinstance(answer, LabelAnswer):
+            meter.add(answer.label, record.label)
+        elif isinstance(answer, LabelsAnswer):
+            meter.add(answer.labels, record.label)
+        elif isinstance(answer, NumberAnswer):
+            meter.add(answer.value, record.label)
+
+
+def kind_of(label: Label) -> str:
+    return "number" if isinstance(label, float) else "single" if isinstance(label, str) else "multi"
+
+
+def _names(label: Label) -> tuple[str, ...]:
+    return () if isinstance(label, float) else (label,) if isinstance(label, str) else label
+
+
+def _mixed(kinds: Mapping[str, Labelled]) -> DataError:
+    (_, one), (_, other) = list(kinds.items())[:2]
+    where = one.place.line or one.place.row
+    return other.place.fault(
+        f"the label {other.label!r} is of another kind than {one.label!r} at {where}",
+        column="label",
+        expected="one kind: a name, a list of names, or a number",
+    )

@@ -1,0 +1,136 @@
+"""What a task is: how its records become a batch, its head, its loss, its answers, its score.
+
+The training loop, the server and the report know no task by name; they know this. A task is a frozen value: what it
+learned from the data (its labels, a threshold) is in its fields, and `settings()` is what a folder keeps of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.data.examples import Examples, Inputs
+from regard.data.records import Record
+from regard.metrics.meter import Meter
+from regard.model.transformer import Output
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A sum and how much it is the sum of: the loop divides once, whatever the batches were."""
+
+    sum: Tensor
+    count: Tensor
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What texts are read with: the tokenizer of a network, and how long a sequence it may be given."""
+
+    tokenizer: Tokenizer
+    config: ModelConfig
+    window: int | None = None  # most tokens of a sequence; as many as the network has places for when None
+    overlap: float = 0.25  # share of a window that its neighbour shows too
+
+    @property
+    def longest(self) -> int | None:
+        places = self.config.longest
+        if self.window is None or places is None:
+            return self.window or places
+        return min(self.window, places)
+
+    @property
+    def segments(self) -> bool:
+        return self.config.segments > 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What every answer carries besides its own fields. Nothing is ever cut: `truncated` is there to say so."""
+
+    windows: int = 1
+    truncated: bool = False
+
+    def json(self) -> dict[str, Any]:
+        own = asdict(self)
+        return {**{name: own[name] for name in own if name not in ("windows", "truncated")}} | {
+            "truncated": self.truncated,
+            "windows": self.windows,
+        }
+
+
+class Task(ABC):
+    """The contract. One file a task, one line in `TASKS`, one row in the contract battery."""
+
+    name: ClassVar[str]
+    record: ClassVar[type[Any]]  # the kind of record it reads
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, records: Iterable[Record], **settings: Any) -> Self:
+        """The task these training records set: its labels, its kind. One pass over the records."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What a folder keeps of the task, as JSON; `restore` reads it."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        """The task a folder kept."""
+
+    @property
+    @abstractmethod
+    def heads(self) -> dict[str, int]:
+        """The heads its network needs, with their numbers of classes."""
+
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """Names of the classes, for config.json."""
+        return None
+
+    @property
+    def problem(self) -> str | None:
+        """`problem_type` in config.json, where there is one."""
+        return None
+
+    @abstractmethod
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        """Sequences of these records, long ones in windows; with targets where they are `labelled`."""
+
+    def prepare(self, inputs: Inputs) -> Inputs:
+        """What is drawn anew each time a batch is read, on its device: masks, noise. Nothing, unless a task says so."""
+        return inputs
+
+    @abstractmethod
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """The loss of a batch; what has no target (`IGNORE`, NaN) has no part in it."""
+
+    @abstractmethod
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        """What each of the first `inputs.rows` sequences says, as small values off the device."""
+
+    @abstractmethod
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        """The answer for a record from what its windows said."""
+
+    @abstractmethod
+    def meter(self) -> Meter:
+        """Scores, from answers one after the other."""
+
+    @abstractmethod
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        """Hold an answer against what its record says."""
+
+
+def weighted(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:
+    """Losses times weights where `keep`, and the sum of those weights."""
+    weights = torch.where(keep, weights, 0.0)
+    return Loss((torch.where(keep, losses, 0.0) * weights).sum(), weights.sum())

@@ -1,0 +1,73 @@
+"""The model card: README.md with the front matter that the hub reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.checkpoint.folder import Checkpoint
+
+PIPELINES = {
+    "classify": "text-classification",
+    "pair": "text-classification",
+    "tag": "token-classification",
+    "answer": "question-answering",
+    "masked": "fill-mask",
+    "causal": "text-generation",
+    "embed": "sentence-similarity",
+    "translate": "translation",
+}
+
+
+def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
+    """What the model is, what it was trained on, how good it is, how to use it."""
+    task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
+    parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
+    front = ["---", "library_name: transformers", f"pipeline_tag: {PIPELINES.get(task, 'feature-extraction')}"]
+    front += ["tags:", "- regard", f"- {task}", "---", ""]
+    lines = [
+        f"# A {checkpoint.family} model for {task}",
+        "",
+        f"{parameters:,} parameters, trained from `{run['start']}` on {data['train_rows']:,} rows.",
+        "",
+        *_scores(run),
+        *_labels(checkpoint),
+        "## How it was trained",
+        "",
+        f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s; rate {settings['lr']:.2g},",
+        f"{settings['batch_tokens']:,} tokens a step, seed {settings['seed']}. Every setting is in `run.json`,",
+        "the course in `metrics.jsonl` and `curves.png`.",
+        "",
+        "![curves](curves.png)",
+        "",
+        "## How to use it",
+        "",
+        "```python",
+        "import regard",
+        "",
+        'model = regard.load("this-folder")',
+        'model.predict(["a text"])',
+        "```",
+        "",
+        "The folder also opens with `from_pretrained` of transformers.",
+        "",
+    ]
+    return "\n".join(front + lines)
+
+
+def _scores(run: Mapping[str, Any]) -> list[str]:
+    if not run["scores"]:
+        return ["It was not scored: there was no dev data.", ""]
+    source = "split off from the training data" if run["data"]["dev_split_off"] else "given"
+    lines = [f"## Scores on {run['data']['dev_rows']:,} dev rows ({source})", "", "| score | value | 95 % interval |"]
+    lines.append("|---|---|---|")
+    for name, score in run["scores"].items():
+        lines.append(f"| {name} | {score['value']:.4f} | {score['low']:.4f} to {score['high']:.4f} |")
+    return [*lines, ""]
+
+
+def _labels(checkpoint: Checkpoint) -> list[str]:
+    if not checkpoint.labels:
+        return []
+    shown = ", ".join(f"`{label}`" for label in checkpoint.labels[:50])
+    return [f"Labels: {shown}{' …' if len(checkpoint.labels) > 50 else ''}", ""]

@@ -1,0 +1,128 @@
+"""The records a training reads: for learning, and for scoring."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from regard.data.readers import Reader, read, splits
+from regard.data.records import (
+    AnswerRecord,
+    ClassifyRecord,
+    DocumentRecord,
+    PairRecord,
+    Record,
+    TagRecord,
+    TranslateRecord,
+)
+from regard.data.splits import said, split
+from regard.errors import InputError
+
+Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-"
+
+
+@dataclass(frozen=True)
+class Data:
+    """Records on both sides, and what they were taken for."""
+
+    task: str
+    train: list[Record]
+    dev: list[Record]
+    why: str  # what the data was recognised as
+    split_off: bool  # whether dev was split off here
+    fingerprint: str  # the same for the same records
+
+
+def gather(
+    data: Where,
+    *,
+    dev: Where | None = None,
+    task: str | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    dev_share: float = 0.1,
+    seed: int = 0,
+    skip_bad: str | Path | None = None,
+    **told: Any,
+) -> Data:
+    """Read what is to be learned; dev is what was given, the folder's own, or a share split off."""
+    inside = _splits(data)
+    reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
+    records = list(reader)
+    other = _dev_reader(data, dev, inside, reader, columns, told)
+    if other is not None:
+        held = list(other)
+        _check_overlap(records, held)
+    elif dev_share > 0:
+        parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
+        records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
+    else:
+        held = []
+    name = task or reader.recognised.task
+    return Data(name, records, held, str(reader.recognised), other is None, _fingerprint(records, held))
+
+
+def _splits(data: Where) -> tuple[str, ...]:
+    """The splits of a folder that has some; none of anything else."""
+    if isinstance(data, str | Path) and str(data) != "-" and Path(data).expanduser().is_dir():
+        return splits(data)
+    return ()
+
+
+def _dev_reader(
+    data: Where, dev: Where | None, inside: tuple[str, ...], reader: Reader, columns: Any, told: Mapping[str, Any]
+) -> Reader | None:
+    if dev is not None:
+        part = "valid" if "valid" in _splits(dev) else None
+        return read(dev, split=part, columns=columns, like=reader.recognised, **told)
+    if "valid" in inside:
+        return read(data, split="valid", columns=columns, like=reader.recognised, **told)
+    return None
+
+
+def _check_overlap(train: list[Record], dev: list[Record]) -> None:
+    """Rows that are in both make the score a lie: refused where they are many, said where they are few."""
+    known = {said(record) for record in train}
+    both = [record for record in dev if said(record) in known]
+    if not both:
+        return
+    where = both[0].place
+    at = f"{where.file} line {where.line}" if where.line else f"{where.file} row {where.row}"
+    if len(both) > len(dev) / 2:
+        raise InputError(
+            f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}), so a score on them "
+            "would say nothing. Give other rows as dev, or none: a share is then split off."
+        )
+    warnings.warn(
+        f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}); the score is a little too "
+        "good.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def texts_of(records: Iterable[Record]) -> Iterator[str]:
+    """Every text of the records: what a vocabulary is learned from."""
+    for record in records:
+        match record:
+            case PairRecord():
+                yield from (record.first, record.second)
+            case AnswerRecord():
+                yield from (record.question, record.context)
+            case TranslateRecord():
+                yield from (record.source, record.target)
+            case ClassifyRecord() | TagRecord() | DocumentRecord():
+                yield record.text
+
+
+def _fingerprint(train: list[Record], dev: list[Record]) -> str:
+    known = hashlib.blake2b(digest_size=16)
+    for part in (train, dev):
+        known.update(str(len(part)).encode())
+        for record in part:
+            values = [getattr(record, field.name) for field in fields(record) if field.name != "place"]
+            known.update(repr(values).encode("utf-8", "surrogatepass"))
+    return known.hexdigest()

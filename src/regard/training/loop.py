@@ -1,0 +1,328 @@
+"""The training loop. It knows no task by name, no file format and no family."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from regard.data.batches import BatchSettings, Plan
+from regard.data.examples import Inputs
+from regard.data.feeder import Feeder
+from regard.data.packing import Ints
+from regard.data.pieces import batches
+from regard.errors import RegardError
+from regard.model.transformer import Transformer
+from regard.tasks.answering import Scored
+from regard.tasks.task import Task
+from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
+from regard.training.parallel import World
+from regard.training.record import Event, Recorder, Tell
+from regard.training.schedule import rate
+from regard.training.settings import Settings
+from regard.training.state import Position, load_state, put_weights, save_state, weights_of
+from regard.training.stepper import Shape, Stepper
+
+
+class Rows(Protocol):
+    """What is read in one epoch."""
+
+    @property
+    def lengths(self) -> npt.NDArray[Any]: ...
+
+    def take(self, rows: Ints) -> Inputs: ...
+
+
+class Source(Protocol):
+    """What is read, epoch by epoch."""
+
+    def epoch(self, number: int) -> Rows: ...
+
+
+class Stopped(RegardError):
+    """The training was stopped from outside, its state saved."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained on what. `settings` are resolved: nothing in them is left to be chosen."""
+
+    network: Transformer
+    task: Task
+    source: Source
+    settings: Settings
+    steps: int
+    folder: Path
+    batches: BatchSettings
+    dtype: torch.dtype = torch.float32
+    shape: Shape | None = None  # fixed sizes, for a compiled step
+    compile: bool = False
+    record: bool = False
+    world: World = field(default_factory=World)
+    score: Callable[[], Scored] | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)  # what must be the same for a resume
+    resume: bool = False
+    tell: Tell | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a training ended. The network holds its best weights."""
+
+    steps: int
+    tokens: int
+    seconds: float
+    best: float | None
+    best_step: int
+    skipped: int
+    stopped_early: bool
+
+
+def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> int:
+    """As many as the epochs asked for have; for epochs that differ, as if each were like the first."""
+    if settings.steps is not None:
+        return settings.steps
+    epochs = settings.epochs or 1.0
+    first = source.epoch(0)
+    plan = Plan(first.lengths, batches)
+    if source.epoch(1) is not first:
+        return max(1, round(epochs * plan.steps))
+    whole = sum(plan.at(epoch).steps for epoch in range(int(epochs)))
+    return max(1, whole + math.ceil((epochs - int(epochs)) * plan.at(int(epochs)).steps if epochs % 1 else 0))
+
+
+def fit(job: Job) -> Done:
+    """Train to the end, or until it is stopped; go on from a saved state where one is asked for."""
+    return _Loop(job).run()
+
+
+class _Loop:
+    def __init__(self, job: Job) -> None:
+        self.job, self.settings, self.world = job, job.settings, job.world
+        self.device = next(job.network.parameters()).device
+        assert self.settings.lr is not None
+        self.optimizer = build_optimizer(job.network, self.settings, lr=self.settings.lr)
+        wrapped = self.world.wrap(job.network)
+        self.stepper = Stepper(
+            job.network,
+            job.task,
+            self.optimizer,
+            clip=self.settings.clip,
+            dtype=job.dtype,
+            compile=job.compile,
+            record=job.record,
+            wrapped=wrapped,
+            ranks=self.world.ranks,
+            gather=self.world.add if self.world.ranks > 1 else None,
+        )
+        self.at = Position(micro_tokens=self.settings.micro_tokens or job.batches.tokens)
+        self.best: dict[str, Tensor] | None = None
+        self.early = False
+        self.signal: int | None = None
+        if job.resume:
+            self._resume()
+        self.record = Recorder(job.folder, step=self.at.step, tell=job.tell) if self.world.first else None
+
+    def run(self) -> Done:
+        began = time.monotonic() - self.at.seconds
+        self.job.network.train()
+        with self._signals():
+            while not self._over():
+                try:
+                    self._epoch(began)
+                except torch.OutOfMemoryError as error:
+                    self._smaller(error)
+        if self.best is not None:
+            put_weights(self.job.network, self.best)
+        self.job.network.eval()
+        skipped, _ = self.stepper.guard.counts()
+        return Done(self.at.step, self.at.tokens, self.at.seconds, self.at.best, self.at.best_step, skipped, self.early)
+
+    def _over(self) -> bool:
+        return self.early or self.at.step >= self.job.steps
+
+    def _epoch(self, began: float) -> None:
+        """From where the epoch stands to its end, or to the end of the training."""
+        rows = self.job.source.epoch(self.at.epoch)
+        plan = Plan(rows.lengths, self.job.batches, epoch=self.at.epoch, step=self.at.in_epoch)
+        self.epoch_steps = plan.steps
+        feed = iter(Feeder(self._parts(rows, plan), device=self._feed_to()))
+        try:
+            for parts, tokens in feed:
+                self._step(parts)
+                self.at.step += 1
+                self.at.in_epoch += 1
+                self.at.tokens += tokens
+                self.at.seconds = time.monotonic() - began
+                self._after(ended=self.at.in_epoch == plan.steps)
+                if self._over():
+                    return
+        finally:
+            feed.close()
+        self.at.epoch, self.at.in_epoch = self.at.epoch + 1, 0
+
+    def _feed_to(self) -> torch.device:
+        return torch.device("cpu") if self.job.record else self.device
+
+    def _parts(self, rows: Rows, plan: Plan) -> Iterator[tuple[list[Inputs], int]]:
+        """The parts of each step, made by the thread in the background."""
+        lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
+        for batch in plan:
+            mine = self.world.share(batch.rows)
+            idle = len(mine) == 0
+            mine = batch.rows[:1] if idle else mine
+            sizes = lengths[mine].tolist()
+            parts = [rows.take(mine[cut]) for cut in batches(sizes, max(micro, max(sizes)))]
+            parts = [part.blank() for part in parts] if idle else parts
+            if self.job.shape is not None:
+                parts = [part.fixed(**vars(self.job.shape)) for part in parts]
+            if self.job.record:
+                parts = [_pinned(part) for part in parts]
+            yield parts, int(lengths[batch.rows].sum())
+
+    def _step(self, parts: list[Inputs]) -> None:
+        settings, step = self.settings, self.at.step
+        assert settings.lr is not None
+        seed_step(settings.seed, step, self.world.rank)
+        set_rate(self.optimizer, settings.lr * rate(settings.schedule, step, self.job.steps, settings.warmup))
+        for number, part in enumerate(parts):
+            with self.stepper.unsynced(last=number == len(parts) - 1):
+                self.stepper.part(part)
+        self.stepper.update()
+
+    def _after(self, *, ended: bool) -> None:
+        """What is due after a step: words, a score, a saved state, a stop."""
+        settings, step = self.settings, self.at.step
+        last = step == self.job.steps
+        if step % settings.log_every == 0 or last:
+            self._log()
+        scored = self.job.score is not None and (
+            last or (step % settings.eval_every == 0 if settings.eval_every else ended)
+        )
+        if scored:
+            self._score()
+        if (settings.save_every and step % settings.save_every == 0) or (scored and not last and not self.early):
+            self.save()
+        if self.signal is not None and not last:
+            self.save()
+            raise Stopped(
+                f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
+                "Go on from here with --resume."
+            )
+
+    def _log(self) -> None:
+        loss = self.stepper.mean_loss()
+        skipped, row = self.stepper.guard.counts()
+        speed = self.at.tokens / max(self.at.seconds, 1e-9)
+        norm = float(self.stepper.told[2])
+        self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
+        if row >= self.settings.spikes:
+            self.save()
+            raise RegardError(
+                f"the last {row} steps in a row had a loss that is not a number or far from the usual, and were "
+                f"skipped; the training is stopped at step {self.at.step}, with the last good weights saved in "
+                f"{self.job.folder}. Try a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or fp32."
+            )
+
+    def _rate(self) -> float:
+        return float(max(group["lr"] for group in self.optimizer.param_groups))
+
+    def _score(self) -> None:
+        assert self.job.score is not None
+        network = self.job.network.eval()
+        found = self.job.score()
+        network.train()
+        better = self.at.best is None or (found.value > self.at.best if found.higher else found.value < self.at.best)
+        if better:
+            self.at.best, self.at.best_step, self.at.worse = found.value, self.at.step, 0
+            self.best = {name: tensor.detach().cpu().clone() for name, tensor in weights_of(network).items()}
+        else:
+            self.at.worse += 1
+        self.early = 0 < self.settings.patience <= self.at.worse
+        scores = {name: score.value for name, score in found.scores.items()}
+        self._tell("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
+
+    def _tell(self, kind: str, **values: Any) -> None:
+        if self.record is not None:
+            epoch = self.at.epoch + self.at.in_epoch / self.epoch_steps
+            self.record(Event(kind, self.at.step, self.job.steps, epoch, values))
+
+    def save(self) -> None:
+        """The state as it is now."""
+        self.at.guard = self.stepper.guard.state.tolist()
+        if self.world.first:
+            save_state(
+                self.job.folder,
+                self.at,
+                weights=weights_of(self.job.network),
+                optimizer=named_state(self.job.network, self.optimizer),
+                best=self.best,
+                identity=self.job.identity,
+            )
+        self.world.wait()
+
+    def _resume(self) -> None:
+        saved = load_state(self.job.folder, self.job.identity)
+        if saved is None:
+            return
+        put_weights(self.job.network, saved.weights)
+        restore_state(self.job.network, self.optimizer, saved.optimizer)
+        self.at, self.best = saved.position, saved.best
+        self.stepper.guard.state.copy_(torch.tensor(self.at.guard, dtype=torch.float64))
+
+    def _smaller(self, error: torch.OutOfMemoryError) -> None:
+        """Half as much in memory at once, twice as many parts: the step stays the same."""
+        if self.job.shape is not None or self.at.micro_tokens <= 1:
+            raise RegardError(
+                f"the GPU has not enough memory for {self.at.micro_tokens} tokens at once. Use a smaller batch_tokens, "
+                "recompute=true, or a smaller model."
+            ) from error
+        self.optimizer.zero_grad(set_to_none=True)
+        self.stepper.sums.zero_()
+        torch.cuda.empty_cache()
+        self.at.micro_tokens = -(-self.at.micro_tokens // 2)
+        self._tell("note", text=f"out of memory: {self.at.micro_tokens} tokens at once from now on, the step as it was")
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM stop after the step at hand; a second one stops at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(number: int, _: Any) -> None:
+            if self.signal is not None:
+                raise KeyboardInterrupt
+            self.signal = number
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def seed_step(seed: int, step: int, rank: int = 0) -> None:
+    """What is random in a step depends on its number alone: nothing has to be stored to go on with it."""
+    words = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=7).digest()
+    torch.manual_seed(int.from_bytes(words, "little"))
+
+
+def _pinned(inputs: Inputs) -> Inputs:
+    from regard.data.feeder import each_tensor
+
+    pinned: Inputs = each_tensor(inputs, Tensor.pin_memory)
+    return pinned

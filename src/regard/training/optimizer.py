@@ -1,0 +1,106 @@
+"""AdamW with what fine-tuning needs: no decay on norms and biases, rates by layer, frozen parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.model.transformer import Transformer
+from regard.training.settings import Settings
+
+LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.")
+
+
+def freeze(network: Transformer, parts: Iterable[str]) -> None:
+    """Take parts out of the training: "embeddings", "encoder", "decoder", "heads", or the number of a layer."""
+    for part in parts:
+        held = [parameter for name, parameter in network.named_parameters() if _belongs(name, part)]
+        if not held:
+            depth = network.reader.depth
+            raise InputError(
+                f'there is no part "{part}" to freeze; expected embeddings, encoder, decoder, heads, or a layer from '
+                f"0 to {depth - 1}."
+            )
+        for parameter in held:
+            parameter.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise InputError("every part of the network is frozen, so there is nothing to train. Leave one out of freeze.")
+
+
+def _belongs(name: str, part: str) -> bool:
+    if part == "embeddings":
+        return ".embeddings." in name
+    layer = LAYER.match(name)
+    if part.isdigit():
+        return layer is not None and layer[2] == part
+    return name.startswith(f"{part}.") and part in ("encoder", "decoder", "heads")
+
+
+def depth_of(name: str, layers: int) -> int:
+    """How far up a parameter stands: 0 the embeddings, 1 the first layer, above the last the heads."""
+    layer = LAYER.match(name)
+    if layer is not None:
+        return int(layer[2]) + 1
+    return 0 if ".embeddings." in name else layers + 1
+
+
+def groups(network: Transformer, settings: Settings) -> list[dict[str, Any]]:
+    """Parameters that share a rate and a decay; `share` is the rate's share of the highest."""
+    layers = max(network.config.layers, network.config.decoder_layers)
+    found: dict[tuple[float, float], list[Tensor]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            share = settings.layer_decay ** (layers + 1 - depth_of(name, layers))
+            decay = settings.decay if parameter.dim() > 1 else 0.0
+            found.setdefault((share, decay), []).append(parameter)
+    return [{"params": held, "share": share, "weight_decay": decay} for (share, decay), held in found.items()]
+
+
+def build_optimizer(network: Transformer, settings: Settings, *, lr: float) -> torch.optim.AdamW:
+    """Fused; on a GPU with rates that a recorded graph can read."""
+    device = next(network.parameters()).device
+    optimizer = torch.optim.AdamW(
+        groups(network, settings),
+        lr=lr,
+        betas=(settings.beta1, settings.beta2),
+        eps=settings.eps,
+        fused=True,
+        capturable=device.type == "cuda",
+    )
+    for group in optimizer.param_groups:
+        group["lr"] = torch.tensor(lr * group["share"], dtype=torch.float32, device=device)
+    return optimizer
+
+
+def set_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """The rate of every group, in place."""
+    for group in optimizer.param_groups:
+        group["lr"].fill_(lr * group["share"])
+
+
+def named_state(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Everything the optimizer remembers, by the name of the parameter and of what it is."""
+    names = {id(parameter): name for name, parameter in network.named_parameters()}
+    return {
+        f"{names[id(parameter)]}|{what}": value
+        for parameter, held in optimizer.state.items()
+        for what, value in held.items()
+    }
+
+
+def restore_state(network: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Tensor]) -> None:
+    """Give back what `named_state` told."""
+    parameters = dict(network.named_parameters())
+    for key, value in state.items():
+        name, _, what = key.rpartition("|")
+        parameter = parameters[name]
+        held = optimizer.state[parameter]
+        if what in held:
+            held[what].copy_(value)
+        else:
+            held[what] = value.clone().to(parameter.device)

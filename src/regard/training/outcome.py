@@ -1,0 +1,81 @@
+"""What a finished training leaves: the model folder with its card, its settings, its scores and its curves."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import __version__
+from regard.checkpoint.files import write_json
+from regard.checkpoint.folder import Checkpoint, write_folder
+from regard.tasks.answering import Scored
+from regard.tasks.task import Task
+from regard.text.tokenizer import Tokenizer
+from regard.training.card import card
+from regard.training.curves import draw_curves
+from regard.training.gather import Data
+from regard.training.loop import Done, Job
+from regard.training.record import METRICS, read_metrics
+from regard.training.state import STATE
+
+RUN = "run.json"
+
+
+def finish(
+    folder: Path,
+    checkpoint: Checkpoint,
+    tokenizer: Tokenizer,
+    task: Task,
+    job: Job,
+    done: Done,
+    final: Scored | None,
+    data: Data,
+    identity: Mapping[str, Any],
+) -> None:
+    """Write the model whole over the run's folder; then the state has served."""
+    run = run_json(task, job, done, final, data, identity)
+
+    def beside(fresh: Path) -> None:
+        tokenizer.save(fresh)
+        write_json(fresh / RUN, run)
+        (fresh / "README.md").write_text(card(checkpoint, run), encoding="utf-8")
+        shutil.copy2(folder / METRICS, fresh / METRICS)
+        draw_curves(read_metrics(folder), fresh / "curves.png")
+
+    write_folder(folder, checkpoint, overwrite=True, beside=beside)
+    shutil.rmtree(folder / STATE, ignore_errors=True)
+
+
+def run_json(
+    task: Task, job: Job, done: Done, final: Scored | None, data: Data, identity: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every setting as it was resolved, what was read, and what came out."""
+    scores = {} if final is None else {name: asdict(score) for name, score in final.scores.items()}
+    found = {
+        "regard": __version__,
+        "task": task.name,
+        "task_settings": task.settings(),
+        "start": identity.get("start"),
+        "settings": asdict(job.settings),
+        "data": {
+            "recognised": data.why,
+            "train_rows": len(data.train),
+            "dev_rows": len(data.dev),
+            "dev_split_off": data.split_off,
+            "hash": data.fingerprint,
+        },
+        "scores": scores,
+        "main": None if final is None else final.main,
+        "done": asdict(done),
+        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "device": str(next(job.network.parameters()).device),
+    }
+    readable: dict[str, Any] = json.loads(json.dumps(found))
+    return readable

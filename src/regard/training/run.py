@@ -1,0 +1,231 @@
+"""From data to a model folder: `regard.train`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.data.batches import BatchSettings
+from regard.data.examples import Examples
+from regard.device import pick_device
+from regard.errors import FolderError, InputError
+from regard.metrics.confidence import Score
+from regard.model.kernels import runs_flat
+from regard.model.transformer import Transformer
+from regard.tasks import task_class
+from regard.tasks.answering import Scored, runner, score
+from regard.tasks.task import Reading, Task
+from regard.training.begin import begin
+from regard.training.gather import Data, Where, gather, texts_of
+from regard.training.loop import Job, Source, fit, total_steps
+from regard.training.optimizer import freeze
+from regard.training.outcome import finish
+from regard.training.parallel import World, join
+from regard.training.record import Tell
+from regard.training.sampling import balanced
+from regard.training.settings import Settings
+from regard.training.start import Size, resolved
+from regard.training.state import STATE
+from regard.training.stepper import Shape
+
+STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
+# Settings that may differ between a run and its resumption.
+FREE = ("log_every", "save_every", "device", "micro_tokens", "patience")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a training gave: the scores of the best weights on dev, with 95 % intervals."""
+
+    task: str
+    rows: int
+    scores: dict[str, Score]
+    seconds: float
+    folder: str
+    steps: int
+    tokens: int
+    skipped: int
+    stopped_early: bool
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def train(
+    data: Where,
+    *,
+    out: str | Path,
+    start: str | Path | None = None,
+    preset: str | None = None,
+    tokenizer: str | Path | None = None,
+    dev: Where | None = None,
+    task: str | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    skip_bad: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    tell: Tell | None = None,
+    **settings: Any,
+) -> Result:
+    """Train a model on labelled data and write it as a folder that transformers opens too.
+
+    start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
+    dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
+    task: read from the data where it is not told.
+    settings: see `regard.training.settings.Settings`.
+    """
+    chosen = Settings.of(settings)
+    folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
+    began = time.monotonic()
+    found = gather(
+        data, dev=dev, task=task, columns=columns, dev_share=chosen.dev_share, seed=chosen.seed, skip_bad=skip_bad
+    )
+    work = task_class(found.task).learn(found.train, balance=chosen.balance, smoothing=chosen.smoothing)
+    checkpoint, words, pretrained = begin(
+        work,
+        start=start,
+        preset=preset,
+        tokenizer=tokenizer,
+        texts=texts_of(found.train),
+        seed=chosen.seed,
+        dropout=chosen.dropout,
+    )
+    world, device = join(pick_device(chosen.device))
+    network = checkpoint.network.to(device)
+    reading = Reading(words, checkpoint.config, window=chosen.window, overlap=chosen.overlap)
+    examples = work.examples(found.train, reading, labelled=True)
+    gpu = device.type == "cuda"
+    chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
+    freeze(network, chosen.freeze)
+    job = plan_job(network, work, examples, chosen, folder, world=world, resume=resume, tell=tell)
+    job = with_score(job, found, reading)
+    identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
+    done = fit(with_identity(job, identity))
+    final = None if job.score is None else job.score()
+    if world.first:
+        finish(folder, checkpoint, words, work, job, done, final, found, identity)
+    return Result(
+        work.name,
+        len(found.train),
+        {} if final is None else final.scores,
+        round(time.monotonic() - began, 3),
+        str(folder),
+        done.steps,
+        done.tokens,
+        done.skipped,
+        done.stopped_early,
+    )
+
+
+def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The folder to write, refused where it holds something that is not to be touched."""
+    if resume and overwrite:
+        raise InputError("resume and overwrite were both given: go on, or begin again?")
+    if folder.exists() and not folder.is_dir():
+        raise FolderError(f"{folder} is a file; expected a folder to write.")
+    occupied = folder.is_dir() and any(folder.iterdir())
+    if resume and not occupied:
+        raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
+    if resume and not (folder / STATE).is_dir():
+        ended = (folder / "config.json").exists()
+        why = "its training ended, and nothing is left to resume" if ended else "it holds no saved state"
+        raise FolderError(f"{folder} cannot be resumed: {why}. Begin again with --overwrite, or name a new folder.")
+    if occupied and not (resume or overwrite):
+        raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
+    return folder
+
+
+def plan_job(
+    network: Transformer,
+    task: Task,
+    examples: Examples,
+    settings: Settings,
+    folder: Path,
+    *,
+    world: World | None = None,
+    resume: bool = False,
+    tell: Tell | None = None,
+) -> Job:
+    """How the steps are laid out, and in what form they run on this device."""
+    device = next(network.parameters()).device
+    source: Source = balanced(examples, settings.seed) if settings.balance == "sampling" else examples
+    assert settings.batch_tokens is not None
+    bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
+    fixed = compiles(network, settings, device)
+    tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
+    most = settings.batch
+    if fixed and most is None:
+        most = max(4, int(1.5 * tokens / max(float(examples.lengths.mean()), 1.0)))
+    batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
+    world = world or World()
+    return Job(
+        network=network,
+        task=task,
+        source=source,
+        settings=settings,
+        steps=total_steps(source, batches, settings),
+        folder=folder,
+        batches=batches,
+        dtype=torch.bfloat16 if bf16 else torch.float32,
+        shape=_shape(tokens, most, examples.longest) if fixed else None,
+        compile=fixed,
+        record=fixed and world.ranks == 1,
+        world=world,
+        resume=resume,
+        tell=tell,
+    )
+
+
+def compiles(network: Transformer, settings: Settings, device: torch.device) -> bool:
+    """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
+    if settings.compile == "no" or device.type != "cuda":
+        return False
+    plain = network.config.kind == "encoder" and network.config.positions.kind not in ("relative", "alibi")
+    flat = runs_flat(torch.bfloat16, network.config.head_width, device.index or 0) and settings.dtype != "fp32"
+    return plain and flat
+
+
+def _shape(tokens: int, most: int | None, longest: int) -> Shape:
+    longest = -(-longest // STEADY) * STEADY
+    filling = -(-tokens // longest)
+    return Shape(tokens, -(-((most or tokens) + filling) // 8) * 8, longest)
+
+
+def with_score(job: Job, data: Data, reading: Reading) -> Job:
+    """The job with its dev score, where there are rows to score."""
+    from dataclasses import replace
+
+    if not data.dev:
+        return job
+    device = next(job.network.parameters()).device
+
+    def measure() -> Scored:
+        run = runner(job.network, job.task, dtype=job.dtype)
+        tokens = 65_536 if device.type == "cuda" else 8192
+        return score(job.task, run, data.dev, reading, device=device, batch_tokens=tokens, seed=job.settings.seed)
+
+    return replace(job, score=measure)
+
+
+def with_identity(job: Job, identity: Mapping[str, Any]) -> Job:
+    from dataclasses import replace
+
+    return replace(job, identity=identity)
+
+
+def kept(settings: Settings) -> dict[str, Any]:
+    """The settings that a resumption must share, as JSON holds them."""
+    import json
+
+    named = {name: value for name, value in asdict(settings).items() if name not in FREE}
+    found: dict[str, Any] = json.loads(json.dumps(named))
+    return found

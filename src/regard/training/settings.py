@@ -1,0 +1,175 @@
+"""Everything that can be set about a training, with what it is when nobody says."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from regard.errors import InputError, did_you_mean
+
+Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
+
+# What users of transformers' Trainer know things by.
+OLD_NAMES = {
+    "learning_rate": "lr",
+    "num_train_epochs": "epochs",
+    "num_epochs": "epochs",
+    "max_steps": "steps",
+    "per_device_train_batch_size": "batch",
+    "train_batch_size": "batch",
+    "batch_size": "batch",
+    "max_seq_length": "window",
+    "max_length": "window",
+    "doc_stride": "overlap",
+    "warmup_ratio": "warmup",
+    "warmup_steps": "warmup",
+    "lr_scheduler_type": "schedule",
+    "weight_decay": "decay",
+    "max_grad_norm": "clip",
+    "label_smoothing_factor": "smoothing",
+    "label_smoothing": "smoothing",
+    "save_steps": "save_every",
+    "eval_steps": "eval_every",
+    "early_stopping_patience": "patience",
+    "gradient_checkpointing": "recompute",
+    "torch_compile": "compile",
+    "adam_epsilon": "eps",
+}
+# Known, and with nothing to set here: what is said instead.
+NOT_NEEDED = {
+    "evaluation_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
+    "eval_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
+    "save_strategy": "the state is saved at every score; save_every=STEPS saves it more often",
+    "gradient_accumulation_steps": "a step is as large as batch says, in as many parts as memory asks for",
+    "per_device_eval_batch_size": "reading is batched by tokens",
+    "group_by_length": "no batch has padding",
+    "load_best_model_at_end": "the best weights are always kept",
+    "fp16": "dtype is bf16 where the GPU has it; set dtype=fp32 to avoid it",
+    "bf16": "dtype is bf16 where the GPU has it; set dtype=fp32 to avoid it",
+    "padding": "no batch has padding",
+    "truncation": "nothing is cut; long texts are read in windows",
+    "dataloader_num_workers": "a thread keeps the device fed",
+}
+
+
+@dataclass(frozen=True)
+class Lora:
+    """Small matrices beside frozen ones. Merged into them when the model is saved."""
+
+    rank: int = 0  # 0 for none
+    alpha: float = 16.0
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. None means: chosen from the size of the data and of the model."""
+
+    epochs: float | None = None
+    steps: int | None = None  # instead of epochs
+    lr: float | None = None
+    batch: int | None = None  # texts of a step
+    batch_tokens: int | None = None  # tokens of a step, over all devices
+    micro_tokens: int | None = None  # tokens in memory at once; a step is done in parts of so many
+    schedule: Schedule = "linear"
+    warmup: float = 0.1  # share of all steps, or a number of steps from 1 on
+    decay: float = 0.01  # of weights; never of norms and biases
+    clip: float = 1.0  # longest gradient; 0 for any
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+    layer_decay: float = 1.0  # rate of a layer as a share of the one above it
+    freeze: tuple[str, ...] = ()  # embeddings, encoder, or numbers of layers
+    lora: Lora = Lora()
+    dropout: float | None = None  # of the whole network, in place of its own
+    smoothing: float = 0.0  # of labels
+    balance: Literal["none", "weights", "sampling"] = "none"
+    window: int | None = None  # most tokens of a sequence
+    overlap: float = 0.25  # share of a window that the next one shows too
+    dev_share: float = 0.1  # split off for dev where none is given
+    patience: int = 0  # scores without a better one before it stops; 0 for never
+    eval_every: int = 0  # steps between scores; 0 for once an epoch
+    save_every: int = 0  # steps between saved states; 0 for at every score
+    log_every: int = 10
+    spikes: int = 5  # skipped steps in a row before it stops
+    seed: int = 0
+    device: str = "auto"
+    dtype: Literal["auto", "fp32", "bf16"] = "auto"
+    compile: Literal["auto", "yes", "no"] = "auto"
+    recompute: bool = False  # activations again in the backward pass, for less memory
+    deterministic: bool = False  # the same numbers on a GPU every time, a little slower
+
+    def __post_init__(self) -> None:
+        self._at_least("epochs", 0.0, above=True)
+        self._at_least("lr", 0.0, above=True)
+        for name in ("steps", "batch", "batch_tokens", "micro_tokens", "log_every", "spikes"):
+            self._at_least(name, 1)
+        for name in ("warmup", "decay", "clip", "patience", "eval_every", "save_every", "seed", "smoothing"):
+            self._at_least(name, 0)
+        if self.epochs is not None and self.steps is not None:
+            raise InputError(f"epochs={self.epochs:g} and steps={self.steps} were both given; give one of them.")
+        for name in ("dev_share", "overlap", "smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name):g}, expected a share from 0 to 1.")
+        if not 0 < self.layer_decay <= 1:
+            raise InputError(f"layer_decay is {self.layer_decay:g}, expected a share above 0, up to 1 for none.")
+        if self.schedule not in ("linear", "cosine", "wsd", "sqrt", "constant"):
+            choices = ("linear", "cosine", "wsd", "sqrt", "constant")
+            raise InputError(f'schedule "{self.schedule}" is not known.{did_you_mean(self.schedule, choices)}')
+        if self.balance not in ("none", "weights", "sampling"):
+            near = did_you_mean(self.balance, ("none", "weights", "sampling"))
+            raise InputError(f'balance "{self.balance}" is not known.{near}')
+
+    def _at_least(self, name: str, least: float, *, above: bool = False) -> None:
+        value = getattr(self, name)
+        if value is not None and (value < least or (above and value == least)):
+            raise InputError(f"{name} is {value:g}, expected {'more than' if above else 'at least'} {least:g}.")
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
+        """Settings by name, old names of the Trainer too, dotted or nested for `lora`."""
+        known = {field.name for field in fields(cls)}
+        values: dict[str, Any] = {}
+        lora = dict(vars((start or cls()).lora))
+        for name, value in given.items():
+            ours = _ours(name, known)
+            if ours is None:
+                continue
+            if ours == "lora" or ours.startswith("lora."):
+                lora |= _lora(ours, value)
+            else:
+                values[ours] = tuple(value) if isinstance(value, list) else value
+        try:
+            return replace(start or cls(), **values, lora=Lora(**lora))
+        except TypeError as error:
+            raise InputError(f"the settings cannot be used: {error}.") from error
+
+
+def _lora(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, Lora):
+        return dict(vars(value))
+    held = {name.partition(".")[2]: value} if "." in name else {"rank": value} if isinstance(value, int) else value
+    known = [field.name for field in fields(Lora)]
+    if not isinstance(held, Mapping) or not set(held) <= set(known):
+        raise InputError(f"lora is {value!r}, expected its rank, or some of {', '.join(known)}.")
+    return dict(held)
+
+
+def _ours(name: str, known: set[str]) -> str | None:
+    """Our name of a setting; None where it is one that regard has no need of, which is said."""
+    plain = name.replace("-", "_")
+    if plain in known or plain.startswith("lora."):
+        return plain
+    if plain in OLD_NAMES:
+        warnings.warn(f'"{name}" is called "{OLD_NAMES[plain]}" here.', UserWarning, stacklevel=3)
+        return OLD_NAMES[plain]
+    if plain in NOT_NEEDED:
+        warnings.warn(f'"{name}" is not needed: {NOT_NEEDED[plain]}.', UserWarning, stacklevel=3)
+        return None
+    near = difflib.get_close_matches(plain, [*known, *OLD_NAMES], n=1)
+    ours = OLD_NAMES.get(near[0], near[0]) if near else None
+    mend = f' Did you mean "{ours}"?' if ours else f" Choose some of: {', '.join(sorted(known))}."
+    raise InputError(f'there is no setting "{name}".{mend}')

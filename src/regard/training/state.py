@@ -1,0 +1,128 @@
+"""Everything needed to go on with a training, saved whole: a kill at any moment leaves the old state or the new one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from regard.checkpoint.files import read_json, whole_folder, write_json
+from regard.errors import FolderError, InputError
+
+STATE = "state"
+WEIGHTS, OPTIMIZER, BEST, POSITION = "weights.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"
+
+
+@dataclass
+class Position:
+    """Where a training stands. What is random in a step depends on the seed and its number alone."""
+
+    step: int = 0
+    epoch: int = 0
+    in_epoch: int = 0  # steps of this epoch that are done
+    best: float | None = None
+    best_step: int = 0
+    worse: int = 0  # scores since the best
+    tokens: int = 0
+    seconds: float = 0.0
+    micro_tokens: int = 0
+    guard: list[float] = field(default_factory=list)
+    finished: bool = False
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """Every tensor of the network once, by name."""
+    held = {name: parameter.detach() for name, parameter in network.named_parameters()}
+    buffers = {name: buffer for name, buffer in network.named_buffers() if name in network.state_dict()}
+    return held | buffers
+
+
+@torch.no_grad()
+def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights into the network, in place."""
+    for name, mine in weights_of(network).items():
+        mine.copy_(weights[name])
+
+
+def save_state(
+    folder: Path,
+    position: Position,
+    *,
+    weights: Mapping[str, Tensor],
+    optimizer: Mapping[str, Tensor],
+    best: Mapping[str, Tensor] | None,
+    identity: Mapping[str, Any],
+) -> None:
+    """Replace the state in the run's folder. Best weights that have not changed since are linked, not written again."""
+    target = folder / STATE
+    with whole_folder(target, overwrite=True) as fresh:
+        _save(fresh / WEIGHTS, weights)
+        _save(fresh / OPTIMIZER, optimizer)
+        if best is not None and not _linked(target, fresh, position.best_step):
+            _save(fresh / BEST, best)
+        write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+
+
+def _linked(old: Path, fresh: Path, best_step: int) -> bool:
+    try:
+        stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
+        if stored["position"]["best_step"] != best_step:
+            return False
+        os.link(old / BEST, fresh / BEST)
+    except (OSError, ValueError, KeyError):
+        return False
+    return True
+
+
+def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    try:
+        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # what the system says is in its text
+        raise OSError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A state that was read."""
+
+    position: Position
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    best: dict[str, Tensor] | None
+
+
+def load_state(folder: Path, identity: Mapping[str, Any]) -> Saved | None:
+    """The state of a run; None where it has none. Refused where what was asked for has changed since."""
+    clean(folder)
+    target = folder / STATE
+    if not (target / POSITION).exists():
+        return None
+    stored = read_json(target, POSITION)
+    changed = [name for name, value in identity.items() if stored["identity"].get(name) != value]
+    if changed:
+        lines = "; ".join(f"{name}: {stored['identity'].get(name)!r} then, {identity[name]!r} now" for name in changed)
+        raise InputError(f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}).")
+    try:
+        return Saved(
+            Position(**stored["position"]),
+            load_file(target / WEIGHTS),
+            load_file(target / OPTIMIZER),
+            load_file(target / BEST) if (target / BEST).exists() else None,
+        )
+    except (SafetensorError, OSError, TypeError) as error:
+        raise FolderError(f"the state in {target} is damaged: {error}. Begin again with --overwrite.") from error
+
+
+def clean(folder: Path) -> None:
+    """Remove what a killed save left beside the state."""
+    for left in folder.glob(f".{STATE}.*.part"):
+        shutil.rmtree(left, ignore_errors=True)
