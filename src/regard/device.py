@@ -114,7 +114,7 @@ def report() -> Report:
 
 def _kernels() -> dict[str, str]:
     """The kernels `model.kernels.pick_kernel` takes for plain attention with heads of the usual widths."""
-    found = {"cpu": "grouped"}
+    found = {"cpu": "grouped", "cpu, in training with attention dropout": "packed"}
     if torch.cuda.is_available():
         found["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
         found["cuda, bf16 or fp16, without gradients"] = (

@@ -98,6 +98,22 @@ def test_kernels_agree_for_biases_and_pass_gradients_into_them(kernel, bias, mas
     assert results(kernel, SELF, bias=bias)[-1].abs().sum() > 0
 
 
+PACKED = [(3, 3), (70, 70), (0, 0), (60, 60), (130, 130), (1, 1), (160, 160)]  # tiles shared, full, and of one's own
+
+
+@pytest.mark.parametrize("bias", ["none", "learned"])
+@pytest.mark.parametrize("groups", [H, 2])
+@pytest.mark.parametrize("mask", [name for name, mask in MASKS.items() if mask.function is None])
+def test_tiles_agree_with_the_reference(mask, groups, bias):
+    agree("packed", PACKED, mask=MASKS[mask], groups=groups, bias=bias)
+
+
+@few
+@given(st.lists(st.integers(0, 140), max_size=6))
+def test_tiles_agree_for_any_lengths(lengths):
+    agree("packed", [(length, length) for length in lengths])
+
+
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("groups", [H, 2])
 def test_kernels_agree_for_every_score(score, groups):
@@ -121,7 +137,7 @@ def test_kernels_agree_for_any_lengths(pairs, mask):
         agree(kernel, pairs, mask=MASKS[mask], groups=2)
 
 
-@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit", "packed"])
 def test_a_batch_of_nothing_gives_nothing(kernel):
     empty = torch.zeros(0, H, K)
     assert attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel=kernel).shape == (0, H, K)
@@ -154,7 +170,7 @@ def test_causal_is_aligned_at_the_end(kernel):
     assert out[:, 0, 0].tolist() == [1.5, 2.0]
 
 
-@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit", "packed"])
 def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise(kernel):
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 5, H, K)
@@ -209,6 +225,8 @@ def test_the_fastest_kernel_that_can_is_picked():
     q = torch.zeros(2, H, K)
     layout = Layout.own(torch.tensor([0, 2]), 2)
     assert pick_kernel(q, Call(layout)) == "grouped"
+    assert pick_kernel(q, Call(layout, dropout=0.1, training=True)) == "packed"
+    assert pick_kernel(q, Call(layout_of(CROSS), dropout=0.1, training=True)) == "grouped"
     assert pick_kernel(q, Call(layout, select="hard")) == "explicit"
     assert pick_kernel(q, Call(layout, score=build_score("additive", H, K))) == "explicit"
     assert pick_kernel(q, Call(layout, score=build_score("cosine", H, K))) == "grouped"
@@ -218,4 +236,4 @@ def test_an_unknown_kernel_names_the_nearest():
     empty = torch.zeros(0, H, K)
     with pytest.raises(InputError, match=r'"groupd" is not known. Did you mean "grouped"'):
         attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel="groupd")
-    assert set(KERNELS) == {"reference", "grouped", "explicit", "varlen", "tiles", "flex", "slots"}
+    assert set(KERNELS) == {"reference", "grouped", "packed", "explicit", "varlen", "tiles", "flex", "slots"}

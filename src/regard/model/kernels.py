@@ -4,6 +4,7 @@
 |-------------|-----------|---------------------------------------------------------------------------------|
 | `reference` | anywhere  | everything, one sequence after the other, as a textbook would write it; slow     |
 | `grouped`   | anywhere  | sequences of equal length together in `scaled_dot_product_attention`             |
+| `packed`    | CPU       | training with dropout, which the fused attention lacks there: tiles of sequences  |
 | `explicit`  | anywhere  | what no fused kernel can do: additive scores and hard selection, also grouped    |
 | `varlen`    | CUDA      | half precision, windows and causal masks: FlashAttention on the flat tokens      |
 | `tiles`     | CUDA      | the same for reading, without gradients: smaller tiles, faster on short texts    |
@@ -28,6 +29,7 @@ from regard.model import flat
 from regard.model.call import Call, bias_between, explain, fused, written_out
 from regard.model.grouped import explicit, grouped
 from regard.model.layout import Slots
+from regard.model.packed import attend_packed
 
 
 def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, *, kernel: str = "auto") -> Tensor:
@@ -51,7 +53,8 @@ def pick_kernel(q_NHK: Tensor, call: Call) -> str:
     if not call.fused:
         return "explicit"
     if q_NHK.device.type != "cuda":
-        return "grouped"
+        packs = call.drop > 0.0 and call.layout.own_tokens and call.mask.function is None
+        return "packed" if packs and not torch.compiler.is_compiling() else "grouped"
     width = q_NHK.shape[-1]
     if call.bias_HR is None and call.mask.function is None and runs_flat(q_NHK.dtype, width, q_NHK.device.index or 0):
         reading = not torch.is_grad_enabled() and call.drop == 0.0
@@ -114,6 +117,7 @@ def flex(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
 KERNELS: dict[str, Callable[[Tensor, Tensor, Tensor, Call], Tensor]] = {
     "reference": reference,
     "grouped": grouped,
+    "packed": attend_packed,
     "explicit": explicit,
     "tiles": tiles,
     "varlen": varlen,

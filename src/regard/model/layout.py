@@ -13,6 +13,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from regard.model.packing import Packing, pack
+
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(sequence, head, query place, key place) -> True where the query may attend to the key."""
 
@@ -83,6 +85,16 @@ class Layout:
             if all(size):  # without queries or without keys there is nothing to do
                 found.setdefault(size, []).append(row)
         return [Group(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in found.items()]
+
+    @property
+    def own_tokens(self) -> bool:
+        """Whether queries and keys are of the same tokens."""
+        return self.k_bounds is self.q_bounds and type(self) is Layout
+
+    @cached_property
+    def packing(self) -> Packing:
+        """The sequences in tiles, for attention with dropout on the CPU."""
+        return pack(self.q_edges)
 
     @cached_property
     def q_order(self) -> Tensor | None:
