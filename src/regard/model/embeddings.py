@@ -34,6 +34,18 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.projection = nn.Linear(width, config.width) if config.embedding_width else nn.Identity()
 
+    def kinds(self, batch: Ragged) -> Tensor:
+        """The vectors of the segments. One or two of them are chosen, not looked up: a lookup's gradient would add
+        up all tokens in two rows, one after the other."""
+        assert self.segments is not None
+        table = self.segments.weight
+        if batch.segments is None:
+            return table[:1]
+        if len(table) == 2:
+            return torch.where(batch.segments.unsqueeze(1) == 0, table[0], table[1])
+        found_NE: Tensor = self.segments(batch.segments)
+        return found_NE
+
     def forward(self, batch: Ragged) -> Tensor:
         x_NE: Tensor = self.tokens(batch.ids)
         if self.scale != 1.0:
@@ -43,7 +55,8 @@ class Embeddings(nn.Module):
         elif self.table is not None:
             x_NE = x_NE + self.table[batch.positions].to(x_NE.dtype)
         if self.segments is not None:
-            kinds = torch.zeros_like(batch.ids) if batch.segments is None else batch.segments
-            x_NE = x_NE + self.segments(kinds)
+            x_NE = x_NE + self.kinds(batch)
+        if torch.is_autocast_enabled(x_NE.device.type):
+            x_NE = x_NE.to(torch.get_autocast_dtype(x_NE.device.type))  # what flows from here on is as short as can be
         x_ND: Tensor = self.projection(self.dropout(self.norm(x_NE)))
         return x_ND

@@ -25,8 +25,8 @@ def attend_packed(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, call: Call) -> Te
     share = q_NHK.shape[1] // k_NGK.shape[1]
     if share > 1:
         k_NGK, v_NGK = (x_NGK.repeat_interleave(share, 1) for x_NGK in (k_NGK, v_NGK))
-    rows = [F.pad(x_NHK, (0, 0, 0, 0, 0, 1)) for x_NHK in (q_NHK, k_NGK, v_NGK)]
-    done = [_one_size(*rows, call, tiles) for tiles in packing.tiles]
+    q_NHK, k_NGK, v_NGK = (F.pad(x_NHK, (0, 0, 0, 0, 0, 1)) for x_NHK in (q_NHK, k_NGK, v_NGK))
+    done = [_one_size(q_NHK, k_NGK, v_NGK, call, tiles) for tiles in packing.tiles]
     return torch.cat(done).index_select(0, packing.back)
 
 
@@ -34,7 +34,8 @@ def _one_size(q_NHK: Tensor, k_NHK: Tensor, v_NHK: Tensor, call: Call, tiles: Ti
     count, size = tiles.token.shape
 
     def laid(x_NHK: Tensor) -> Tensor:
-        return x_NHK.index_select(0, tiles.token.flatten()).unflatten(0, (count, size)).transpose(1, 2).contiguous()
+        x_PSHK: Tensor = x_NHK.index_select(0, tiles.token.flatten()).unflatten(0, (count, size))
+        return x_PSHK.transpose(1, 2).contiguous()
 
     q_PHSK, k_PHSK, v_PHSK = laid(q_NHK), laid(k_NHK), laid(v_NHK)
     scores_PHSS = q_PHSK @ k_PHSK.transpose(2, 3) * call.score.scale
