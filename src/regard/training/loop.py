@@ -88,6 +88,7 @@ class Done:
     best_step: int
     skipped: int
     stopped_early: bool
+    first: float = 0.0  # seconds until the first step was done: compiling is in it
 
 
 def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> int:
@@ -129,7 +130,7 @@ class _Loop:
         )
         self.at = Position(micro_tokens=self.settings.micro_tokens or job.batches.tokens)
         self.best: dict[str, Tensor] | None = None
-        self.early = False
+        self.early, self.first = False, 0.0
         self.signal: int | None = None
         if job.resume:
             self._resume()
@@ -148,7 +149,16 @@ class _Loop:
             put_weights(self.job.network, self.best)
         self.job.network.eval()
         skipped, _ = self.stepper.guard.counts()
-        return Done(self.at.step, self.at.tokens, self.at.seconds, self.at.best, self.at.best_step, skipped, self.early)
+        return Done(
+            self.at.step,
+            self.at.tokens,
+            self.at.seconds,
+            self.at.best,
+            self.at.best_step,
+            skipped,
+            self.early,
+            self.first,
+        )
 
     def _over(self) -> bool:
         return self.early or self.at.step >= self.job.steps
@@ -162,6 +172,8 @@ class _Loop:
         try:
             for parts, tokens in feed:
                 self._step(parts)
+                if not self.first:
+                    self._done_first(began)
                 self.at.step += 1
                 self.at.in_epoch += 1
                 self.at.tokens += tokens
@@ -172,6 +184,11 @@ class _Loop:
         finally:
             feed.close()
         self.at.epoch, self.at.in_epoch = self.at.epoch + 1, 0
+
+    def _done_first(self, began: float) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+        self.first = time.monotonic() - began - self.at.seconds
 
     def _feed_to(self) -> torch.device:
         return torch.device("cpu") if self.job.record else self.device

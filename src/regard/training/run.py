@@ -176,7 +176,7 @@ def plan_job(
         folder=folder,
         batches=batches,
         dtype=torch.bfloat16 if bf16 else torch.float32,
-        shape=_shape(tokens, most, examples.longest) if fixed else None,
+        shape=fixed_shape(tokens, most, examples.longest) if fixed else None,
         compile=fixed,
         record=fixed and world.ranks == 1,
         world=world,
@@ -194,7 +194,8 @@ def compiles(network: Transformer, settings: Settings, device: torch.device) -> 
     return plain and flat
 
 
-def _shape(tokens: int, most: int | None, longest: int) -> Shape:
+def fixed_shape(tokens: int, most: int | None, longest: int) -> Shape:
+    """One shape that holds every batch of so many tokens and sequences, and what fills it up."""
     longest = -(-longest // STEADY) * STEADY
     filling = -(-tokens // longest)
     return Shape(tokens, -(-((most or tokens) + filling) // 8) * 8, longest)

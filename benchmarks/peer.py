@@ -1,0 +1,178 @@
+"""The same trainings with transformers' Trainer: its defaults, dynamic padding, the same records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from sets import Set, texts
+
+from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
+from regard.tasks.task import Task
+
+
+class Rows(torch.utils.data.Dataset):  # type: ignore[misc, type-arg]
+    """Encoded rows; what a loader of the Trainer reads."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        return self.rows[number]
+
+
+class Clock(transformers.TrainerCallback):
+    """Seconds and steps after a few steps of warming up."""
+
+    def __init__(self, warm: int) -> None:
+        self.warm, self.start, self.seconds, self.steps = warm, 0.0, 0.0, 0
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        if state.global_step == self.warm:
+            self.start = now
+        elif state.global_step > self.warm:
+            self.seconds, self.steps = now - self.start, state.global_step - self.warm
+
+
+def encode(records: Sequence[Record], tokenizer: Any, task: Task, longest: int) -> list[dict[str, Any]]:
+    """Rows as the usual example scripts of transformers make them: cut at `longest`, questions in windows."""
+    if isinstance(records[0], TagRecord):
+        return [_tagged(record, tokenizer, task, longest) for record in records if isinstance(record, TagRecord)]
+    if isinstance(records[0], AnswerRecord):
+        return _answered([record for record in records if isinstance(record, AnswerRecord)], tokenizer, longest)
+    both = [texts(record) for record in records]
+    second = None if both[0][1] is None else [pair[1] for pair in both]
+    found = tokenizer([pair[0] for pair in both], second, truncation=True, max_length=longest)
+    rows = []
+    for number, record in enumerate(records):
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        row = {name: found[name][number] for name in found}
+        rows.append(row | {"labels": task.target(record)})  # type: ignore[attr-defined]
+    return rows
+
+
+def _tagged(record: TagRecord, tokenizer: Any, task: Task, longest: int) -> dict[str, Any]:
+    numbers = {name: number for number, name in enumerate(task.labels or ())}
+    found = tokenizer(list(record.words), is_split_into_words=True, truncation=True, max_length=longest)
+    labels, before = [], None
+    for word in found.word_ids():
+        first = word is not None and word != before
+        labels.append(numbers[record.tags[word]] if first and record.tags is not None else -100)
+        before = word
+    return {**found, "labels": labels}
+
+
+def _answered(records: Sequence[AnswerRecord], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
+    found = tokenizer(
+        [record.question for record in records],
+        [record.context for record in records],
+        truncation="only_second",
+        max_length=longest,
+        stride=128,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+    rows = []
+    for number, owner in enumerate(found["overflow_to_sample_mapping"]):
+        answers = records[owner].answers
+        assert answers
+        start, end = answers[0].start, answers[0].start + len(answers[0].text)
+        spans = [
+            span if kind == 1 else None
+            for span, kind in zip(found["offset_mapping"][number], found.sequence_ids(number), strict=True)
+        ]
+        inside = [place for place, span in enumerate(spans) if span is not None]
+        first, last = 0, 0
+        if inside and spans[inside[0]][0] <= start and spans[inside[-1]][1] >= end:  # type: ignore[index]
+            first = max(place for place in inside if spans[place][0] <= start)  # type: ignore[index]
+            last = min(place for place in inside if spans[place][1] >= end)  # type: ignore[index]
+        row = {name: found[name][number] for name in ("input_ids", "token_type_ids", "attention_mask")}
+        rows.append(row | {"start_positions": first, "end_positions": last})
+    return rows
+
+
+CLASSES = {
+    "classify": transformers.AutoModelForSequenceClassification,
+    "pair": transformers.AutoModelForSequenceClassification,
+    "tag": transformers.AutoModelForTokenClassification,
+    "answer": transformers.AutoModelForQuestionAnswering,
+}
+
+
+def train(
+    chosen: Set,
+    task: Task,
+    records: Sequence[Record],
+    start: Path,
+    out: Path,
+    *,
+    seed: int = 0,
+    steps: int = -1,
+    warm: int = 20,
+    workers: int = 4,
+) -> dict[str, float]:
+    """Run the Trainer; seconds, real tokens a second, and the share of padding."""
+    transformers.logging.set_verbosity_error()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(start)
+    rows = encode(records, tokenizer, task, chosen.longest)
+    settings: dict[str, Any] = {}
+    if task.labels is not None:
+        settings = {"num_labels": len(task.labels), "id2label": dict(enumerate(task.labels))}
+        settings["label2id"] = {name: number for number, name in enumerate(task.labels)}
+    elif task.problem == "regression":
+        settings = {"num_labels": 1, "problem_type": "regression"}
+    transformers.set_seed(seed)
+    model = CLASSES[task.name].from_pretrained(start, dtype=torch.float32, **settings)
+    gpu = torch.cuda.is_available()
+    clock = Clock(warm)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(out / "trainer"),
+        per_device_train_batch_size=chosen.batch,
+        num_train_epochs=chosen.epochs,
+        max_steps=steps,
+        learning_rate=chosen.lr,
+        bf16=gpu,
+        use_cpu=not gpu,
+        optim="adamw_torch_fused",
+        dataloader_num_workers=workers if gpu else 0,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        logging_steps=10**9,
+        seed=seed,
+    )
+    collate = (
+        transformers.DataCollatorForTokenClassification(tokenizer)
+        if task.name == "tag"
+        else transformers.DataCollatorWithPadding(tokenizer)
+    )
+    trainer = transformers.Trainer(
+        model=model, args=arguments, train_dataset=Rows(rows), data_collator=collate, callbacks=[clock]
+    )
+    began = time.perf_counter()
+    trainer.train()
+    whole = time.perf_counter() - began
+    mean = float(np.mean([len(row["input_ids"]) for row in rows]))
+    if steps < 0:
+        trainer.save_model(str(out / "model"))
+        tokenizer.save_pretrained(str(out / "model"))
+    total = int(np.ceil(len(rows) / chosen.batch) * chosen.epochs)
+    each = clock.seconds / max(clock.steps, 1)
+    return {
+        "seconds": whole,
+        "ms_per_step": 1e3 * each,
+        "all_steps": total,
+        "estimated_seconds": each * total,
+        "tokens_per_second": mean * chosen.batch / each if each else 0.0,
+    }

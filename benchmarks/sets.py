@@ -1,0 +1,71 @@
+"""The data sets that trainings are compared on, read and split once for regard and for its peer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
+from regard.training.gather import Data, gather
+
+
+@dataclass(frozen=True)
+class Set:
+    """Where it lies, how it is read, and how transformers' Trainer is usually run on it."""
+
+    path: str
+    batch: int
+    epochs: float
+    lr: float
+    read: dict[str, Any] = field(default_factory=dict)
+    longest: int = 512  # where the Trainer cuts texts
+    seconds: float | None = None  # what the whole training took there on one H200, as published beside this project
+    mine: dict[str, Any] = field(default_factory=dict)  # settings of regard that differ
+
+    def gather(self, root: Path) -> Data:
+        """Its records; a tenth is split off for scoring where the set has no valid split of its own."""
+        return gather(root / self.path, dev_share=0.1, seed=0, **self.read)
+
+
+SETS = {
+    "sst2": Set("sst2/train.tsv.gz", 32, 3, 5e-5, seconds=128),
+    "imdb": Set("imdb/train.csv.gz", 16, 3, 5e-5, seconds=111),
+    "conll": Set("conll2003", 32, 5, 1e-4, seconds=43),
+    "squad": Set("squad/train-v1.1.json.gz", 32, 2, 1e-4, longest=384, seconds=135),
+    "agnews": Set(
+        "ag_news/train.csv.gz", 32, 2, 5e-5, seconds=50, read={"columns": {"text": "text", "label": "label"}}
+    ),
+    "mrpc": Set(
+        "glue/MRPC/train.tsv.gz",
+        32,
+        4,
+        1e-4,
+        seconds=12,
+        read={"quoting": False, "columns": {"first": "#1 String", "second": "#2 String", "label": "Quality"}},
+    ),
+    "stsb": Set(
+        "glue/STS-B/train.tsv.gz",
+        32,
+        4,
+        1e-4,
+        read={
+            "quoting": False,
+            "task": "pair",
+            "labels": "number",
+            "columns": {"first": "sentence1", "second": "sentence2", "label": "score"},
+        },
+    ),
+}
+
+
+def texts(record: Record) -> tuple[str, str | None]:
+    """The text, or the two texts, of a record."""
+    match record:
+        case PairRecord():
+            return record.first, record.second
+        case AnswerRecord():
+            return record.question, record.context
+        case ClassifyRecord() | TagRecord():
+            return record.text, None
+    raise TypeError(type(record).__name__)

@@ -1,0 +1,322 @@
+"""Training, regard and transformers' Trainer in one run.
+
+    python benchmarks/train.py masked                       # speed of masked-LM training, BERT-base shape (needs a GPU)
+    python benchmarks/train.py tune --sets sst2 conll       # speed of fine-tuning minilm; --steps 30 for a short look
+    python benchmarks/train.py score --sets mrpc --seeds 3  # scores of both on the same split
+
+The sets are read from --data (not part of the project): see `sets.py` for what is expected where.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import peer
+import torch
+import transformers
+from common import Row, keep, lengths
+from regard.tasks.masked import Masked
+from sets import SETS, Set
+
+from regard.checkpoint.source import from_preset, minilm_folder
+from regard.data.batches import BatchSettings, Plan
+from regard.data.examples import Examples
+from regard.data.records import ClassifyRecord, Record
+from regard.device import pick_device
+from regard.predict import load
+from regard.tasks import task_class
+from regard.tasks.answering import Scored, runner, score
+from regard.tasks.task import Reading, Task
+from regard.text.tokenizer import Tokenizer
+from regard.training import run
+from regard.training.optimizer import build_optimizer
+from regard.training.settings import Settings
+from regard.training.stepper import Stepper
+
+GPU = torch.cuda.is_available()
+
+
+def steps_per_second(tokens: list[int], step: Any, *, warm: int) -> float:
+    """Real tokens a second of a step called with each number in turn."""
+    began, counted = 0.0, 0
+    for number, size in enumerate(tokens):
+        if number == warm:
+            _wait()
+            began = time.perf_counter()
+        step(number)
+        counted += size if number >= warm else 0
+    _wait()
+    return counted / (time.perf_counter() - began)
+
+
+def _wait() -> None:
+    if GPU:
+        torch.cuda.synchronize()
+
+
+def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float | None) -> float:
+    """Real tokens a second of regard's step, compiled and recorded, batches ready on the GPU."""
+    torch.manual_seed(0)
+    network = from_preset("bert-base-uncased", heads={"masked": 0}).network.cuda().train()
+    if dropout is not None:
+        from regard.training.begin import set_dropout
+
+        set_dropout(network, dropout)
+    task = Masked(mask=103, vocabulary=30522, special=(0, 100, 101, 102, 103))
+    held = np.array(sizes, np.int64)
+    ids = np.random.default_rng(0).integers(1000, 30000, int(held.sum())).astype(np.int32)
+    examples = Examples(ids, np.concatenate(([0], np.cumsum(held))), np.arange(len(held)))
+    most = max(4, int(1.5 * tokens / held.mean()))
+    shape = run.fixed_shape(tokens, most, 512)
+    plan = Plan(examples.lengths, BatchSettings(tokens, sequences=most))
+    count = min(plan.steps, 12)
+    batches = [task_batch(task, examples, plan.rows(number)).fixed(**vars(shape)).to("cuda") for number in range(count)]
+    real = [int(held[plan.rows(number)].sum()) for number in range(count)]
+    optimizer = build_optimizer(network, Settings(), lr=1e-4)
+    stepper = Stepper(network, task, optimizer, clip=1.0, dtype=torch.bfloat16, compile=True, record=True)
+
+    def step(number: int) -> None:
+        stepper.part(batches[number % count])
+        stepper.update()
+
+    return steps_per_second([real[number % count] for number in range(steps)], step, warm=5)
+
+
+def task_batch(task: Masked, examples: Examples, rows: Any) -> Any:
+    """A batch as the task wants it."""
+    inputs = examples.take(rows)
+    return task.plain(inputs) if hasattr(task, "plain") else inputs
+
+
+def masked_peer(sizes: Sequence[int], *, batch: int, steps: int, compile: bool, trainer: bool) -> float:
+    """Real tokens a second of transformers: its Trainer, or a bare loop around the (compiled) model."""
+    torch.manual_seed(0)
+    model = transformers.BertForMaskedLM(transformers.BertConfig())
+    rng = np.random.default_rng(0)
+    rows = [{"input_ids": rng.integers(1000, 30000, size).tolist()} for size in sizes]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(start_folder())
+    collate = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
+    if trainer:
+        clock = peer.Clock(5)
+        arguments = transformers.TrainingArguments(
+            output_dir=tempfile.mkdtemp(),
+            per_device_train_batch_size=batch,
+            max_steps=steps,
+            bf16=True,
+            optim="adamw_torch_fused",
+            dataloader_num_workers=8,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            logging_steps=10**9,
+        )
+        made = transformers.Trainer(
+            model=model, args=arguments, train_dataset=peer.Rows(rows), data_collator=collate, callbacks=[clock]
+        )
+        made.train()
+        return float(np.mean(sizes)) * batch * clock.steps / clock.seconds
+    model = model.cuda().train()
+    call = torch.compile(model) if compile else model
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    ready = [collate(rows[start : start + batch]) for start in range(0, 6 * batch, batch)]
+    ready = [{name: value.cuda() for name, value in one.items()} for one in ready]
+
+    def step(number: int) -> None:
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = call(**ready[number % len(ready)]).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return steps_per_second([batch * int(np.mean(sizes))] * steps, step, warm=5)
+
+
+def masked(out: Path, *, steps: int) -> None:
+    """Masked-LM training of BERT-base shape at mean 128 and at full 512."""
+    rng = random.Random(0)
+    short, full = lengths(20_000, 128, rng=rng, spread=0.8), [512] * 2_000
+    found: dict[str, float] = {}
+
+    def measure(name: str, call: Any) -> None:
+        try:
+            found[name] = call()
+        except torch.OutOfMemoryError as error:  # said, and the others go on
+            print(f"{name}: {error}")
+        torch.cuda.empty_cache()
+        print(name, f"{found.get(name, float('nan')):,.0f} tokens/s", flush=True)
+        (out / "masked-cuda.json").write_text(json.dumps(found, indent=2))
+
+    for tokens in (32_768, 65_536):
+        for dropout in (None, 0.0):
+            note = f"{tokens} tokens, dropout {0.1 if dropout is None else 0:g}"
+            for name, sizes in (("mean 128", short), ("full 512", full)):
+                measure(
+                    f"regard, {name}, {note}",
+                    lambda sizes=sizes, tokens=tokens, dropout=dropout: masked_ours(
+                        sizes, tokens=tokens, steps=steps, dropout=dropout
+                    ),
+                )
+    measure("Trainer, mean 128", lambda: masked_peer(short, batch=64, steps=60, compile=False, trainer=True))
+    measure(
+        "transformers compiled, full 512", lambda: masked_peer(full, batch=64, steps=40, compile=True, trainer=False)
+    )
+
+
+def start_folder() -> Path:
+    return Path(START) if START else minilm_folder()
+
+
+START = ""
+
+
+def learned(chosen: Set, records: Sequence[Record], name: str) -> Task:
+    return task_class(name).learn(records)
+
+
+def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = None) -> dict[str, Any]:
+    """regard on the records that were split already."""
+    gather = run.gather
+    run.gather = lambda *_, **__: data  # the same split for both, read once
+    rows: dict[str, Any] = {}
+
+    def tell(event: Any) -> None:
+        rows[event.kind] = event.values | {"step": event.step}
+
+    settings: dict[str, Any] = {"batch": chosen.batch, "epochs": chosen.epochs, "lr": chosen.lr, **chosen.mine}
+    if steps is not None:
+        settings = {**settings, "steps": steps}
+        settings.pop("epochs")
+    try:
+        found = run.train("-", out=out, start=start_folder(), overwrite=True, seed=seed, tell=tell, **settings)
+    finally:
+        run.gather = gather
+    done = json.loads((out / "run.json").read_text())["done"]
+    scores = {name: value.value for name, value in found.scores.items()}
+    return {"scores": scores, "main": rows["score"]["main"] if "score" in rows else None, **done}
+
+
+def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | None) -> Scored:
+    """A folder scored by regard, whoever trained it; `cut` shortens texts as the Trainer does."""
+    model = load(folder)
+    assert model.tokenizer is not None
+    if cut is not None:
+        records = [shortened(record, model.tokenizer, cut) for record in records]
+    reading = Reading(model.tokenizer, model.config)
+    device = pick_device()
+    dtype = torch.bfloat16 if GPU else torch.float32
+    return score(task, runner(model.network, task, dtype=dtype), records, reading, device=device, batch_tokens=32_768)
+
+
+def shortened(record: Record, tokenizer: Tokenizer, longest: int) -> Record:
+    """The text up to what fits into so many tokens; of other records nothing is cut."""
+    if not isinstance(record, ClassifyRecord):
+        return record
+    encoding = tokenizer.encode(record.text)
+    if len(encoding) <= longest:
+        return record
+    return replace(record, text=record.text[: encoding.offsets[longest - 2][1]])
+
+
+def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None) -> None:
+    """Speed of both on each set: a short run of the Trainer, a short or a whole one of regard."""
+    rows = []
+    for name in names:
+        chosen = SETS[name]
+        found = chosen.gather(data)
+        task = learned(chosen, found.train, found.task)
+        brief = steps or 220
+        with tempfile.TemporaryDirectory() as folder:
+            theirs = peer.train(
+                chosen, task, found.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
+            )
+            mine = ours(
+                chosen, found if steps is None else replace(found, dev=[]), Path(folder) / "ours", seed=0, steps=steps
+            )
+        speed = mine["tokens"] / max(mine["seconds"] - mine["first"], 1e-9)
+        print(name, theirs, mine, flush=True)
+        (out / f"tune-{name}.json").write_text(json.dumps({"trainer": theirs, "regard": mine}, indent=2))
+        if steps is None:
+            rows.append(
+                Row(
+                    name,
+                    1e3 * theirs["estimated_seconds"],
+                    1e3 * (mine["seconds"] - mine["first"]),
+                    6.0,
+                    f"{mine['main']} {mine['scores'][mine['main']]:.4f}; first step {mine['first']:.0f} s apart",
+                )
+            )
+        else:
+            rows.append(
+                Row(
+                    name,
+                    1e6 / theirs["tokens_per_second"],
+                    1e6 / speed,
+                    3.5,
+                    f"{speed:,.0f} real tokens/s against {theirs['tokens_per_second']:,.0f}",
+                )
+            )
+    kind = "cuda" if GPU else "cpu"
+    title = "Fine-tuning minilm" + ("" if steps is None else " (ms for 1,000 real tokens)")
+    keep(rows, name=f"tune-{kind}", title=title, peer="transformers' Trainer", out=out)
+
+
+def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int], who: str) -> None:
+    """Scores of both on the same split, each row written as it comes."""
+    for name in names:
+        chosen = SETS[name]
+        found = chosen.gather(data)
+        task = learned(chosen, found.train, found.task)
+        for seed in seeds:
+            began = time.perf_counter()
+            with tempfile.TemporaryDirectory() as folder:
+                if who == "trainer":
+                    peer.train(chosen, task, found.train, start_folder(), Path(folder), seed=seed)
+                    cut = chosen.longest if found.task == "classify" else None
+                    judge = judged(Path(folder) / "model", task, found.dev, cut=cut)
+                    line = {"scores": {key: value.value for key, value in judge.scores.items()}, "main": judge.main}
+                else:
+                    line = ours(chosen, found, Path(folder) / "ours", seed=seed)
+                    if name == "imdb":
+                        judge = judged(Path(folder) / "ours", task, found.dev, cut=512)
+                        line["truncated"] = {key: value.value for key, value in judge.scores.items()}
+            line |= {"set": name, "who": who, "seed": seed, "wall": time.perf_counter() - began}
+            print(json.dumps(line), flush=True)
+            with (out / f"scores-{who}.jsonl").open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def main() -> None:
+    global START
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["masked", "tune", "score"])
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--start", default="", help="the folder to fine-tune; minilm when empty")
+    parser.add_argument("--steps", type=int, default=None, help="a short run of so many steps")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--who", choices=["regard", "trainer"], default="regard")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    given = parser.parse_args()
+    START = given.start
+    given.out.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore")
+    if given.part == "masked":
+        masked(given.out, steps=given.steps or 40)
+    elif given.part == "tune":
+        tune(given.sets, given.data, given.out, steps=given.steps)
+    else:
+        scores(given.sets, given.data, given.out, seeds=given.seeds, who=given.who)
+
+
+if __name__ == "__main__":
+    main()
