@@ -32,10 +32,11 @@ from regard.training.settings import Settings
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
 from regard.training.stepper import Shape
+from regard.training.track import tracked
 
 STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 # Settings that may differ between a run and its resumption.
-FREE = ("log_every", "save_every", "device", "micro_tokens", "patience")
+FREE = ("log_every", "save_every", "device", "micro_tokens", "patience", "track")
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ def train(
     gpu = device.type == "cuda"
     chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
     freeze(network, chosen.freeze)
+    if chosen.track and world.first:
+        tell = tracked(folder, tell)
     job = plan_job(network, work, examples, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}

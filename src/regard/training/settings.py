@@ -100,6 +100,7 @@ class Settings:
     dtype: Literal["auto", "fp32", "bf16"] = "auto"
     compile: Literal["auto", "yes", "no"] = "auto"
     recompute: bool = False  # activations again in the backward pass, for less memory
+    track: bool = False  # TensorBoard events too
     deterministic: bool = False  # the same numbers on a GPU every time, a little slower
 
     def __post_init__(self) -> None:
