@@ -55,6 +55,11 @@ def has_flash(index: int = 0) -> bool:
     return torch.cuda.get_device_capability(index) >= (8, 0)
 
 
+def has_cudnn(index: int = 0) -> bool:
+    """Whether that GPU runs cuDNN's attention (Hopper and later)."""
+    return torch.cuda.get_device_capability(index) >= (9, 0) and torch.backends.cudnn.is_available()
+
+
 def has_triton() -> bool:
     """Whether kernels can be written in Triton; torch's builds for CUDA bring it."""
     return _TRITON

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
+from regard.device import has_cudnn
 from regard.model.call import Call
 from regard.model.initial import initialise
 from regard.model.kernels import attend, pick_kernel
@@ -81,6 +82,16 @@ def test_tiles_cross_from_targets_to_sources(mask):
         found = attend(q, k, v, call, kernel="tiles").float()
         expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
     assert (found - expected).norm() <= 1e-2 * expected.norm()
+
+
+@pytest.mark.parametrize("mask", [Mask(), Mask(right=0)], ids=["free", "causal"])
+def test_a_rectangle_of_equal_lengths_equals_the_reference(mask):
+    layout = Layout.own(torch.arange(0, 6 * 40, 40, dtype=torch.int32, device="cuda"), 40)
+    q, k, v = (tensors([40] * 5, 4, torch.bfloat16, seed) for seed in range(3))
+    call = Call(layout, mask, Score(32**-0.5))
+    assert pick_kernel(q, call) == ("dense" if has_cudnn() else "varlen")
+    if has_cudnn():
+        compare("dense", call, q, k, v, 1e-2)
 
 
 def test_varlen_crosses_from_targets_to_sources():

@@ -236,4 +236,4 @@ def test_an_unknown_kernel_names_the_nearest():
     empty = torch.zeros(0, H, K)
     with pytest.raises(InputError, match=r'"groupd" is not known. Did you mean "grouped"'):
         attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel="groupd")
-    assert set(KERNELS) == {"reference", "grouped", "packed", "explicit", "varlen", "tiles", "flex", "slots"}
+    assert set(KERNELS) == {"reference", "grouped", "packed", "explicit", "varlen", "dense", "tiles", "flex", "slots"}

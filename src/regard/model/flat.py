@@ -50,6 +50,17 @@ def flash(
     return out_NHK
 
 
+def dense(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, rows: int, *, causal: bool, scale: float, drop: float) -> Tensor:
+    """Sequences that are all equally long, as a rectangle: cuDNN's attention, made for Hopper and later."""
+    share = q_NHK.shape[1] // k_NGK.shape[1]
+    if share > 1:
+        k_NGK, v_NGK = (x_NGK.repeat_interleave(share, 1) for x_NGK in (k_NGK, v_NGK))
+    parts = [x_NHK.unflatten(0, (rows, -1)).transpose(1, 2) for x_NHK in (q_NHK, k_NGK, v_NGK)]
+    attend = torch.ops.aten._scaled_dot_product_cudnn_attention
+    out_BHTK: Tensor = attend(*parts, None, torch.is_grad_enabled(), drop, causal, False, scale=scale)[0]
+    return out_BHTK.transpose(1, 2).flatten(0, 1)
+
+
 def flex(
     q_NHK: Tensor,
     k_MGK: Tensor,

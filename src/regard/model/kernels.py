@@ -8,6 +8,7 @@
 | `explicit`  | anywhere  | what no fused kernel can do: additive scores and hard selection, also grouped    |
 | `varlen`    | CUDA      | half precision, windows and causal masks: FlashAttention on the flat tokens      |
 | `tiles`     | CUDA      | the same for reading, without gradients: smaller tiles, faster on short texts    |
+| `dense`     | Hopper on | the same where all sequences are equally long: cuDNN's attention                  |
 | `flex`      | CUDA      | a bias, a user's own mask, or fp32: compiled FlexAttention on the flat tokens    |
 | `slots`     | anywhere  | one new token a sequence against the keys kept in a cache                        |
 
@@ -23,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.device import has_flash, has_triton
+from regard.device import has_cudnn, has_flash, has_triton
 from regard.errors import InputError, did_you_mean
 from regard.model import flat
 from regard.model.call import Call, bias_between, explain, fused, written_out
@@ -58,8 +59,15 @@ def pick_kernel(q_NHK: Tensor, call: Call) -> str:
     width = q_NHK.shape[-1]
     if call.bias_HR is None and call.mask.function is None and runs_flat(q_NHK.dtype, width, q_NHK.device.index or 0):
         reading = not torch.is_grad_enabled() and call.drop == 0.0
+        if not reading and is_rectangle(q_NHK, call) and has_cudnn(q_NHK.device.index or 0):
+            return "dense"
         return "tiles" if reading and width in (16, 32, 64, 128) and has_triton() else "varlen"
     return "flex" if width >= 16 and call.drop == 0.0 else "grouped"
+
+
+def is_rectangle(q_NHK: Tensor, call: Call) -> bool:
+    """Whether all sequences are equally long, and free or causal."""
+    return call.layout.even(q_NHK.shape[0]) and call.mask.left is None and call.mask.right in (None, 0)
 
 
 def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
@@ -101,6 +109,12 @@ def varlen(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
     return flat.flash(q_NHK, k_MGK, v_MGK, call.layout, left=left, right=right, scale=scale, dropout=call.drop)
 
 
+def dense(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+    """A rectangle of equally long sequences."""
+    causal, scale = call.mask.right == 0, call.score.scale
+    return flat.dense(q_NHK, k_MGK, v_MGK, len(call.layout), causal=causal, scale=scale, drop=call.drop)
+
+
 def tiles(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
     """Small tiles on the flat tokens, without gradients."""
     from regard.model.tiles import attend_tiles
@@ -121,6 +135,7 @@ KERNELS: dict[str, Callable[[Tensor, Tensor, Tensor, Call], Tensor]] = {
     "explicit": explicit,
     "tiles": tiles,
     "varlen": varlen,
+    "dense": dense,
     "flex": flex,
     "slots": slots,
 }

@@ -91,6 +91,10 @@ class Layout:
         """Whether queries and keys are of the same tokens."""
         return self.k_bounds is self.q_bounds and type(self) is Layout
 
+    def even(self, tokens: int) -> bool:
+        """Whether all sequences are as long as the longest: known from sizes alone, without asking the device."""
+        return self.own_tokens and tokens == len(self) * self.q_longest
+
     @cached_property
     def packing(self) -> Packing:
         """The sequences in tiles, for attention with dropout on the CPU."""

@@ -204,6 +204,12 @@ def fixed_shape(tokens: int, most: int | None, longest: int) -> Shape:
     return Shape(tokens, -(-((most or tokens) + filling) // 8) * 8, longest)
 
 
+def rectangle(tokens: int, longest: int) -> Shape:
+    """The shape of sequences that are all equally long: it stays a rectangle, and what fills it up is one too."""
+    rows = max(tokens // longest, 1)
+    return Shape(rows * longest, rows, longest)
+
+
 def with_score(job: Job, data: Data, reading: Reading) -> Job:
     """The job with its dev score, where there are rows to score."""
     from dataclasses import replace
