@@ -48,4 +48,15 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     fixed = mended(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
-    return INVISIBLE.sub("", CONTROL.sub("", fixed))
+    return INVISIBLE.sub("", CONTROL.sub(lambda match: _windows(match.group()), fixed))
+
+
+def named(letter: str) -> str:
+    """A character as U+0096, and what Windows-1252 means by it."""
+    meant = _windows(letter)
+    return f"U+{ord(letter):04X}" + (f' (in Windows-1252 it is "{meant}")' if meant else "")
+
+
+def _windows(control: str) -> str:
+    """What Windows-1252 has in the place of a control character; nothing where it has none."""
+    return bytes([ord(control)]).decode("cp1252", "ignore") if "\x80" <= control <= "\x9f" else ""

@@ -27,24 +27,53 @@ SCRIPTS = {
     "Hangul": "가-힯",
 }
 ONE_LETTER = {name: re.compile(f"[{letters}]") for name, letters in SCRIPTS.items()}
-MIXED = re.compile(
-    r"[A-Za-z][а-яёΑ-ω]+[A-Za-z]|[а-яёα-ω][A-Za-z]+[а-яёα-ω]|\b[A-Za-z]{2,}[а-яё]+\b|\b[а-яё]{2,}[A-Za-z]+\b"
-)
-# Words that English has too (to, do, no, was) are left out of the others.
+# Cyrillic and Latin letters in one word look alike and are not. (Greek among Latin is the phonetic alphabet.)
+MIXED = re.compile(r"[A-Za-z]{2}[а-яё]|[A-Za-z][а-яё]+[A-Za-z]|[а-яё]{2}[A-Za-z]|[а-яё][A-Za-z]+[а-яё]", re.IGNORECASE)
+# Words that two languages share are in both lists, so that neither wins by them.
 SMALL = {
-    "English": "the and of to is was that it for with as this are be on not have he she they you his her but by were",
-    "Spanish": "el los las y que es una por para con del se lo su pero muy está más como este esta fue eso qué sus hay",
-    "French": "le les et est une des dans pour que qui sur pas du avec il elle nous vous sont ce cette mais au je très",
-    "German": "der das und ist nicht ein eine zu den mit von auf sich für dem des auch es wird ich sie im aber wir ihr",
-    "Italian": "il di che è un una per non con del della sono gli ma anche nel questo più molto era alla dei della",
-    "Portuguese": "os e que é um uma não para com da dos mas em por muito está foi na eu você isso ele seu também",
-    "Dutch": "de het een en van dat niet te zijn met voor er aan ook maar bij ik je heeft hij zij naar wij deze",
-    "Swedish": "och att det som en är på för av den inte har jag om ett var hon till vi kan från mycket",
-    "Polish": "nie się jest że jak ale po tak za od przez był jego tylko dla już czy bardzo są być tego",
-    "Turkish": "ve bir bu için çok ile gibi daha ben mı değil ama kadar sonra olarak şey hiç olan",
+    "English": """
+        a the and of to is was that it for with as this are be on not have he she they you his her but by were i
+        in my me we do did what who how at will can no so if or an there when all would had has one die from
+        your their
+    """,
+    "Spanish": """
+        a el la los las y o que es un una unos de en no te me mi tu si por para con del al se lo le les su sus
+        pero muy está más como este esta fue eso qué hay era ha he son ya yo nos sin todo ella él des
+    """,
+    "French": """
+        a à le la les l d et est un une des de dans en pour que qui sur pas ne se du avec il elle nous vous sont
+        ce cette mais au je tu me te si très plus on son sa ses par y
+    """,
+    "German": """
+        der die das und ist nicht ein eine einen zu den mit von auf sich für dem des auch es wird ich sie im in
+        an war aber wir ihr er hat was so als
+    """,
+    "Italian": """
+        a il lo la le gli i di che è e o un una uno per non con del della dei sono ma anche nel questo più molto
+        era alla al da se si mi ti su in ha io
+    """,
+    "Portuguese": """
+        a o os as e que é um uma de do da dos das em no na não para com mas por muito está foi se me te eu você
+        isso ele ela seu sua também mais como era
+    """,
+    "Dutch": """
+        de het een en van dat die niet in is op te zijn met voor er aan ook maar bij ik je was heeft hij zij we
+        naar wij deze om of als dan wat
+    """,
+    "Swedish": """
+        och att det som en ett i är på för av den de inte har jag om var hon han till vi kan från med mycket man
+        så
+    """,
+    "Polish": """
+        nie się jest że jak ale po tak za od przez był jego tylko dla już czy bardzo są być tego i w z na do to
+        co
+    """,
+    "Turkish": """
+        ve bir bu için çok ile gibi daha ben mı değil ama kadar sonra olarak şey hiç olan o da de ne var en
+    """,
 }
 LANGUAGES: dict[str, set[str]] = {name: set(words.split()) for name, words in SMALL.items()}
-READ = 1200  # characters of a text that are looked at
+READ = 500  # characters of a text that are looked at
 KEPT = 50  # places a script or a language is remembered with
 RARE = 0.1  # share of the texts up to which another script or language is a stranger
 LETTERS = 4
@@ -54,13 +83,17 @@ class Languages:
     """Scripts and languages are counted for each role by itself: a source and its target differ by right."""
 
     def __init__(self, gather: Gather) -> None:
-        self.gather = gather
+        self.gather, self.context = gather, ""
         self.scripts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.languages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.places: defaultdict[tuple[str, str], list[tuple[Place, str, str]]] = defaultdict(list)
 
     def see(self, row: Seen) -> None:
         for role, text in row.texts:
+            if role == "context":
+                if text == self.context:
+                    continue  # many questions have one context
+                self.context = text
             part = text[:READ]
             script = script_of(part)
             if script is None:
@@ -112,13 +145,12 @@ def script_of(text: str) -> str | None:
 
 def language_of(text: str) -> str | None:
     """A language whose small words the text has, where no other has half as many."""
-    words = WORD.findall(text.casefold())
+    words = set(WORD.findall(text.casefold()))
     if len(words) < 6:
         return None
-    hits = sorted(((sum(word in small for word in words), name) for name, small in LANGUAGES.items()), reverse=True)
+    hits = sorted(((len(small & words), name) for name, small in LANGUAGES.items()), reverse=True)
     (most, name), (second, _) = hits[0], hits[1]
-    several = most >= 3 and len(LANGUAGES[name].intersection(words)) >= 3
-    return name if several and most >= 0.2 * len(words) and second * 2 < most else None
+    return name if most >= 3 and most >= 0.2 * len(words) and second * 2 < most else None
 
 
 def _word(text: str, match: re.Match[str]) -> str:

@@ -20,10 +20,10 @@ from regard.data.records import Place, TranslateRecord
 from regard.text.tokenizer import Tokenizer
 
 Count = Callable[[Sequence[str]], tuple[list[int], int]]  # tokens of each text, and how many of all are unknown
-SAMPLE = 20_000
+SAMPLE = 10_000
 AT_ONCE = 256
 CHARACTERS = 1 << 20  # counted at once
-READ = 100_000  # characters of a text that are counted; of a longer one the rest is taken to be like them
+READ = 20_000  # characters of a text that are counted; of a longer one the rest is taken to be like them
 WORD = re.compile(r"\w+|[^\w\s]")
 PIECES = 1.3  # tokens a word, for want of a tokenizer
 BINS = 40

@@ -147,13 +147,12 @@ class _Run:
                     self.gather.note("bom", Place(source.name, 1), what, split=split)
 
     def report(self) -> Report:
-        translate = any(reader.recognised.task == "translate" for reader in self.readers.values())
-        same = Same(self.gather, self.rows, translate=translate)
+        first = next(iter(self.readers.values()), None)
+        same = Same(self.gather, self.rows, task=None if first is None else first.recognised.task)
         same.end()
         found = {type(one).__name__: one.end() for one in self.checks}
         lengths: Lengths | None = found["Measure"]
         size = self.reading.size
-        first = next(iter(self.readers.values()), None)
         return Report(
             rows=len(self.rows),
             bad=sum(reader.bad for reader in self.readers.values()),

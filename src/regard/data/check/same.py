@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +22,8 @@ Numbers = npt.NDArray[np.int64]
 class Same:
     """Looks at all rows when all have been seen."""
 
-    def __init__(self, gather: Gather, rows: Rows, *, translate: bool) -> None:
-        self.gather, self.rows, self.translate = gather, rows, translate
+    def __init__(self, gather: Gather, rows: Rows, *, task: str | None) -> None:
+        self.gather, self.rows, self.task = gather, rows, task
         self.exact: Counter[tuple[str, str]] = Counter()
         self.near: Counter[tuple[str, str]] = Counter()
 
@@ -59,7 +60,7 @@ class Same:
                 self._leak("leak", first, second, "says what")
             elif self.told[first] == self.told[second]:
                 self._twice("duplicate", first, second)
-            elif not self.translate:
+            elif self.task != "translate":
                 self._conflict(first, second, "is the text of")
         return np.array([second for _, second in found], np.int64)
 
@@ -69,7 +70,7 @@ class Same:
         for first, second in found:
             if self._leaks(first, second):
                 self._leak("near-leak", first, second, "says, but for case and signs, what")
-            elif self.translate or self.told[first] == self.told[second] or self.words[second] < FEW:
+            elif self.task in ("translate", "tag") or self.told[first] == self.told[second] or self.words[second] < FEW:
                 self._twice("near-duplicate", first, second, "but for case and signs")
             else:
                 self._conflict(first, second, "is, but for case and signs, the text of")
@@ -95,7 +96,7 @@ class Same:
     def _there(self, first: int, second: int) -> str:
         """Where the earlier row is, with its file where that is another."""
         one, two = self.rows.place(first), self.rows.place(second)
-        return where(one) if one.file == two.file else f"{where(one)} of {one.file}"
+        return where(one) if one.file == two.file else f"{where(one)} of {Path(one.file).name}"
 
     def _twice(self, kind: str, first: int, second: int, how: str = "") -> None:
         what = f"the row is {how + ' ' if how else ''}that of {self._there(first, second)}"
@@ -108,7 +109,7 @@ class Same:
     def _leak(self, kind: str, first: int, second: int, how: str) -> None:
         one, two = self.rows.split(first), self.rows.split(second)
         (self.exact if kind == "leak" else self.near)[one, two] += 1
-        what = f"the row of {two} {how} {self._there(first, second)} of {one} says"
+        what = f"the row of {two} {how} {self._there(first, second)} ({one}) says"
         self._note(kind, second, what, "error" if kind == "leak" else "warning")
 
 

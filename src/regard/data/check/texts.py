@@ -14,6 +14,7 @@ MARKUP = re.compile(
 )
 ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
 RUN = re.compile(r"([^\s.\-_=*#~])\1{49,}")
+RUN_AFAR = re.compile(r"(.)\1\1\1", re.DOTALL)  # such a run in every twelfth character, which is quick to rule out
 # Where one of these is in a text, it is looked at more closely. Most texts hold none of them.
 ODD = re.compile(
     "[^\\x20-\\x7e\\t\\n\\r\u00a1-\u00ac\u00ae-\u00c1\u00c4-\u00df\u00e0\u00e1\u00e3-\u00ef\u00f1-\u00ff\u0400-\u04ff\u4e00-\u9fff]"
@@ -24,10 +25,14 @@ class Texts:
     """Every text of every row, once."""
 
     def __init__(self, gather: Gather) -> None:
-        self.gather = gather
+        self.gather, self.context = gather, ""
 
     def see(self, row: Seen) -> None:
         for role, text in row.texts:
+            if role == "context":
+                if text == self.context:
+                    continue  # many questions have one context
+                self.context = text
             if not text or text.isspace():
                 what = f"the {role} is {'empty' if not text else 'only space'}"
                 self.gather.note("empty-text", row.place, what, split=row.split)
@@ -67,11 +72,11 @@ class Texts:
         ):
             match = pattern.search(text)
             if match is not None:
-                what = f"character {match.start() + 1} of the {role} is U+{ord(match.group()):04X}"
+                what = f"character {match.start() + 1} of the {role} is {encoding.named(match.group())}"
                 self.gather.note(kind, row.place, what, text=text, split=row.split)
 
     def _run(self, row: Seen, role: str, text: str) -> None:
-        match = RUN.search(text)
+        match = RUN.search(text) if RUN_AFAR.search(text[::12]) else None
         if match is not None:
             length = match.end() - match.start()
             what = f'the {role} has "{match.group(1)}" {length:,} times in a row'
