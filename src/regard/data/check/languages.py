@@ -76,6 +76,7 @@ LANGUAGES: dict[str, set[str]] = {name: set(words.split()) for name, words in SM
 READ = 500  # characters of a text that are looked at
 KEPT = 50  # places a script or a language is remembered with
 RARE = 0.1  # share of the texts up to which another script or language is a stranger
+FEW = 4  # texts of a kind from which on a single one of another is a stranger
 LETTERS = 4
 
 
@@ -118,7 +119,10 @@ class Languages:
             for role, found in counts.items():
                 (usual, most), *others = found.most_common()
                 for name, count in others:
-                    if count <= RARE * most and not {usual, name} <= {"Han", "Japanese kana"}:
+                    if (count <= RARE * most or (count == 1 and most >= FEW)) and not {usual, name} <= {
+                        "Han",
+                        "Japanese kana",
+                    }:
                         self._strangers(kind, role, usual, name, count)
 
     def _strangers(self, kind: str, role: str, usual: str, name: str, count: int) -> None:
