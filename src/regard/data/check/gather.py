@@ -61,11 +61,12 @@ class Gather:
     def findings(self) -> tuple[Finding, ...]:
         """The gravest first, of these the most frequent."""
         order = sorted(self.found.items(), key=lambda one: (SEVERITIES.index(one[1].severity), -one[1].count))
-        return tuple(_finding(kind, held) for (kind, _), held in order)
+        return tuple(_finding(kind, key, held) for (kind, key), held in order)
 
 
-def _finding(kind: str, held: _Found) -> Finding:
-    first = held.what if held.count == 1 else f"{KINDS[kind].title} ({held.count:,}); the first: {held.what}"
+def _finding(kind: str, key: str, held: _Found) -> Finding:
+    alone = key or held.count == 1  # a key is what all rows of the finding have in common, so that one speaks for all
+    first = held.what if alone else f"{KINDS[kind].title} ({held.count:,}); the first: {held.what}"
     return Finding(
         kind=kind,
         severity=held.severity,

@@ -148,13 +148,13 @@ def script_of(text: str) -> str | None:
 
 
 def language_of(text: str) -> str | None:
-    """A language whose small words the text has, where no other has half as many."""
+    """A language whose small words the text has, where no other has more than half as many."""
     words = set(WORD.findall(text.casefold()))
     if len(words) < 6:
         return None
     hits = sorted(((len(small & words), name) for name, small in LANGUAGES.items()), reverse=True)
     (most, name), (second, _) = hits[0], hits[1]
-    return name if most >= 3 and most >= 0.2 * len(words) and second * 2 < most else None
+    return name if most >= 3 and most >= 0.2 * len(words) and second * 2 <= most else None
 
 
 def _word(text: str, match: re.Match[str]) -> str:

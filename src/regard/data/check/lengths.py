@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -132,7 +132,15 @@ class Measure:
 def _histogram(values: np.ndarray, limit: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Counts in bins of equal width up to where nearly all rows are; the last takes in the rest."""
     far = max(int(np.percentile(values, 99)), min(limit or 0, int(values.max())), 10)
-    width = max(-(-far // BINS), 1)
+    width = next(size for size in _round() if size * BINS >= far)
     bounds = [width * place for place in range(far // width + 2)]
     counts, _ = np.histogram(np.minimum(values, bounds[-1]), bounds)
     return tuple(bounds), tuple(counts.tolist())
+
+
+def _round() -> Iterator[int]:
+    """1, 2, 5, 10, 20, 50 and so on: widths that are easy to read."""
+    size = 1
+    while True:
+        yield from (size, 2 * size, 5 * size)
+        size *= 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
 from regard.data.check.finding import Finding, Report
 from regard.data.check.plots import bars, histogram, overlap
@@ -25,8 +26,10 @@ p { margin: .2rem 0; }
 .tile, .card { background: var(--card); border: 1px solid var(--edge); border-radius: 10px; }
 .tile { flex: 1 1 120px; padding: .7rem 1rem; }
 .tile b { display: block; font-size: 1.5rem; font-weight: 650; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: .8rem; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: .8rem;
+  margin-bottom: .8rem; }
 .card { padding: 1.1rem 1.2rem; margin-bottom: .8rem; }
+.plots .card { margin: 0; } .broad { grid-column: 1 / -1; }
 svg { display: block; width: 100%; height: auto; font-size: 12.5px; }
 svg text { fill: var(--ink); } svg text.faint, svg .faint { fill: var(--faint); } svg .name { text-anchor: end; }
 .bar { fill: var(--bar); } .rest { fill: var(--note); } .over { fill: var(--error); } .near { fill: var(--near); }
@@ -94,7 +97,7 @@ def _tiles(report: Report) -> str:
         for grave in ("error", "warning", "note")
     ]
     if report.lengths is not None:
-        tiles.append((f"{report.lengths.median:,}", "tokens in the middle", ""))
+        tiles.append((f"{report.lengths.median:,}", "tokens, median", ""))
     inner = "".join(f'<div class="tile"><b class="{style}">{value}</b>{what}</div>' for value, what, style in tiles)
     return f'<div class="tiles">{inner}</div>'
 
@@ -113,12 +116,12 @@ def _plots(report: Report) -> str:
             said += f"; {size.over:.1%} are longer than the model"
         cards.append(_card("Length in tokens", histogram(size) + f'<p class="faint">{said}.</p>'))
     if report.overlaps:
-        cards.append(_card("What splits share", overlap(report.overlaps)))
+        cards.append(_card("What splits share", overlap(report.overlaps), style="card broad"))
     return "\n".join(cards)
 
 
-def _card(title: str, inner: str) -> str:
-    return f'<section class="card"><h2>{title}</h2>{inner}</section>'
+def _card(title: str, inner: str, *, style: str = "card") -> str:
+    return f'<section class="{style}"><h2>{title}</h2>{inner}</section>'
 
 
 def _findings(report: Report) -> str:
@@ -145,7 +148,7 @@ def _finding(found: Finding) -> str:
 
 def _place(found: Finding) -> str:
     where = f"line {found.line}" if found.line is not None else "" if found.row is None else f"row {found.row}"
-    return " of ".join(part for part in (where, found.file or "") if part)
+    return " of ".join(part for part in (where, Path(found.file or "").name) if part)
 
 
 def _training(report: Report) -> str:

@@ -6,8 +6,9 @@ from html import escape
 
 from regard.data.check.finding import Lengths, Overlap
 
-WIDE, BAR, GAP = 640, 22, 8
-NAMES = 150  # room for the names of labels
+WIDE, BROAD, BAR, GAP = 480, 990, 20, 8  # a plot in half of the page or in all of it; height and distance of bars
+LETTER = 7.2  # width of one
+NAMED = 22  # letters of a name that are shown
 MOST = 15  # labels that are drawn
 TALL = 210  # of a histogram
 LEFT, BASE = 46, 30
@@ -21,16 +22,17 @@ def bars(counts: dict[str, int]) -> str:
     if rest:
         drawn.append((f"{len(shown) - MOST:,} more", rest, "bar rest"))
     most, total = max(count for _, count, _ in drawn), sum(counts.values())
-    room = WIDE - NAMES - 130
+    names = min(max(len(name) for name, _, _ in drawn), NAMED) * LETTER + 12
+    room = WIDE - names - 110
     parts = []
     for number, (name, count, style) in enumerate(drawn):
         y = number * (BAR + GAP)
         width = max(room * count / most, 2)
         middle = y + BAR / 2 + 4
-        parts.append(f'<text class="name" x="{NAMES - 10}" y="{middle:.1f}">{escape(_cut(name, 20))}</text>')
-        parts.append(f'<rect class="{style}" x="{NAMES}" y="{y}" width="{width:.1f}" height="{BAR}" rx="4"/>')
+        parts.append(f'<text class="name" x="{names - 10:.1f}" y="{middle:.1f}">{escape(_cut(name, NAMED))}</text>')
+        parts.append(f'<rect class="{style}" x="{names:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" rx="4"/>')
         parts.append(
-            f'<text x="{NAMES + width + 8:.1f}" y="{middle:.1f}">{count:,}'
+            f'<text x="{names + width + 8:.1f}" y="{middle:.1f}">{count:,}'
             f'<tspan class="faint" dx="6">{count / total:.1%}</tspan></text>'
         )
     return _svg(len(drawn) * (BAR + GAP), parts, "Rows of each label")
@@ -57,9 +59,12 @@ def histogram(lengths: Lengths) -> str:
             f'height="{height:.1f}" rx="2"><title>{lengths.bounds[number]:,} to {lengths.bounds[number + 1]:,} tokens: '
             f"{count:,}</title></rect>"
         )
-    for part in (0, 0.25, 0.5, 0.75, 1):
-        x = LEFT + room * part
-        parts.append(f'<text class="faint" text-anchor="middle" x="{x:.1f}" y="{TALL - 8}">{last * part:,.0f}</text>')
+    every = max(len(lengths.counts) // 5, 1)
+    for number in range(0, len(lengths.bounds), every):
+        x = LEFT + number * step
+        parts.append(
+            f'<text class="faint" text-anchor="middle" x="{x:.1f}" y="{TALL - 8}">{lengths.bounds[number]:,}</text>'
+        )
     if lengths.limit is not None and lengths.limit <= last:
         parts += _limit(LEFT + room * lengths.limit / last, tall, lengths.limit)
     return _svg(TALL, parts, "Rows by length in tokens")
@@ -77,27 +82,29 @@ def _limit(x: float, tall: float, limit: int) -> list[str]:
 def overlap(overlaps: tuple[Overlap, ...]) -> str:
     """A bar for each two splits: how much of the later one is in the earlier one, exactly and nearly."""
     parts = []
-    room = WIDE - NAMES - 190
+    names = max(len(f"{one.second} in {one.first}") for one in overlaps) * LETTER + 12
+    room = BROAD - names - 260
     for number, one in enumerate(overlaps):
         y = number * (BAR + GAP)
         middle = y + BAR / 2 + 4
         exact, near = (room * count / max(one.rows, 1) for count in (one.exact, one.near))
         said = f"{one.exact:,} the same, {one.near:,} nearly, of {one.rows:,}"
-        parts.append(
-            f'<text class="name" x="{NAMES - 10}" y="{middle:.1f}">{escape(f"{one.second} in {one.first}")}</text>'
-        )
-        parts.append(f'<rect class="track" x="{NAMES}" y="{y}" width="{room}" height="{BAR}" rx="4"/>')
-        parts.append(f'<rect class="bar over" x="{NAMES}" y="{y}" width="{exact:.1f}" height="{BAR}" rx="2"/>')
-        parts.append(
-            f'<rect class="bar near" x="{NAMES + exact:.1f}" y="{y}" width="{near:.1f}" height="{BAR}" rx="2"/>'
-        )
-        parts.append(f'<text x="{NAMES + room + 10}" y="{middle:.1f}">{escape(said)}</text>')
-    return _svg(len(overlaps) * (BAR + GAP), parts, "Rows that two splits share")
+        name = escape(f"{one.second} in {one.first}")
+        parts.append(f'<text class="name" x="{names - 10:.1f}" y="{middle:.1f}">{name}</text>')
+        for style, x, width in (
+            ("track", names, room),
+            ("bar over", names, exact),
+            ("bar near", names + exact, near),
+        ):
+            shape = f'x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" rx="3"'
+            parts.append(f'<rect class="{style}" {shape}/>')
+        parts.append(f'<text x="{names + room + 12:.1f}" y="{middle:.1f}">{escape(said)}</text>')
+    return _svg(len(overlaps) * (BAR + GAP), parts, "Rows that two splits share", wide=BROAD)
 
 
-def _svg(height: float, parts: list[str], title: str) -> str:
+def _svg(height: float, parts: list[str], title: str, *, wide: int = WIDE) -> str:
     inner = "\n".join(parts)
-    return f'<svg viewBox="0 0 {WIDE} {height:.0f}" role="img" aria-label="{escape(title)}">\n{inner}\n</svg>'
+    return f'<svg viewBox="0 0 {wide} {height:.0f}" role="img" aria-label="{escape(title)}">\n{inner}\n</svg>'
 
 
 def _short(count: float) -> str:

@@ -16,6 +16,7 @@ from regard.data.check.store import Rows
 FEW = 4  # words: texts so short are often there twice by right
 ENOUGH = 8  # words that a text needs to be nearly the same as another
 LEAST = 0.66  # of words and neighbours in common
+PATTERNED = 0.9  # where texts are written to a pattern
 Numbers = npt.NDArray[np.int64]
 
 
@@ -40,8 +41,17 @@ class Same:
         changed = self._changed(plain, rest)
         rest = np.setdiff1d(rest, changed, assume_unique=True)
         rest = rest[(self.words[rest] >= ENOUGH) & (rest < len(rows.starts) - 1)]
-        for first, second in near(rows.sketches(), rest, least=LEAST):
+        for first, second in self._near(rest):
             self._close(first, second)
+
+    def _near(self, rest: Numbers) -> list[tuple[int, int]]:
+        """Rows that are nearly alike. Where many of one split are, they are written to a pattern, and only what agrees
+        far more than the pattern is the same."""
+        sketches = self.rows.sketches()
+        found = near(sketches, rest, least=LEAST)
+        within = sum(self.split[first] == self.split[second] for first, second in found)
+        patterned = within >= 3 and within > 0.1 * len(rest)
+        return near(sketches, rest, least=PATTERNED) if patterned else found
 
     def overlaps(self) -> tuple[Overlap, ...]:
         sizes = Counter(self.split.tolist()) if len(self.rows) > 1 else Counter[int]()

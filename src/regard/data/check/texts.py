@@ -56,6 +56,7 @@ class Texts:
         if damage is not None:
             what = f'the {role} holds "{damage[:20]}", which should be "{encoding.mended(damage)[:20]}"'
             self.gather.note("mojibake", row.place, what, text=text, split=row.split)
+            text = encoding.mended(text)
         if ODD.search(text) is None:
             return
         if encoding.REPLACED in text:
