@@ -29,50 +29,51 @@ SCRIPTS = {
 ONE_LETTER = {name: re.compile(f"[{letters}]") for name, letters in SCRIPTS.items()}
 # Cyrillic and Latin letters in one word look alike and are not. (Greek among Latin is the phonetic alphabet.)
 MIXED = re.compile(r"[A-Za-z]{2}[а-яё]|[A-Za-z][а-яё]+[A-Za-z]|[а-яё]{2}[A-Za-z]|[а-яё][A-Za-z]+[а-яё]", re.IGNORECASE)
-# Words that two languages share are in both lists, so that neither wins by them.
+# Words that two languages share are in both lists, so that neither wins by them; words of one
+# letter are left out, for tables are full of them.
 SMALL = {
     "English": """
-        a the and of to is was that it for with as this are be on not have he she they you his her but by were i
-        in my me we do did what who how at will can no so if or an there when all would had has one die from
-        your their
+        the and of to is was that it for with as this are be on not have he she they you his her but by were in
+        my me we do did what who how at will can no so if or an there when all would had has one die from your
+        their
     """,
     "Spanish": """
-        a el la los las y o que es un una unos de en no te me mi tu si por para con del al se lo le les su sus
-        pero muy está más como este esta fue eso qué hay era ha he son ya yo nos sin todo ella él des
+        el la los las que es un una unos de en no te me mi tu si por para con del al se lo le les su sus pero
+        muy está más como este esta fue eso qué hay era ha he son ya yo nos sin todo ella él des también di uno
+        dos tres porque cuando desde hasta
     """,
     "French": """
-        a à le la les l d et est un une des de dans en pour que qui sur pas ne se du avec il elle nous vous sont
-        ce cette mais au je tu me te si très plus on son sa ses par y
+        le la les et est un une des de dans en pour que qui sur pas ne se du avec il elle nous vous sont ce
+        cette mais au je tu me te si très plus on son sa ses par
     """,
     "German": """
         der die das und ist nicht ein eine einen zu den mit von auf sich für dem des auch es wird ich sie im in
         an war aber wir ihr er hat was so als
     """,
     "Italian": """
-        a il lo la le gli i di che è e o un una uno per non con del della dei sono ma anche nel questo più molto
-        era alla al da se si mi ti su in ha io
+        il lo la le gli di che un una uno per non con del della dei sono ma anche nel questo più molto era alla
+        al da se si mi ti su in ha io
     """,
     "Portuguese": """
-        a o os as e que é um uma de do da dos das em no na não para com mas por muito está foi se me te eu você
-        isso ele ela seu sua também mais como era
+        os as que um uma de do da dos das em no na não para com mas por muito está foi se me te eu você isso ele
+        ela seu sua também mais como era
     """,
     "Dutch": """
         de het een en van dat die niet in is op te zijn met voor er aan ook maar bij ik je was heeft hij zij we
         naar wij deze om of als dan wat
     """,
     "Swedish": """
-        och att det som en ett i är på för av den de inte har jag om var hon han till vi kan från med mycket man
+        och att det som en ett är på för av den de inte har jag om var hon han till vi kan från med mycket man
         så
     """,
     "Polish": """
-        nie się jest że jak ale po tak za od przez był jego tylko dla już czy bardzo są być tego i w z na do to
-        co
+        nie się jest że jak ale po tak za od przez był jego tylko dla już czy bardzo są być tego na do to co
     """,
     "Turkish": """
-        ve bir bu için çok ile gibi daha ben mı değil ama kadar sonra olarak şey hiç olan o da de ne var en
+        ve bir bu için çok ile gibi daha ben mı değil ama kadar sonra olarak şey hiç olan da de ne var en
     """,
 }
-LANGUAGES: dict[str, set[str]] = {name: set(words.split()) for name, words in SMALL.items()}
+LANGUAGES = {name: set(words.split()) for name, words in SMALL.items()}
 READ = 500  # characters of a text that are looked at
 KEPT = 50  # places a script or a language is remembered with
 RARE = 0.1  # share of the texts up to which another script or language is a stranger
@@ -154,7 +155,8 @@ def language_of(text: str) -> str | None:
         return None
     hits = sorted(((len(small & words), name) for name, small in LANGUAGES.items()), reverse=True)
     (most, name), (second, _) = hits[0], hits[1]
-    return name if most >= 3 and most >= 0.2 * len(words) and second * 2 <= most else None
+    share = 0.4 if len(words) < 15 else 0.2  # a title or a name in a short text is not its language
+    return name if most >= 3 and most >= share * len(words) and second * 2 <= most else None
 
 
 def _word(text: str, match: re.Match[str]) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
 from regard.data.check.finding import Finding, Report
-from regard.data.check.plots import bars, histogram, overlap
+from regard.data.check.plots import bars, histogram, overlap, safe
 
 STYLE = """
 :root { color-scheme: light dark; --back: #f6f7f9; --card: #fff; --ink: #1c2330; --faint: #667085; --edge: #e3e6ec;
@@ -57,13 +56,13 @@ def page(report: Report, *, name: str) -> str:
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<title>{_text(name)}: data check</title>
+<title>{safe(name)}: data check</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <main>
-<h1>{_text(name)}</h1>
-<p class="faint">{_text(report.recognised or "not recognised")}</p>
+<h1>{safe(name)}</h1>
+<p class="faint">{safe(report.recognised or "not recognised")}</p>
 {_tiles(report)}
 <div class="plots">
 {_plots(report)}
@@ -74,14 +73,6 @@ def page(report: Report, *, name: str) -> str:
 </body>
 </html>
 """
-
-
-def _text(value: str) -> str:
-    """Escaped, and without what no page may hold."""
-    kept = "".join(letter if letter >= " " and not "\ud800" <= letter <= "\udfff" else " " for letter in value)
-    return escape(
-        "".join("\ufffd" if letter in "\ufffe\uffff" or "\x7f" <= letter <= "\x9f" else letter for letter in kept)
-    )
 
 
 def _tiles(report: Report) -> str:
@@ -133,16 +124,16 @@ def _findings(report: Report) -> str:
 def _finding(found: Finding) -> str:
     rows = f"{found.count:,} row{'s' if found.count != 1 else ''}"
     rest = "".join(
-        f"<tr><td>{_text(one.where)}</td><td>{_text(one.what)}</td><td>{_text(one.text)}</td></tr>"
+        f"<tr><td>{safe(one.where)}</td><td>{safe(one.what)}</td><td>{safe(one.text)}</td></tr>"
         for one in found.examples
     )
     table = f"<table><tr><th>where</th><th>what</th><th>row</th></tr>{rest}</table>"
     more = f"<details><summary>examples</summary>{table}</details>" if rest else ""
     return f"""<div class="finding">
-<div class="head"><span class="pill {found.severity}">{found.severity}</span><strong>{_text(found.kind)}</strong>
-<span class="faint">{rows} · {_text(_place(found))}</span></div>
-<p class="what">{_text(found.what)}</p>
-<p class="faint">→ {_text(found.mend)}</p>
+<div class="head"><span class="pill {found.severity}">{found.severity}</span><strong>{safe(found.kind)}</strong>
+<span class="faint">{rows} · {safe(_place(found))}</span></div>
+<p class="what">{safe(found.what)}</p>
+<p class="faint">→ {safe(found.mend)}</p>
 {more}</div>"""
 
 
@@ -156,12 +147,12 @@ def _training(report: Report) -> str:
     if about is None:
         return ""
     rows = "".join(
-        f"<tr><td>{_text(device)}</td><td>{_time(seconds)}</td></tr>" for device, seconds in about.seconds.items()
+        f"<tr><td>{safe(device)}</td><td>{_time(seconds)}</td></tr>" for device, seconds in about.seconds.items()
     )
     said = (
-        f"<p>{_text(about.model)}, {about.parameters / 1e6:,.1f} million parameters, {about.tokens:,} tokens a pass: "
+        f"<p>{safe(about.model)}, {about.parameters / 1e6:,.1f} million parameters, {about.tokens:,} tokens a pass: "
         f"about {about.memory / 1e9:.1f} GB of memory.</p>"
-        f'<p class="faint">A rough estimate: {_text(about.assumes)}.</p>'
+        f'<p class="faint">A rough estimate: {safe(about.assumes)}.</p>'
     )
     return _card("What training will take", f"{said}<table><tr><th>device</th><th>one pass</th></tr>{rows}</table>")
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from regard.data.check.finding import Lengths, Overlap
 
+UNFIT = re.compile("[^\t\n -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what no page may hold
 WIDE, BROAD, BAR, GAP = 480, 990, 20, 8  # a plot in half of the page or in all of it; height and distance of bars
 LETTER = 7.2  # width of one
 NAMED = 22  # letters of a name that are shown
 MOST = 15  # labels that are drawn
 TALL = 210  # of a histogram
 LEFT, BASE = 46, 30
+
+
+def safe(text: str) -> str:
+    """A text from the data as text of a page, whatever is in it."""
+    return escape(UNFIT.sub("\ufffd", text))
 
 
 def bars(counts: dict[str, int]) -> str:
@@ -29,7 +36,7 @@ def bars(counts: dict[str, int]) -> str:
         y = number * (BAR + GAP)
         width = max(room * count / most, 2)
         middle = y + BAR / 2 + 4
-        parts.append(f'<text class="name" x="{names - 10:.1f}" y="{middle:.1f}">{escape(_cut(name, NAMED))}</text>')
+        parts.append(f'<text class="name" x="{names - 10:.1f}" y="{middle:.1f}">{safe(_cut(name, NAMED))}</text>')
         parts.append(f'<rect class="{style}" x="{names:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" rx="4"/>')
         parts.append(
             f'<text x="{names + width + 8:.1f}" y="{middle:.1f}">{count:,}'
@@ -89,7 +96,7 @@ def overlap(overlaps: tuple[Overlap, ...]) -> str:
         middle = y + BAR / 2 + 4
         exact, near = (room * count / max(one.rows, 1) for count in (one.exact, one.near))
         said = f"{one.exact:,} the same, {one.near:,} nearly, of {one.rows:,}"
-        name = escape(f"{one.second} in {one.first}")
+        name = safe(f"{one.second} in {one.first}")
         parts.append(f'<text class="name" x="{names - 10:.1f}" y="{middle:.1f}">{name}</text>')
         for style, x, width in (
             ("track", names, room),
@@ -98,13 +105,13 @@ def overlap(overlaps: tuple[Overlap, ...]) -> str:
         ):
             shape = f'x="{x:.1f}" y="{y}" width="{width:.1f}" height="{BAR}" rx="3"'
             parts.append(f'<rect class="{style}" {shape}/>')
-        parts.append(f'<text x="{names + room + 12:.1f}" y="{middle:.1f}">{escape(said)}</text>')
+        parts.append(f'<text x="{names + room + 12:.1f}" y="{middle:.1f}">{safe(said)}</text>')
     return _svg(len(overlaps) * (BAR + GAP), parts, "Rows that two splits share", wide=BROAD)
 
 
 def _svg(height: float, parts: list[str], title: str, *, wide: int = WIDE) -> str:
     inner = "\n".join(parts)
-    return f'<svg viewBox="0 0 {wide} {height:.0f}" role="img" aria-label="{escape(title)}">\n{inner}\n</svg>'
+    return f'<svg viewBox="0 0 {wide} {height:.0f}" role="img" aria-label="{safe(title)}">\n{inner}\n</svg>'
 
 
 def _short(count: float) -> str:
