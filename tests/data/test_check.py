@@ -24,6 +24,7 @@ from regard.data.check.kinds import KINDS
 from regard.data.check.languages import language_of, script_of
 from regard.data.check.lengths import with_tokenizer
 from regard.data.check.run import Reading, check
+from regard.errors import DataError
 from regard.text.learn import learn
 
 # ruff: noqa: E501 (a fault is easier to read in one line)
@@ -358,6 +359,17 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
         assert says in found.what
         assert (found.severity, found.file) == ("error", str(tmp_path / name))
         assert report.rows == 0
+
+
+def test_data_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    for where, says in ((tmp_path / "a.csv", "does not exist"), (tmp_path, "holds no file named train")):
+        with pytest.raises(DataError, match=says):
+            check(where)
+
+
+def test_ten_megabytes_of_plain_text_in_one_line(tmp_path: Path) -> None:
+    report = check(put(tmp_path / "a.txt", "some words here, " * 600_000))
+    assert (report.rows, report.task, report.complete) == (1, "text", True)
 
 
 def test_a_file_that_changes_while_it_is_read_is_a_finding(tmp_path: Path) -> None:

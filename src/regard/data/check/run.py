@@ -31,7 +31,7 @@ from regard.data.readers import Reader, read
 from regard.data.recognise import Recognised
 from regard.data.records import Place, Record
 from regard.data.rows import BOM
-from regard.data.sources import Where, splits_of
+from regard.data.sources import Where, find, splits_of
 from regard.errors import DataError
 
 Progress = Callable[[int, int], None]
@@ -76,7 +76,10 @@ def check(
     began = time.monotonic()
     run = _Run(reading or Reading(), progress)
     told = {"task": task, "format": format, "columns": columns, "labels": labels, "scheme": scheme}
-    for name, part, split in _parts(where, dev):
+    parts = _parts(where, dev)
+    for _, part, split in parts:
+        find(part, split=split)  # that data is not there is no finding
+    for name, part, split in parts:
         run.split(name, part, split=split, skip_bad=skip_bad, **told)
         skip_bad = None if run.readers else skip_bad
         if not run.complete:
