@@ -149,6 +149,7 @@ FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
     "a text of spaces": ("a.csv", rows(12, (" \t ", "pos")), "empty-text", 14),
     "mojibake of a letter": ("a.csv", rows(12, ("a cafÃ© by the sea", "pos")), "mojibake", 14),
     "mojibake of a quote": ("a.csv", rows(12, ("it isnâ€™t far from here", "pos")), "mojibake", 14),
+    "mojibake with control characters": ("a.csv", rows(12, ("it isnâ\x80\x99t far from here", "pos")), "mojibake", 14),
     "mojibake of Russian": ("a.csv", rows(12, ("привет, как дела".encode().decode("latin1"), "pos")), "mojibake", 14),
     "a replacement character": ("a.csv", rows(12, ("the caf\ufffd was shut", "pos")), "replacement", 14),
     "a NUL": ("a.csv", rows(12, ("the door\0 was shut", "pos")), "nul", 14),

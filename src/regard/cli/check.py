@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, in_bytes, print_json, print_table, progress_bar
+from regard.cli.shared import Json, UsageError, in_bytes, print_json, print_table, progress_bar
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def run(verb: Check) -> None:
     from regard.data.check.run import check
     from regard.data.names import parse_columns
 
+    if verb.data == "-" and verb.fix is not None:
+        raise UsageError("--fix reads the data again, which stdin cannot. Save it to a file first.")
     for path in (verb.html, verb.fix):
         if path is not None:
             _check_output(path, verb.data)

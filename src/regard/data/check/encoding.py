@@ -8,7 +8,9 @@ import re
 _TRAILS = "".join(bytes([byte]).decode("cp1252", "ignore") + chr(byte) for byte in range(0x80, 0xC0))
 _TRAIL = f"[{re.escape(_TRAILS)}]"
 # What hardly any language writes: Â or Ã before such a sign, â€ before one (quotes, dashes), ðŸ before two (emoji).
-CERTAIN = re.compile(f"[ÂÃ]{_TRAIL}|[ÄÅ](?![“”’‘»«…]){_TRAIL}|â[€‚„†‡ˆ‰]{_TRAIL}|ð[Ÿ\x9f]{_TRAIL}{{2}}|ï»¿|ï¿½")
+CERTAIN = re.compile(
+    f"[ÂÃ]{_TRAIL}|[ÄÅ](?![“”’‘»«…]){_TRAIL}|â[€‚„†‡ˆ‰\x80-\x8a]{_TRAIL}|ð[Ÿ\x9f]{_TRAIL}{{2}}|ï»¿|ï¿½"
+)
 # Other alphabets come as a letter and a sign, over and over.
 REPEATED = re.compile(f"(?:[Ã-ß]{_TRAIL} ?){{4,}}|(?:[à-ï]{_TRAIL}{{2}} ?){{3,}}")
 _LEADS = re.compile(f"(?:[Â-ß]{_TRAIL}|[à-ï]{_TRAIL}{{2}}|[ð-ô]{_TRAIL}{{3}})+")

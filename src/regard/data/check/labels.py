@@ -103,7 +103,7 @@ class Labels:
             if split == train:
                 self._alone(split, counts)
                 self._odd(split, counts)
-                self._uneven(split, counts)
+                self._uneven(split, self._meant(counts))
             else:
                 self._against(train, split)
             self._alike(split, counts)
@@ -134,6 +134,11 @@ class Labels:
                 place = self.first[split, name]
                 self.gather.note("odd-label", place, f'the label "{name}" {why}', split=split, key=name, count=count)
 
+    def _meant(self, counts: Counter[str]) -> Counter[str]:
+        """Without those that are slips of others: they are said to be that, and need not be rare besides."""
+        slips = {rare for rare, _, _ in alike(counts)}
+        return Counter({name: count for name, count in counts.items() if name not in slips})
+
     def _uneven(self, split: str, counts: Counter[str]) -> None:
         if len(counts) < 2:
             return
@@ -159,7 +164,7 @@ class Labels:
                 what = f'the label "{name}" is in {split}, but in no row of {train}'
                 place = self.first[split, name]
                 self.gather.note("unknown-label", place, what, split=split, key=f"{split} {name}", count=own[name])
-        absent = [name for name in known if name not in own]
+        absent = [name for name in self._meant(known) if name not in own]
         if absent and len(own) > 1:
             what = f"{split} has no row with {quoted(absent)}"
             self.gather.note("unseen-label", next(iter(_places(self.first, split))), what, split=split, key=split)

@@ -43,9 +43,9 @@ class Pairs:
         self.longer.append(min(max(len(target), len(source)), 1 << 31))
         self.numbers.append(len(self.rows) - 1)
         if source.casefold() == target.casefold() and any(letter.isalpha() for letter in source):
-            many = len(source.split()) >= WORDS
-            if many or len(source) > 12:
-                severity = "warning" if many else "note"
+            words = len(source.split())
+            if words > 1 or len(source) > 12:  # a name or a "No." is the same in many languages
+                severity = "warning" if words >= WORDS else "note"
                 what = f'source and target are both "{shown(source, 50)}"'
                 self.gather.note("untranslated", row.place, what, text=source, split=row.split, severity=severity)
 

@@ -80,11 +80,18 @@ def check(
     for _, part, split in parts:
         find(part, split=split)  # that data is not there is no finding
     for name, part, split in parts:
-        run.split(name, part, split=split, skip_bad=skip_bad, **told)
-        skip_bad = None if run.readers else skip_bad
+        run.split(name, part, split=split, skip_bad=_named(skip_bad, name, first=not run.readers), **told)
         if not run.complete:
             break
     return replace(run.report(), seconds=round(time.monotonic() - began, 3))
+
+
+def _named(skip_bad: str | Path | None, split: str, *, first: bool) -> Path | None:
+    """The file for bad rows of a split: as told for the first, with its name before the end for the others."""
+    if skip_bad is None:
+        return None
+    path = Path(skip_bad)
+    return path if first else path.with_name(f"{path.stem}.{split}{path.suffix}")
 
 
 def _parts(where: Where, dev: Where | None) -> list[tuple[str, Where, str | None]]:
