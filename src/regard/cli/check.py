@@ -151,8 +151,12 @@ def _summary(found: Report) -> list[tuple[str, str]]:
     if found.lengths is not None:
         size = found.lengths
         over = "" if size.limit is None else f"; {size.over:.1%} exceed {size.limit:,}"
+        sample = "" if size.rows == found.rows else f" ({size.rows:,} rows were counted)"
         rows.append(
-            ("lengths", f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.longest:,} {size.unit}{over}")
+            (
+                "lengths",
+                f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.longest:,} {size.unit}{over}{sample}",
+            )
         )
     if found.estimate is not None:
         about = found.estimate

@@ -1,7 +1,7 @@
 """How long rows are in tokens, and how many are longer than the model.
 
-Of up to SAMPLE rows every one is counted. Of more, every second is kept, then every fourth and so on: a regular sample
-whose cost hardly grows, and which is the same in every run.
+Of up to SAMPLE rows, or HELD characters, every one is counted. Of more, every second is kept, then every fourth and
+so on: a regular sample whose cost hardly grows, and which is the same in every run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from regard.text.tokenizer import Tokenizer
 
 Count = Callable[[Sequence[str]], tuple[list[int], int]]  # tokens of each text, and how many of all are unknown
 SAMPLE = 10_000
+HELD = 1 << 23  # characters of the sample; where texts are long, fewer of them tell as much
+LEAST = 2000
 AT_ONCE = 256
 CHARACTERS = 1 << 20  # counted at once
 READ = 20_000  # characters of a text that are counted; of a longer one the rest is taken to be like them
@@ -64,7 +66,7 @@ class Measure:
         self.every, self.rows = 1, 0
         self.longest, self.sums = array("q"), array("q")  # of each row: its longest sequence, all its tokens
         self.waiting: list[_Waiting] = []
-        self.size, self.tokens, self.unknown = 0, 0, 0
+        self.size, self.held, self.tokens, self.unknown = 0, 0, 0, 0
         self.over: list[tuple[_Waiting, int]] = []
 
     def see(self, row: Seen) -> None:
@@ -91,8 +93,10 @@ class Measure:
             self.sums.append(sum(own) + self.frame * (len(own) if row.apart else 1))
             if self.limit is not None and longest > self.limit and len(self.over) < KEPT:
                 self.over.append((replace(row, texts=(shown(row.texts[0]),)), longest))
+        self.held += self.size
         self.waiting, self.size = [], 0
-        while len(self.longest) > SAMPLE:
+        while len(self.longest) > (SAMPLE if self.held <= HELD else LEAST):
+            self.held //= 2
             self.longest, self.sums, self.every = self.longest[::2], self.sums[::2], 2 * self.every
 
     def end(self) -> Lengths | None:

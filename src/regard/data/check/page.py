@@ -105,6 +105,8 @@ def _plots(report: Report) -> str:
         said = f"95 % of the rows have up to {size.p95:,}, the longest {size.longest:,}"
         if size.limit is not None:
             said += f"; {size.over:.1%} are longer than the model" if size.over else "; none is longer than the model"
+        if size.rows != report.rows:
+            said += f" ({size.rows:,} rows were counted)"
         cards.append(_card("Length in tokens", histogram(size) + f'<p class="faint">{said}.</p>'))
     if report.overlaps:
         cards.append(_card("What splits share", overlap(report.overlaps), style="card broad"))

@@ -5,6 +5,7 @@ Broder, "On the resemblance and containment of documents", 1997; one byte of eac
 
 from __future__ import annotations
 
+import functools
 import re
 from zlib import crc32
 
@@ -18,9 +19,12 @@ WORD = re.compile(r"\w+")
 WIDE = 15  # letters a word, from which on a text has no spaces between its words
 Hashes = npt.NDArray[np.uint32]
 
-_RANDOM = np.random.Philox(key=1997).random_raw(2 * BYTES)
-_TIMES = ((_RANDOM[:BYTES] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)).tolist()
-_PLUS = (_RANDOM[BYTES:] >> np.uint64(32)).astype(np.uint32).tolist()
+
+@functools.cache
+def _factors() -> list[tuple[np.uint32, np.uint32]]:
+    """What each hash function multiplies by and adds: the same in every run."""
+    bits = (np.random.Philox(key=1997).random_raw(2 * BYTES) >> np.uint64(32)).astype(np.uint32)
+    return list(zip(bits[:BYTES] | np.uint32(1), bits[BYTES:], strict=True))
 
 
 def words_of(text: str) -> tuple[list[str], bool]:
@@ -62,8 +66,8 @@ class Sketcher:
         before[starts] = 0x9E3779B9
         features = np.stack((mixed(words), mixed(words * np.uint32(31) + mixed(before))), 1).reshape(-1)
         found = np.empty((len(counts), BYTES), np.uint8)
-        for place, (times, plus) in enumerate(zip(_TIMES, _PLUS, strict=True)):
-            least = np.minimum.reduceat(features * np.uint32(times) + np.uint32(plus), 2 * starts)
+        for place, (times, plus) in enumerate(_factors()):
+            least = np.minimum.reduceat(features * times + plus, 2 * starts)
             found[:, place] = mixed(least) >> np.uint32(24)
         self.kept += found.tobytes()
         self.hashes, self.counts, self.salts = [], [], []
