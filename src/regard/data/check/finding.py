@@ -1,0 +1,127 @@
+"""What the data doctor says: findings with their mend, and a report of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from regard.data.records import Place
+
+SEVERITIES = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row that shows a finding; `text` is its beginning."""
+
+    file: str
+    line: int | None
+    row: int | None
+    what: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        return where(Place(self.file, self.line, self.row))
+
+
+def where(place: Place) -> str:
+    """A place as a person says it, without the file."""
+    if place.line is None:
+        return "the file" if place.row is None else f"row {place.row}"
+    return f"line {place.line}" if place.row is None else f"line {place.line}, row {place.row}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong or odd, in one row or in many of a kind. The place is that of the first."""
+
+    kind: str
+    severity: str
+    file: str | None
+    line: int | None
+    row: int | None
+    what: str
+    mend: str
+    count: int = 1
+    split: str | None = None
+    examples: tuple[Example, ...] = ()
+    lines: tuple[int, ...] = ()  # of the first rows it was found in
+
+
+@dataclass(frozen=True)
+class Split:
+    """One set of rows: train, valid, test, or the only one."""
+
+    name: str
+    files: tuple[str, ...]
+    rows: int
+    bad: int
+    labels: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Rows of a later split that an earlier one has too."""
+
+    first: str
+    second: str
+    exact: int
+    near: int
+    rows: int  # of the second
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long the rows are, in tokens: counted by a tokenizer, or estimated from words where none is at hand."""
+
+    unit: str  # what counted
+    rows: int  # how many rows were counted; of very large sets a regular sample
+    total: int  # tokens of all rows, scaled up from those counted
+    mean: float
+    median: int
+    p95: int
+    longest: int
+    limit: int | None  # places the model has for tokens
+    over: float  # share of the rows that are longer
+    bounds: tuple[int, ...]  # of the histogram; one more than counts
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What training will take, by rule of thumb. Seconds are for one pass over the rows."""
+
+    model: str
+    parameters: int
+    tokens: int
+    memory: int  # bytes
+    seconds: Mapping[str, float]  # by device
+    assumes: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything found, the worst first."""
+
+    rows: int
+    bad: int
+    task: str | None
+    recognised: str
+    labels: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    splits: tuple[Split, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    numbers: Mapping[str, float] = field(default_factory=dict)  # low, mean and high of labels that are numbers
+    lengths: Lengths | None = None
+    estimate: Estimate | None = None
+    complete: bool = True  # False where a file could not be read to its end
+    seconds: float = 0.0
+
+    def count(self, severity: str) -> int:
+        """How many findings are of a severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,140 @@
+"""A mended copy holds what could be mended, says what was changed, and checks clean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.data.check.encoding import clean
+from regard.data.check.fix import fix
+from regard.data.check.run import check
+from regard.data.readers import read
+from regard.errors import InputError
+
+TABLE = (
+    "id,text,label\n"
+    '1,"a cafÃ© by the sea, and more",pos\n'
+    "2,the door\u200b was shut all day,neg \n"
+    "3,,pos\n"
+    "4,it rained for a week in May,neg\n"
+    "4,it rained for a week in May,neg\n"
+    "id,text,label\n"
+    "5,a bird with a NU\0L in it,pos\n"
+    "6,too,many,columns\n"
+    "7,the sea was calm at noon,psitive\n"
+)
+
+
+def put(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_table_keeps_its_columns_and_says_what_changed(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", TABLE)
+    done = fix(path, tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text(encoding="utf-8") == (
+        "id,text,label\n"
+        '1,"a café by the sea, and more",pos\n'
+        "2,the door was shut all day,neg\n"
+        "4,it rained for a week in May,neg\n"
+        "5,a bird with a NUL in it,pos\n"
+        "7,the sea was calm at noon,psitive\n"
+    )
+    assert done.rows == 5
+    assert dict(done.changes) == {
+        "texts freed from damage of encodings": 2,
+        "labels freed from spaces": 1,
+        "NUL characters taken out": 1,
+        "empty rows left out": 1,
+        "rows that were there twice left out": 1,
+        "headers among the rows left out": 1,
+    }
+    assert done.left_out == ("line 9: the row has 4 columns (6 | too | many | columns)",)
+    assert path.read_text(encoding="utf-8") == TABLE
+
+
+def test_what_was_mended_checks_clean(tmp_path: Path) -> None:
+    fix(put(tmp_path / "a.csv", TABLE), tmp_path / "b.csv")
+    assert check(tmp_path / "b.csv").findings == ()
+
+
+def test_entities_follow_their_text(tmp_path: Path) -> None:
+    text = "the cafÃ© of Ada Hill in Bath"
+    start = text.index("Ada")
+    row: dict[str, Any] = {"text": text, "entities": [{"start": start, "end": start + 9, "label": "PER"}]}
+    path = put(tmp_path / "a.jsonl", json.dumps(row) + "\n")
+    done = fix(path, tmp_path / "b.jsonl")
+    fixed = json.loads((tmp_path / "b.jsonl").read_text(encoding="utf-8"))
+    assert fixed["text"] == "the café of Ada Hill in Bath"
+    assert fixed["entities"] == [{"start": 12, "end": 20, "label": "PER"}]
+    assert set(done.changes) == {"texts freed from damage of encodings", "entities freed from spaces at an edge"}
+
+
+def test_tags_are_opened(tmp_path: Path) -> None:
+    content = "Ada B-PER\nsang O\n\nin O\nBath B-LOC\n\nthen O\nMary I-PER\nHill I-PER\nleft O\n\n"
+    fix(put(tmp_path / "a.conll", content), tmp_path / "b.conll")
+    assert (tmp_path / "b.conll").read_text() == content.replace("Mary I-PER", "Mary B-PER")
+
+
+def test_answers_are_put_where_they_stand_if_there_is_one_place(tmp_path: Path) -> None:
+    def asked(answer: str, start: int) -> dict[str, Any]:
+        return {"question": f"{answer}?", "id": answer, "answers": [{"text": answer, "answer_start": start}]}
+
+    article = {
+        "title": "T",
+        "paragraphs": [{"context": "a b c, a d", "qas": [asked("b", 0), asked("a", 1), asked("d", 9)]}],
+    }
+    done = fix(put(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
+    found = {record.id: record.answers for record in read(tmp_path / "b.jsonl")}  # type: ignore[union-attr]
+    assert found == {"b": (("b", 2),), "d": (("d", 9),)}
+    assert dict(done.changes) == {"answers put where they stand": 1}
+    assert len(done.left_out) == 1
+
+
+def test_half_characters_go_and_whole_pairs_stay(tmp_path: Path) -> None:
+    lines = '{"text": "bad \\ud83d end", "label": "a"}\n{"text": "good \\ud83d\\ude00 end \\\\ud83d", "label": "b"}\n'
+    done = fix(put(tmp_path / "a.jsonl", lines), tmp_path / "b.jsonl")
+    texts = [json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert texts == ["bad  end", "good 😀 end \\ud83d"]
+    assert dict(done.changes) == {"NUL or half characters taken out": 1}
+
+
+def test_parquet_aligned_files_and_text(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["a cafÃ©", "b"], "label": ["x", "y"]}), tmp_path / "a.parquet")
+    fix(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "b.parquet").to_pylist()[0] == {"text": "a café", "label": "x"}
+    put(tmp_path / "a.en", "one\ntwo\ntwo\n")
+    put(tmp_path / "a.de", "eins\nzwei\nzwei\n")
+    fix((tmp_path / "a.en", tmp_path / "a.de"), tmp_path / "b.tsv")
+    assert (tmp_path / "b.tsv").read_text() == "en\tde\none\teins\ntwo\tzwei\n"
+    fix(put(tmp_path / "a.txt", "first\u200b line\nsecond line\n\nother document\n"), tmp_path / "b.txt")
+    assert (tmp_path / "b.txt").read_text() == "first line\nsecond line\n\nother document\n\n"
+
+
+def test_the_copy_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", "text,label\nx,a\n")
+    with pytest.raises(InputError, match="cannot be written"):
+        fix(path, tmp_path / "nowhere" / "b.csv")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv"]
+
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(words, st.sampled_from(["a", "b"])), min_size=1, max_size=6))
+def test_nothing_else_is_changed(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+    folder = tmp_path_factory.mktemp("fix")
+    content = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
+    fix(put(folder / "a.jsonl", content), folder / "b.jsonl")
+    kept = [json.loads(line) for line in (folder / "b.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    wanted = dict.fromkeys((clean(text), label) for text, label in rows if clean(text).strip())
+    assert {(row["text"].strip(), row["label"]) for row in kept} == {(text.strip(), label) for text, label in wanted}

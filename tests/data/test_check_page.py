@@ -1,0 +1,78 @@
+"""The page of a report: well formed, whole, and without anything from the data but as text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.data.check.estimate import Size
+from regard.data.check.finding import Report
+from regard.data.check.page import page
+from regard.data.check.run import Reading, check
+
+EVIL = "<script>alert(1)</script>\"'&"
+
+
+def body(html: str) -> ElementTree.Element:
+    """The page as a tree: it is written so that XML can read it too."""
+    return ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    folder = tmp_path_factory.mktemp("page")
+    rows = [f"{n} words and more words here{' too' * (n % 30)},{'ab'[n % 2]}" for n in range(200)]
+    (folder / "train.csv").write_text("text,label\n" + "\n".join(rows) + f'\n"{EVIL.replace(chr(34), "")} x",<b>evil\n')
+    (folder / "valid.csv").write_text("text,label\n" + "\n".join(rows[:5]) + "\n")
+    return check(folder, reading=Reading(limit=20, size=Size("tiny", 1_000_000, 2, 64, 1000)))
+
+
+def test_the_page_is_whole(report: Report) -> None:
+    html = page(report, name=EVIL)
+    tree = body(html)
+    titles = [found.text for found in tree.iter("h2")]
+    assert titles == ["Labels", "Length in tokens", "What splits share", "Findings", "What training will take"]
+    assert len(list(tree.iter("svg"))) == 3
+    assert "the model ends at 20" in html
+    assert [found.kind in html for found in report.findings] == [True] * len(report.findings)
+
+
+def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: Report) -> None:
+    html = page(report, name=EVIL)
+    assert "<script" not in html
+    assert "<b>evil" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert not re.search(r"(?:src|href)\s*=|@import|url\(|https?:", html)
+
+
+def test_a_clean_report_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\nthe sea was calm,a\nit rained all day,b\n")
+    assert "Nothing found" in page(check(tmp_path / "a.csv"), name="a.csv")
+    assert body(page(Report(0, 0, None, "", {}, ()), name="none")) is not None
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=40), st.text(min_size=1, max_size=30))
+def test_any_name_and_any_label_are_text(name: str, label: str) -> None:
+    html = page(Report(3, 0, "classify", name, {label: 3}, ()), name=name)
+    plain = Tags()
+    plain.feed(page(Report(3, 0, "classify", "x", {"y": 3}, ()), name="z"))
+    other = Tags()
+    other.feed(html)
+    assert other.tags == plain.tags
+    body(html)

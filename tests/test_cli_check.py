@@ -1,0 +1,95 @@
+"""`regard check` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard import cli, samples
+
+BAD = "text,label\nthe sea was calm at noon,a\n,b\nit rained for a whole week,b\nthe sea was calm at noon,a\n"
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.csv"
+    path.write_text(BAD)
+    return path
+
+
+def test_a_table_with_line_and_mend(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", str(bad)]) == 0
+    said = capsys.readouterr().out
+    assert "rows      4" in said
+    assert "labels    a 2, b 2" in said
+    assert "the text is empty" in said
+    assert "→ Leave the rows out; --fix does." in said
+    assert said.index("error") < said.index("warning")
+
+
+def test_json_has_the_shape_of_the_contract(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", str(bad), "--json", "--model", "bert-tiny"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["rows"], said["task"], said["labels"]) == (4, "classify", {"a": 2, "b": 2})
+    assert [(one["kind"], one["severity"], one["line"]) for one in said["findings"]] == [
+        ("empty-text", "error", 3),
+        ("duplicate", "warning", 5),
+    ]
+    assert all(one["what"] and one["mend"] for one in said["findings"])
+    assert said["estimate"]["model"] == "bert-tiny"
+    assert said["lengths"]["limit"] == 512
+
+
+def test_strict_exits_with_one_for_errors_only(bad: Path, tmp_path: Path) -> None:
+    assert cli.main(["check", str(bad), "--strict"]) == 1
+    assert cli.main(["check", str(samples.path("messages")), "--strict"]) == 0
+    fine = tmp_path / "fine.csv"
+    fine.write_text(BAD.replace("\n,b", "\na bird sang,b"))
+    assert cli.main(["check", str(fine), "--strict"]) == 0
+
+
+def test_page_copy_dev_columns_and_skipped_rows(bad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dev = tmp_path / "dev.csv"
+    dev.write_text("review,stars\nthe sea was calm at noon,a\na bird sang,b\none,two,three\n")
+    told = ["--columns", "text=review,label=stars", "--task", "classify", "--format", "csv"]
+    skipped = ["--skip-bad", str(tmp_path / "skipped.jsonl")]
+    assert cli.main(["check", str(dev), *told, *skipped, "--html", str(tmp_path / "a.html")]) == 0
+    assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads((tmp_path / "skipped.jsonl").read_text())["line"] == 4
+    plain = tmp_path / "plain.csv"
+    plain.write_text("text,label\nthe sea was calm at noon,a\n")
+    capsys.readouterr()
+    assert cli.main(["check", str(bad), "--dev", str(plain), "--fix", str(tmp_path / "b.csv"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert "leak" in {one["kind"] for one in said["findings"]}
+    assert said["fixed"]["rows"] == 2
+    assert (tmp_path / "b.csv").read_text() == BAD.replace(",b\nit", "it", 1).rsplit("the sea", 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--fix", "bad.csv"], "is the data itself"),
+        (["--html", "nowhere/a.html"], "does not exist. Make it first"),
+        (["--html", "."], "is a folder"),
+        (["--task", "clasify"], 'Did you mean "classify"'),
+        (["--columns", "text"], "is not ROLE=NAME"),
+        (["--model", "bert-tny"], 'Did you mean "bert-tiny"'),
+    ],
+)
+def test_wrong_use_is_said(
+    bad: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], says: str
+) -> None:
+    monkeypatch.chdir(bad.parent)
+    assert cli.main(["check", "bad.csv", *more]) == 1
+    assert says in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_exits_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    assert cli.main(["check", str(tmp_path / "empty.csv"), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["findings"][0]["kind"] == "unreadable"
+    assert cli.main(["check", str(tmp_path / "nowhere.csv")]) == 1
+    assert "does not exist" in capsys.readouterr().err
