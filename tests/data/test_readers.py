@@ -342,3 +342,16 @@ def test_roles_have_a_singular() -> None:
     for wrong in ("text", "text=", "=a", ""):
         with pytest.raises(InputError, match="is not ROLE=NAME"):
             parse_columns(wrong)
+
+
+def test_squad_articles_need_no_title_and_stay_apart(tmp_path):
+    def article(number):
+        answers = [{"text": "1901", "answer_start": 0}]
+        question = {"id": str(number), "question": "When?", "answers": answers}
+        return {"paragraphs": [{"context": "1901 it was.", "qas": [question]}]}
+
+    path = tmp_path / "untitled.json"
+    path.write_text(json.dumps({"version": "1.1", "data": [article(1), article(2)]}))
+    first, second = read(path)
+    assert first.group and second.group
+    assert first.group != second.group

@@ -73,6 +73,7 @@ def item_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
 def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
     """Every question with its context and the title of its article, or words about a part that is not as in SQuAD."""
     paragraphs, title = article.values["paragraphs"], article.values.get("title")
+    title = f"article {article.place.row}" if title is None else title  # its questions belong together all the same
     if not isinstance(paragraphs, list):
         yield article.values, f'"paragraphs" is {_kind(paragraphs)}'
         return
@@ -87,7 +88,7 @@ def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
             values = {name: value for name, value in question.items() if name != "plausible_answers"}
             if isinstance(paragraph.get("context"), str):
                 values["context"] = paragraph["context"]
-            yield values if title is None else {**values, "title": title}, None
+            yield {**values, "title": title}, None
 
 
 def _items(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
