@@ -1,0 +1,156 @@
+"""Labels and numbers of texts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard import samples
+from regard.data.readers import read
+from regard.data.records import ClassifyRecord, Place
+from regard.errors import DataError, InputError
+from regard.metrics.meter import LabelMeter, MultiMeter, NumberMeter
+from regard.tasks.classify import Classify
+
+GOLDEN = [1.09862, 1.09864, 1.09496, 1.10604, 1.0615, 1.26284, 1.08842, 1.10362, 1.10246, 1.05294]
+GOLDEN += [1.11176, 1.03225, 1.26947, 1.0601, 1.10676, 1.10513, 1.03657, 1.1133, 1.02078, 1.26536]
+LABELS = {
+    "single": ["a", "b", "c", "a", "b", "b", "a"],
+    "multi": [("a",), ("a", "b"), (), ("b", "c"), ("c",), (), ("a", "b", "c")],
+    "number": [0.5, -1.0, 2.0, 0.0, 4.5, 1.0, 3.0],
+}
+KINDS = tuple(LABELS)
+
+
+@pytest.fixture
+def labelled(texts):
+    def make(kind):
+        return [replace(record, label=label) for record, label in zip(texts, LABELS[kind], strict=True)]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "size", "problem", "meter"),
+    [
+        ("single", ("a", "b", "c"), 3, "single_label_classification", LabelMeter),
+        ("multi", ("a", "b", "c"), 3, "multi_label_classification", MultiMeter),
+        ("number", (), 1, "regression", NumberMeter),
+    ],
+)
+def test_its_kind_is_that_of_the_labels(labelled, kind, names, size, problem, meter):
+    task = Classify.learn(labelled(kind))
+    assert (task.kind, task.names) == (kind, names)
+    assert (task.heads, task.problem) == ({"sequence": size}, problem)
+    assert task.labels == (None if kind == "number" else names)
+    assert isinstance(task.meter(), meter)
+
+
+def test_kinds_are_not_mixed():
+    rows = [ClassifyRecord("x", "a", place=Place("f.csv", 2)), ClassifyRecord("y", 1.0, place=Place("f.csv", 3))]
+    with pytest.raises(DataError, match=r"^f\.csv line 3.* of another kind than 'a' at 2"):
+        Classify.learn(rows)
+
+
+def test_one_label_is_nothing_to_tell_apart():
+    with pytest.raises(InputError, match=r'one label only \("a"\)'):
+        Classify.learn([ClassifyRecord("x", "a")])
+
+
+def test_an_unknown_label_is_told_with_the_nearest(small, labelled):
+    task = Classify(names=("negative", "positive"))
+    record = ClassifyRecord("x", "postive", place=Place("labels.csv", 17))
+    expected = r'^labels\.csv line 17, column label: the label "postive" is not .* Did you mean "positive"\?'
+    with pytest.raises(DataError, match=expected):
+        task.examples([record], small.reading(), labelled=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loss_and_gradients_are_those_of_transformers(small, family, labelled, kind, tmp_path):
+    records = labelled(kind)
+
+    def theirs(model, padded, inputs):
+        return model(**padded, labels=inputs["label"]).loss
+
+    small.agree(Classify.learn(records), records, family, "ForSequenceClassification", tmp_path, theirs)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"balance": "weights"}, {"smoothing": 0.2}, {"balance": "weights", "smoothing": 0.2}]
+)
+def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp_path):
+    records = labelled("single")
+    task = Classify.learn(records, **settings)
+    assert task.smoothing == settings.get("smoothing", 0.0)
+    weights = None
+    if "balance" in settings:
+        assert task.weights == pytest.approx((7 / 9, 7 / 9, 7 / 3))
+        weights = torch.tensor(task.weights)
+
+    def theirs(model, padded, inputs):
+        logits = model(**padded).logits
+        return F.cross_entropy(logits, inputs["label"], weight=weights, label_smoothing=task.smoothing)
+
+    small.agree(task, records, "bert", "ForSequenceClassification", tmp_path, theirs)
+
+
+def test_the_windows_of_a_text_weigh_as_much_as_one(small, labelled, longer):
+    records = [longer(labelled("single")[0]), labelled("single")[1]]
+    task = Classify(names=("a", "b", "c"))
+    examples = task.examples(records, small.reading(window=24), labelled=True)
+    loss = small.run(task, small.spread(task), examples.take(range(len(examples))))
+    assert loss.count.item() == pytest.approx(2)
+    shares = np.bincount(examples.owners, weights=examples.by_sequence["weight"])
+    assert shares == pytest.approx([1, 1])
+
+
+def said(*windows):
+    return [np.array(window, np.float32) for window in windows]
+
+
+def test_the_likeliest_label_of_all_windows():
+    answer = Classify(names=("a", "b")).answer(ClassifyRecord("x"), said([1.0, 0.0], [0.0, 3.0]))
+    chance = torch.tensor([0.5, 1.5]).softmax(0)[1].item()
+    assert (answer.label, answer.windows) == ("b", 2)
+    assert answer.score == pytest.approx(chance)
+    assert list(answer.scores) == ["b", "a"]
+    assert sum(answer.scores.values()) == pytest.approx(1)
+
+
+def test_every_label_that_is_likely():
+    answer = Classify(kind="multi", names=("a", "b", "c")).answer(ClassifyRecord("x"), said([1.0, -1.0, 0.1]))
+    assert answer.labels == ("a", "c")
+    assert answer.json()["labels"] == ["a", "c"]
+
+
+def test_a_number():
+    assert Classify(kind="number").answer(ClassifyRecord("x"), said([1.0], [2.0])).value == 1.5
+
+
+def test_twenty_steps(small, texts):
+    assert small.golden(Classify.learn(texts), texts) == pytest.approx(GOLDEN, abs=1e-4)
+
+
+def test_it_learns_its_sample_by_heart(small, tmp_path):
+    records = list(read(samples.path("messages")))[:60]
+    task, found = small.learned(records, "classify", tmp_path, size=400, steps=140, batch=12, lr=8e-3)
+    assert len(task.names) == 6
+    assert found.scores["accuracy"].value >= 0.8
+
+
+def test_numbers_are_learned(small, tmp_path):
+    texts = [record.text for record in read(samples.path("messages"))][:40]
+    records = [ClassifyRecord(text, len(text) / 50) for text in texts]
+    task, found = small.learned(records, "classify", tmp_path, size=300, steps=60, batch=20, lr=1e-2)
+    assert task.kind == "number"
+    assert found.scores["pearson"].value >= 0.8
+
+
+def test_several_labels_are_learned(small, tmp_path):
+    rows = [("good morning", ("a",)), ("the lazy dog", ("a", "b")), ("how odd", ()), ("wizards sleep", ("b",))]
+    records = [ClassifyRecord(text, label) for text, label in rows * 4]
+    task, found = small.learned(records, "classify", tmp_path, size=60, steps=40, lr=1e-2)
+    assert task.kind == "multi"
+    assert found.value >= 0.95
