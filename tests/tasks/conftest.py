@@ -276,7 +276,7 @@ def longer():
             case PairRecord():
                 return replace(record, first=" ".join([record.first] * 36), second=" ".join([record.second] * 36))
             case TagRecord():
-                return TagRecord.of_tokens(record.tokens * 36, record.tags and record.tags * 36)
+                return TagRecord.of_tokens(record.tokens * 36, record.tags and record.tags * 36, scheme="plain")
             case AnswerRecord():
                 return replace(record, context=" ".join([record.context] * 36))
         raise NotImplementedError(record)

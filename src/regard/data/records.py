@@ -116,6 +116,11 @@ class TagRecord:
         return cls(" ".join(tokens), tuple(spans), kept, group, place)
 
     @classmethod
+    def of_text(cls, text: str, *, group: str | None = None, place: Place = NOWHERE) -> TagRecord:
+        """A text that nobody has tagged, cut into words and signs."""
+        return cls(text, tuple(_words(text, 0, len(text))), None, group, place)
+
+    @classmethod
     def of_entities(
         cls, text: str, marked: Sequence[Entity], *, group: str | None = None, place: Place = NOWHERE
     ) -> TagRecord:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from regard.errors import InputError, did_you_mean
 from regard.tasks.classify import Classify
 from regard.tasks.pair import Pair
+from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair)}
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair, Tag)}
 
 
 def task_class(name: str) -> type[Task]:

@@ -59,11 +59,16 @@ class Answer:
     truncated: bool = False
 
     def json(self) -> dict[str, Any]:
-        own = asdict(self)
-        return {**{name: own[name] for name in own if name not in ("windows", "truncated")}} | {
-            "truncated": self.truncated,
-            "windows": self.windows,
-        }
+        own = {name: plain(value) for name, value in asdict(self).items() if name not in ("windows", "truncated")}
+        return {**own, "truncated": self.truncated, "windows": self.windows}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON reads it back: tuples are lists, those with names are objects."""
+    if isinstance(value, tuple | list):
+        named = getattr(value, "_asdict", None)
+        return [plain(one) for one in value] if named is None else named()
+    return value
 
 
 class Task(ABC):
@@ -128,6 +133,10 @@ class Task(ABC):
     @abstractmethod
     def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
         """Hold an answer against what its record says."""
+
+    def tuned(self, meter: Meter) -> Self:
+        """The task with what is best chosen on dev once it is trained, a threshold; itself, unless a task says so."""
+        return self
 
 
 def weighted(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:

@@ -1,0 +1,266 @@
+"""A tag for each word: entities, parts of speech.
+
+The first piece of a word carries its tag; the others are no targets. Pieces are matched with words by their place in
+the text, so any tokenizer and any way to cut words go together. A long text is read in windows, and a word is learned
+and answered in the one window that owns its first piece.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn import functional as F
+
+from regard.data.corrupt import IGNORE
+from regard.data.examples import Builder, Examples, Inputs
+from regard.data.framing import Frame, single_windows
+from regard.data.packing import Ints
+from regard.data.records import Record, TagRecord
+from regard.data.tags import entities
+from regard.errors import InputError, did_you_mean
+from regard.metrics.meter import EntityMeter, Meter, TokenMeter
+from regard.model.transformer import Output
+from regard.tasks.task import Answer, Loss, Reading, Task
+
+OUTSIDE = "O"
+IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
+Spans = Sequence[tuple[int, int]]
+
+
+class Named(NamedTuple):
+    """A stretch of the text with its label: code points, end exclusive."""
+
+    start: int
+    end: int
+    label: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class TagAnswer(Answer):
+    """`tags` has one a word, just as the network said them; what is read from them is in the kinds below."""
+
+    tags: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        return {name: value for name, value in super().json().items() if name != "tags"}
+
+
+@dataclass(frozen=True)
+class EntitiesAnswer(TagAnswer):
+    """Entities of whole words, each with the mean probability of its words."""
+
+    entities: tuple[Named, ...] = ()
+
+
+@dataclass(frozen=True)
+class WordsAnswer(TagAnswer):
+    """Every word, where tags are no entities."""
+
+    words: tuple[Named, ...] = ()
+
+
+class Said(NamedTuple):
+    """What a window says of its words: from `first` up to, not including, `end`, the tag and its probability."""
+
+    first: Ints
+    end: Ints
+    tag: Ints
+    chance: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Tag(Task):
+    """`weights` are those of the tags in the loss; `smoothing` moves so much of each target to all tags."""
+
+    name: ClassVar[str] = "tag"
+    record: ClassVar[type[Any]] = TagRecord
+
+    names: tuple[str, ...] = ()
+    weights: tuple[float, ...] | None = None
+    smoothing: float = 0.0
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
+        counts: Counter[str] = Counter()
+        for record in records:
+            assert isinstance(record, TagRecord)
+            if record.tags is None:
+                raise record.place.fault("this row has no tags", mend="Tag it, or leave it out of the training.")
+            counts.update(record.tags)
+        names = _names(counts)
+        if len(names) < 2:
+            only = f'"{names[0]}"' if names else "none"
+            raise InputError(f"the training data has one tag only ({only}); there is nothing to tell apart.")
+        weights = None
+        if balance == "weights":
+            total = sum(counts.values())
+            weights = tuple(total / (len(counts) * counts[name]) if name in counts else 1.0 for name in names)
+        return cls(names=names, weights=weights, smoothing=smoothing)
+
+    def settings(self) -> dict[str, Any]:
+        return {"labels": list(self.names), "weights": self.weights, "smoothing": self.smoothing}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        given = settings.get("weights")
+        return cls(
+            names=tuple(settings.get("labels", ())),
+            weights=None if given is None else tuple(given),
+            smoothing=float(settings.get("smoothing", 0.0)),
+        )
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"token": len(self.names)}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.names
+
+    @cached_property
+    def iob(self) -> bool:
+        """Whether the tags are those of entities."""
+        return all(IOB.fullmatch(name) for name in self.names)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        tagged = [record for record in records if isinstance(record, TagRecord)]
+        encodings = reading.tokenizer.encode_batch([record.text for record in tagged], special=False)
+        for row, (record, found) in enumerate(zip(tagged, encodings, strict=True)):
+            pieces = _by_piece(record.spans, found.offsets)
+            if labelled:
+                pieces["label"] = self._targets(record, pieces["word"])
+            for cut in single_windows(frame, found.ids, longest=reading.longest, overlap=reading.overlap):
+                (part,) = cut.parts
+                own, held = part.window, {name: np.full(len(cut), IGNORE) for name in pieces}
+                for name, values in pieces.items():
+                    held[name][part.owned] = values[own.own_start : own.own_end]
+                builder.add(row, cut.ids, cut.segments, by_token=held)
+        return builder.build()
+
+    def _targets(self, record: TagRecord, words: Ints) -> Ints:
+        """The tag of each first piece, as a number."""
+        tags = np.array([*self.numbers(record), IGNORE])  # a piece that is no first one has a word below 0: the last
+        return tags[np.maximum(words, -1)]
+
+    def numbers(self, record: TagRecord) -> list[int]:
+        """The tags of a record as numbers, or words about the one that is not known."""
+        if record.tags is None:
+            raise record.place.fault("this row has no tags", column="tags", expected="one a word")
+        for word, tag in enumerate(record.tags):
+            if tag not in self._number:
+                raise record.place.fault(
+                    f'the tag "{tag}" of word {word} "{record.tokens[word]}" is not one of those of the training data',
+                    column="tags",
+                    mend=did_you_mean(tag, self.names).strip(),
+                )
+        return [self._number[tag] for tag in record.tags]
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        logits_NC, label_N = output.logits.float(), inputs["label"]
+        keep_N, picked_N = label_N != IGNORE, label_N.clamp(min=0)
+        given = None if self.weights is None else logits_NC.new_tensor(self.weights)
+        losses_N = F.cross_entropy(logits_NC, picked_N, reduction="none", weight=given, label_smoothing=self.smoothing)
+        share_N = torch.ones_like(losses_N) if given is None else given[picked_N]
+        return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, share_N, 0.0).sum())
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        assert output.logits is not None
+        places = (inputs["word"] >= 0).nonzero().squeeze(1)
+        chance, tag = output.logits[places].float().softmax(1).max(1)
+        said = [inputs["word"][places], inputs["upto"][places], tag, chance]
+        columns = [values.cpu().numpy() for values in said]
+        bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
+        cuts = np.searchsorted(places.cpu().numpy(), bounds)
+        return [Said(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        assert isinstance(record, TagRecord)
+        tags, chances = [OUTSIDE] * len(record.spans), [0.0] * len(record.spans)
+        for window in said:
+            for first, end, tag, chance in zip(*(values.tolist() for values in window), strict=True):
+                name = self.names[tag]
+                carried = f"I-{name[2:]}" if self.iob and name != OUTSIDE else name
+                tags[first:end] = [name, *[carried] * (end - first - 1)]
+                chances[first:end] = [chance] * (end - first)
+        if self.iob:
+            found = entities(_well_formed(tags))
+        else:
+            found = [(word, word + 1, tag) for word, tag in enumerate(tags)]
+        named = tuple(_named(record, first, end, label, chances) for first, end, label in found)
+        if self.iob:
+            return EntitiesAnswer(len(said), tags=tuple(tags), entities=named)
+        return WordsAnswer(len(said), tags=tuple(tags), words=named)
+
+    def meter(self) -> Meter:
+        return EntityMeter() if self.iob else TokenMeter()
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(answer, TagAnswer)
+        assert isinstance(record, TagRecord)
+        self.numbers(record)
+        meter.add(answer.tags, record.tags)
+
+
+def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The tags in order; of entities always both, `B-` and `I-`, since other texts may have the one not seen here."""
+    if not counts or not all(IOB.fullmatch(name) for name in counts):
+        return tuple(sorted(counts))
+    kinds = sorted({name[2:] for name in counts if name != OUTSIDE})
+    return (OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI"))
+
+
+def _by_piece(spans: Spans, offsets: Spans) -> dict[str, Ints]:
+    """For each piece the word it is the first of (`word`) and where the words end that have no other (`upto`)."""
+    found = {"word": np.full(len(offsets), IGNORE), "upto": np.full(len(offsets), IGNORE)}
+    for word, piece in enumerate(_firsts(spans, offsets)):
+        if piece is not None:
+            if found["word"][piece] < 0:
+                found["word"][piece] = word
+            found["upto"][piece] = word + 1
+    return found
+
+
+def _firsts(spans: Spans, offsets: Spans) -> Iterator[int | None]:
+    """The first piece of each word: one that no word before it has, if it can be. None where a word left no piece."""
+    last, piece = -1, 0
+    for start, end in spans:
+        while piece < len(offsets) and offsets[piece][1] <= start:
+            piece += 1
+        own = piece + 1 if piece == last and piece + 1 < len(offsets) and offsets[piece + 1][0] < end else piece
+        if own < len(offsets) and offsets[own][0] < end:
+            last = piece = own
+            yield own
+        else:
+            yield None
+
+
+def _well_formed(tags: Sequence[str]) -> list[str]:
+    """An `I-` that carries on nothing opens an entity, as conlleval reads it."""
+    found, before = [], OUTSIDE
+    for tag in tags:
+        carries = tag[0] == "I" and before != OUTSIDE and before[2:] == tag[2:]
+        found.append(tag if tag == OUTSIDE or carries else f"B-{tag[2:]}")
+        before = tag
+    return found
+
+
+def _named(record: TagRecord, first: int, end: int, label: str, chances: Sequence[float]) -> Named:
+    start, stop = record.spans[first][0], record.spans[end - 1][1]
+    return Named(start, stop, label, record.text[start:stop], sum(chances[first:end]) / (end - first))

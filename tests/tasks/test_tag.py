@@ -1,0 +1,239 @@
+"""Tags of words."""
+
+import warnings
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import models, pre_tokenizers
+
+from regard import samples
+from regard.data.corrupt import IGNORE
+from regard.data.readers import read
+from regard.data.records import Entity, TagRecord
+from regard.errors import DataError, InputError
+from regard.metrics.meter import EntityMeter, TokenMeter
+from regard.tasks.tag import Said, Tag, _by_piece, _firsts
+from regard.text.learn import learn_from
+from regard.text.tokenizer import Tokenizer
+
+GOLDEN = [1.60347, 1.18357, 1.21873, 1.39362, 1.22096, 1.19168, 1.44331, 1.15664, 0.47894, 0.36046]
+GOLDEN += [0.4151, 0.2744, 0.1271, 0.08191, 0.09653, 0.06919, 0.05496, 0.04265, 0.0506, 0.04317]
+KINDS = ("wordpiece", "bpe", "unigram", "char")
+NAMES = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+
+
+@pytest.fixture
+def task(tagged):
+    return Tag.learn(tagged)
+
+
+def said(task, *tags, first=0):
+    """A window that says these tags of its words, one after the other, each with the probability 0.9, 0.8, …"""
+    words = list(range(first, first + len(tags)))
+    numbers = [task.names.index(tag) for tag in tags]
+    columns = [words, [word + 1 for word in words], numbers, [0.9 - 0.1 * place for place in range(len(tags))]]
+    return Said(*(np.array(column) for column in columns))
+
+
+def test_it_learns_its_tags(task):
+    assert task == Tag(names=NAMES)
+    assert task.iob
+    assert task.heads == {"token": 5}
+    assert isinstance(task.meter(), EntityMeter)
+
+
+def test_of_an_entity_both_tags_are_known():
+    task = Tag.learn([TagRecord.of_tokens(["Rome"], ["B-LOC"])])
+    assert task.names == ("O", "B-LOC", "I-LOC")
+
+
+def test_parts_of_speech_are_counted_by_the_word():
+    task = Tag.learn([TagRecord.of_tokens(["it", "rains"], ["PRON", "VERB"], scheme="plain")])
+    assert task.names == ("PRON", "VERB")
+    assert not task.iob
+    assert isinstance(task.meter(), TokenMeter)
+
+
+def test_one_tag_is_nothing_to_tell_apart():
+    with pytest.raises(InputError, match=r'one tag only \("X"\)'):
+        Tag.learn([TagRecord.of_tokens(["a"], ["X"], scheme="plain")])
+
+
+def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
+    task = Tag.learn(tagged, balance="weights", smoothing=0.1)
+    counts = {name: sum(record.tags.count(name) for record in tagged) for name in NAMES}
+    expected = [sum(counts.values()) / (5 * counts[name]) for name in NAMES]
+    assert task.weights == pytest.approx(expected)
+    assert task.smoothing == 0.1
+
+
+def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
+    record = TagRecord.of_tokens(["in", "Rome"], ["O", "B-LOK"])
+    with pytest.raises(DataError, match=r'the tag "B-LOK" of word 1 "Rome" is not .* Did you mean "B-LOC"\?'):
+        task.examples([record], small.reading(), labelled=True)
+
+
+def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
+    examples = task.examples(tagged[:1], small.reading(), labelled=True)
+    found = small.tokenizer.encode(tagged[0].text)
+    before = [None, *found.words]
+    for place, word in enumerate(found.words):
+        first = word is not None and word != before[place]
+        expected = NAMES.index(tagged[0].tags[word]) if first else IGNORE
+        assert examples.by_token["label"][place] == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=st.text(alphabet="ab é.-😀\u0301\u200d\tÅß", max_size=30))
+def test_pieces_and_words_meet_by_their_place(kinds, kind, text):
+    """Of any tokenizer: a piece is the first of a word it has a part in, and no other piece before it has."""
+    record, found = TagRecord.of_text(text), kinds[kind].encode(text, special=False)
+    firsts = list(_firsts(record.spans, found.offsets))
+    assert len(firsts) == len(record.spans)
+    for (start, end), piece in zip(record.spans, firsts, strict=True):
+        touching = [place for place, (left, right) in enumerate(found.offsets) if left < end and right > start]
+        assert (piece is None) == (not touching)
+        assert piece is None or piece in touching[:2]
+    kept = _by_piece(record.spans, found.offsets)
+    covered = [word for word, end in zip(kept["word"], kept["upto"], strict=True) for word in range(word, end)]
+    assert covered == [word for word, piece in enumerate(firsts) if piece is not None]
+
+
+@pytest.fixture(scope="module")
+def kinds():
+    texts = ["ab ba a b é . - 😀 Å ß aa.bb-a", "ab é.-a b aaa bbb abab"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so little text gives fewer pieces than asked for
+        found = [learn_from(texts, kind=kind, size=300, lowercase=False) for kind in KINDS]
+    return dict(zip(KINDS, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("spans", "offsets", "expected"),
+    [
+        ([(0, 2), (3, 5)], [(0, 1), (1, 2), (3, 5)], [0, 2]),  # pieces of one word
+        ([(0, 2), (3, 5)], [(0, 2), (2, 5)], [0, 1]),  # a space that belongs to its piece
+        ([(0, 2), (3, 5)], [(0, 2), (2, 3), (3, 5)], [0, 2]),  # a piece of mere space
+        ([(0, 2), (3, 4), (5, 6)], [(0, 2), (5, 6)], [0, None, 1]),  # a word that left nothing
+        ([(0, 1), (1, 2), (2, 3)], [(0, 3)], [0, 0, 0]),  # words in one piece
+        ([(0, 3), (3, 5)], [(0, 4), (4, 5)], [0, 1]),  # a piece of two words, and one of the second alone
+        ([(0, 1)], [(0, 1), (0, 1), (0, 1)], [0]),  # bytes of one character
+        ([(0, 2)], [(0, 0), (0, 2)], [1]),  # a piece of nothing
+        ([(0, 2)], [], [None]),
+    ],
+)
+def test_first_pieces(spans, offsets, expected):
+    assert list(_firsts(spans, offsets)) == expected
+
+
+def test_words_in_one_piece_are_one_entity():
+    backend = tokenizers.Tokenizer(models.WordLevel({"U.S.": 0, "in": 1, "[UNK]": 2}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    found = Tokenizer(backend).encode("in U.S.", special=False)
+    record = TagRecord.of_text("in U.S.")
+    kept = _by_piece(record.spans, found.offsets)
+    assert (kept["word"].tolist(), kept["upto"].tolist()) == ([0, 1], [1, 5])
+    task = Tag(names=NAMES)
+    window = Said(kept["word"], kept["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
+    assert [tuple(one)[:4] for one in task.answer(record, [window]).entities] == [(3, 7, "LOC", "U.S.")]
+
+
+def test_words_without_a_piece_are_none(task):
+    record = TagRecord.of_tokens(["Anna", "\u200b", "Berg"], None)
+    window = Said(np.array([0, 2]), np.array([1, 3]), np.array([3, 4]), np.array([0.9, 0.7]))
+    answer = task.answer(record, [window])
+    assert answer.tags == ("B-PER", "O", "I-PER")
+    assert [(one.label, one.text) for one in answer.entities] == [("PER", "Anna"), ("PER", "Berg")]
+
+
+def test_entities_are_whole_words_with_their_mean_probability(task):
+    record = TagRecord.of_tokens(["Anna", "Berg", "in", "New", "York"], None)
+    answer = task.answer(record, [said(task, "B-PER", "I-PER", "O", "B-LOC", "I-LOC")])
+    first, second = answer.entities
+    assert first == (0, 9, "PER", "Anna Berg", pytest.approx(0.85))
+    assert second == (13, 21, "LOC", "New York", pytest.approx(0.55))
+    assert answer.json()["entities"][0]["text"] == "Anna Berg"
+    assert set(answer.json()) == {"entities", "truncated", "windows"}
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        (["I-PER", "I-PER"], ["PER Anna Berg"]),
+        (["I-PER", "I-LOC"], ["PER Anna", "LOC Berg"]),
+        (["O", "I-LOC"], ["LOC Berg"]),
+        (["B-PER", "B-PER"], ["PER Anna", "PER Berg"]),
+        (["B-PER", "I-LOC"], ["PER Anna", "LOC Berg"]),
+    ],
+)
+def test_broken_tags_are_mended_as_conlleval_reads_them(task, tags, expected):
+    record = TagRecord.of_tokens(["Anna", "Berg"], None)
+    answer = task.answer(record, [said(task, *tags)])
+    assert [f"{one.label} {one.text}" for one in answer.entities] == expected
+    assert answer.tags == tuple(tags)  # what is scored strictly
+
+
+def test_windows_are_put_together_word_by_word(task):
+    record = TagRecord.of_tokens(["in", "New", "York"], None)
+    answer = task.answer(record, [said(task, "O", "B-LOC"), said(task, "I-LOC", first=2)])
+    assert [one.text for one in answer.entities] == ["New York"]
+    assert answer.windows == 2
+
+
+def test_every_word_is_learned_in_one_window(small, task, longer, tagged):
+    record = longer(tagged[0])
+    examples = task.examples([record], small.reading(window=20), labelled=True)
+    words = examples.by_token["word"][examples.by_token["word"] >= 0]
+    assert words.tolist() == list(range(len(record.spans)))
+    labels = examples.by_token["label"][examples.by_token["word"] >= 0]
+    assert [NAMES[label] for label in labels] == list(record.tags)
+    assert (examples.by_token["label"] != IGNORE).sum() == len(record.spans)
+
+
+def test_character_spans_come_back(small, task):
+    record = TagRecord.of_entities("Zoë's trip to New York (May).", [Entity(0, 3, "PER"), Entity(14, 22, "LOC")])
+    answer = task.answer(record, [said(task, *record.tags)])
+    assert [tuple(one)[:3] for one in answer.entities] == [tuple(one) for one in record.entities]
+
+
+def test_loss_and_gradients_are_those_of_transformers(small, family, task, tagged, tmp_path):
+    def theirs(model, padded, inputs):
+        return model(**padded).loss
+
+    small.agree(task, tagged, family, "ForTokenClassification", tmp_path, theirs)
+
+
+def test_weights_and_smoothing_are_those_of_torch(small, tagged, tmp_path):
+    task = Tag.learn(tagged, balance="weights", smoothing=0.2)
+
+    def theirs(model, padded, inputs):
+        labels = padded.pop("labels")
+        loss = torch.nn.CrossEntropyLoss(weight=torch.tensor(task.weights), label_smoothing=0.2)
+        return loss(model(**padded).logits.flatten(0, 1), labels.flatten())
+
+    small.agree(task, tagged, "bert", "ForTokenClassification", tmp_path, theirs)
+
+
+def test_twenty_steps(small, task, tagged):
+    assert small.golden(task, tagged) == pytest.approx(GOLDEN, abs=1e-4)
+
+
+def test_it_learns_its_sample_by_heart(small, tmp_path):
+    records = list(read(samples.path("places")))[:60]
+    task, found = small.learned(records, "tag", tmp_path, size=400, steps=100, batch=16, lr=1e-2)
+    assert len(task.names) == 9
+    assert found.main == "f1"
+    assert found.scores["f1"].value >= 0.85
+    assert found.scores["f1_strict"].value >= 0.85
+
+
+def test_parts_of_speech_are_learned(small, tmp_path):
+    rows = [("the dog sleeps", "DET NOUN VERB"), ("a fox jumps", "DET NOUN VERB"), ("it sleeps", "PRON VERB")]
+    records = [TagRecord.of_tokens(text.split(), tags.split(), scheme="plain") for text, tags in rows * 4]
+    task, found = small.learned(records, "tag", tmp_path, size=40, steps=40)
+    assert task.names == ("DET", "NOUN", "PRON", "VERB")
+    assert found.scores["accuracy"].value == 1.0
