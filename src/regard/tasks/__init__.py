@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from regard.errors import InputError, did_you_mean
+from regard.tasks.answer import Extract
 from regard.tasks.classify import Classify
 from regard.tasks.pair import Pair
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair, Tag)}
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair, Tag, Extract)}
 
 
 def task_class(name: str) -> type[Task]:

@@ -14,6 +14,7 @@ from regard.data.examples import Inputs
 from regard.data.pieces import batches
 from regard.data.records import Record
 from regard.metrics.confidence import Score
+from regard.metrics.meter import Meter
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Reading, Task
 
@@ -33,6 +34,7 @@ class Scored:
     main: str
     loss: float
     seconds: float
+    meter: Meter
     higher: bool = True  # whether more of the main score is better
 
     @property
@@ -106,4 +108,4 @@ def score(
         if tell is not None:
             tell(rows)
     mean = losses[0] / losses[1] if losses[1] else float("nan")
-    return Scored(rows, meter.scores(), meter.main, mean, time.monotonic() - began, higher=meter.higher)
+    return Scored(rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,9 @@ def train(
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
     done = fit(with_identity(job, identity))
     final = None if job.score is None else job.score()
+    if final is not None and (tuned := work.tuned(final.meter)) != work:
+        work = tuned
+        final = score_of(replace(job, task=tuned), found, reading)
     if world.first:
         finish(folder, checkpoint, words, work, job, done, final, found, identity)
     return Result(
@@ -212,23 +215,18 @@ def rectangle(tokens: int, longest: int) -> Shape:
 
 def with_score(job: Job, data: Data, reading: Reading) -> Job:
     """The job with its dev score, where there are rows to score."""
-    from dataclasses import replace
+    return replace(job, score=lambda: score_of(job, data, reading)) if data.dev else job
 
-    if not data.dev:
-        return job
+
+def score_of(job: Job, data: Data, reading: Reading) -> Scored:
+    """The dev score of the network as it is."""
     device = next(job.network.parameters()).device
-
-    def measure() -> Scored:
-        run = runner(job.network, job.task, dtype=job.dtype)
-        tokens = 65_536 if device.type == "cuda" else 8192
-        return score(job.task, run, data.dev, reading, device=device, batch_tokens=tokens, seed=job.settings.seed)
-
-    return replace(job, score=measure)
+    run = runner(job.network, job.task, dtype=job.dtype)
+    tokens = 65_536 if device.type == "cuda" else 8192
+    return score(job.task, run, data.dev, reading, device=device, batch_tokens=tokens, seed=job.settings.seed)
 
 
 def with_identity(job: Job, identity: Mapping[str, Any]) -> Job:
-    from dataclasses import replace
-
     return replace(job, identity=identity)
 
 

@@ -1,0 +1,287 @@
+"""Questions answered by a stretch of a context.
+
+Each token of a window has a score as the start and one as the end of the answer; the first token ([CLS]) stands for
+"not here". A long context is read in windows beside the whole question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from regard.data import records as rows
+from regard.data.corrupt import IGNORE
+from regard.data.examples import Builder, Examples, Inputs
+from regard.data.framing import Frame, Framed, context_windows
+from regard.data.records import AnswerRecord, Record
+from regard.errors import InputError
+from regard.metrics.meter import AnswerMeter, Meter
+from regard.model.transformer import Output
+from regard.ragged import Ragged
+from regard.tasks.task import Answer, Loss, Reading, Task
+
+BEST = 20  # candidates of a window, and of a question
+SHOWN = 5  # of them in an answer
+NO_CANDIDATE = 1e6  # what speaks for no answer where the context has no word
+Places = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float32]
+
+
+class Candidate(NamedTuple):
+    """A stretch of the context, code points, end exclusive; no text and no place where there is no answer."""
+
+    answer: str
+    start: int | None
+    end: int | None
+    score: float
+
+
+NOTHING = Candidate("", None, None, 0.0)
+
+
+@dataclass(frozen=True)
+class SpanAnswer(Answer):
+    """The answer, and the best few candidates with their probabilities.
+
+    `best` is the best text whether or not the question is left unanswered, and `no_answer` the score of no answer less
+    that of the best text; None where every question has an answer.
+    """
+
+    given: Candidate = NOTHING
+    candidates: tuple[Candidate, ...] = ()
+    best: str = ""
+    no_answer: float | None = None
+
+    def json(self) -> dict[str, Any]:
+        rest = {name: value for name, value in super().json().items() if name not in ("given", "best", "no_answer")}
+        return {**self.given._asdict(), **rest}
+
+
+class Said(NamedTuple):
+    """The best stretches of a window, in code points, with their scores; and the score of its first token."""
+
+    start: Places
+    end: Places
+    score: Floats
+    none: float
+
+
+@dataclass(frozen=True)
+class Extract(Task):
+    """A question is left unanswered where no answer beats the best text by more than `threshold`."""
+
+    name: ClassVar[str] = "answer"
+    record: ClassVar[type[Any]] = AnswerRecord
+
+    unanswerable: bool = False  # whether there are questions without an answer
+    threshold: float = 0.0
+    longest: int = 30  # tokens of an answer
+
+    def __post_init__(self) -> None:
+        if self.longest < 1:
+            raise InputError(f"answers of at most {self.longest} tokens were asked for, expected at least 1.")
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
+        if balance != "none" or smoothing:
+            given = f'balance "{balance}"' if balance != "none" else f"smoothing {smoothing:g}"
+            raise InputError(f"{given} is for labels, and answers to questions have none. Leave it out.")
+        known = {bool(_known(record)) for record in records}
+        if True not in known:
+            raise InputError("the training data has no question with an answer; there is nothing to learn.")
+        return cls(unanswerable=False in known)
+
+    def settings(self) -> dict[str, Any]:
+        return {"unanswerable": self.unanswerable, "threshold": self.threshold, "longest": self.longest}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(
+            unanswerable=bool(settings.get("unanswerable", False)),
+            threshold=float(settings.get("threshold", 0.0)),
+            longest=int(settings.get("longest", 30)),
+        )
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"span": 2}
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        asked = [record for record in records if isinstance(record, AnswerRecord)]
+        contexts = {text: number for number, text in enumerate(dict.fromkeys(record.context for record in asked))}
+        told = reading.tokenizer.encode_batch(list(contexts), special=False)
+        offsets = [np.array(found.offsets, np.int32).reshape(-1, 2) for found in told]
+        questions = reading.tokenizer.ids_batch([record.question for record in asked], special=False)
+        for row, (record, question) in enumerate(zip(asked, questions, strict=True)):
+            number = contexts[record.context]
+            wanted = _tokens_of(_known(record), offsets[number]) if labelled else None
+            for cut in _windows(record, frame, question, told[number].ids, reading):
+                start, end = _target(cut, wanted)
+                builder.add(
+                    row,
+                    cut.ids,
+                    cut.segments,
+                    by_sequence={"start": start, "end": end} if labelled else None,
+                    by_token=_characters(cut, offsets[number]),
+                )
+        return builder.build()
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        logits_N2, batch = output.logits.float(), inputs.tokens
+        wanted_B2 = torch.stack((inputs["start"], inputs["end"]), 1)
+        keep_B = wanted_B2[:, 0] != IGNORE
+        at_B2 = (batch.first().unsqueeze(1) + wanted_B2.clamp(min=0)).clamp(max=batch.tokens - 1)
+        losses_B = (_log_sums(logits_N2, batch) - logits_N2.gather(0, at_B2)).mean(1)
+        return Loss(torch.where(keep_B, losses_B, 0.0).sum(), keep_B.float().sum())
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        assert output.logits is not None
+        logits_N2 = output.logits.float().cpu().numpy()
+        begin, finish = (inputs[name].cpu().numpy() for name in ("begin", "finish"))
+        found = []
+        for first, end in pairwise(inputs.tokens.bounds[: inputs.rows + 1].tolist()):
+            context = first + np.flatnonzero(begin[first:end] >= 0)  # these stand side by side
+            starts, ends, scores = best_spans(logits_N2[context, 0], logits_N2[context, 1], longest=self.longest)
+            none = float(logits_N2[first].sum()) if end > first else 0.0
+            found.append(Said(begin[context[starts]], finish[context[ends]], scores, none))
+        return found
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        assert isinstance(record, AnswerRecord)
+        found = _merged(record.context, said)
+        texts = [Candidate(record.context[start:end], start, end, score) for (start, end), score in found]
+        best = texts[0].answer if texts else ""
+        none = NOTHING._replace(score=min(window.none for window in said))
+        no_answer = none.score - texts[0].score if texts else NO_CANDIDATE
+        ranked = _chances([*texts, none] if self.unanswerable else texts)
+        wanted = "" if self.unanswerable and no_answer > self.threshold else best
+        given = next((candidate for candidate in ranked if candidate.answer == wanted), NOTHING)
+        return SpanAnswer(
+            len(said),
+            given=given,
+            candidates=tuple(ranked[:SHOWN]),
+            best=best,
+            no_answer=no_answer if self.unanswerable else None,
+        )
+
+    def meter(self) -> Meter:
+        return AnswerMeter(threshold=self.threshold)
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(answer, SpanAnswer)
+        assert isinstance(meter, AnswerMeter)
+        meter.add(answer.best, [gold.text for gold in _known(record)], answer.no_answer)
+
+    def tuned(self, meter: Meter) -> Self:
+        """With the threshold that does best on these rows, where some have an answer and some have none."""
+        if not isinstance(meter, AnswerMeter) or not self.unanswerable or "has_answer_f1" not in meter.scores():
+            return self
+        return replace(self, threshold=meter.best()["f1"][1])
+
+
+def best_spans(
+    starts_T: Floats, ends_T: Floats, *, longest: int, most: int = BEST
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    """First token, last token and score of the best stretches of at most `longest` tokens, the best first.
+
+    None is missed: the best `most` pairs start at tokens whose own best pair is among the best `most` of such.
+    """
+    beyond = np.full(longest - 1, -np.inf, np.float32)
+    band_TL = np.lib.stride_tricks.sliding_window_view(np.concatenate((ends_T, beyond)), longest) if len(ends_T) else 0
+    scores_TL = np.reshape(starts_T[:, None] + band_TL, (-1, longest))
+    if len(scores_TL) > most:
+        rows_K = np.argpartition(-scores_TL.max(1), most - 1)[:most]
+    else:
+        rows_K = np.arange(len(scores_TL))
+    flat = scores_TL[rows_K].ravel()
+    chosen = np.argpartition(-flat, most - 1)[:most] if len(flat) > most else np.arange(len(flat))
+    chosen = chosen[np.argsort(-flat[chosen], kind="stable")]
+    chosen = chosen[np.isfinite(flat[chosen])]
+    first = rows_K[chosen // longest]
+    return first, first + chosen % longest, flat[chosen]
+
+
+def _known(record: Record) -> tuple[rows.Answer, ...]:
+    """The answers of a record that somebody has looked for."""
+    assert isinstance(record, AnswerRecord)
+    if record.answers is None:
+        raise record.place.fault(
+            "nobody has said what the answer is", column="answers", expected="answers, or an empty list for none"
+        )
+    return record.answers
+
+
+def _windows(
+    record: AnswerRecord, frame: Frame, question: Sequence[int], context: Sequence[int], reading: Reading
+) -> Iterator[Framed]:
+    try:
+        yield from context_windows(frame, question, context, longest=reading.longest, overlap=reading.overlap)
+    except InputError as error:
+        raise record.place.fault(str(error).rstrip(".")) from error
+
+
+def _tokens_of(answers: Sequence[rows.Answer], offsets: Places) -> tuple[int, int] | None:
+    """First and last token of the first answer; None where there is none, or where it left no token."""
+    if not answers:
+        return None
+    start, end = answers[0].start, answers[0].start + len(answers[0].text)
+    first = int(np.searchsorted(offsets[:, 1], start, side="right"))
+    last = int(np.searchsorted(offsets[:, 0], end, side="left")) - 1
+    return (first, last) if first <= last else None
+
+
+def _target(cut: Framed, wanted: tuple[int, int] | None) -> tuple[int, int]:
+    """Where the answer stands in a window that shows all of it; else the first token."""
+    places = [None, None] if wanted is None else [cut.place(1, token) for token in wanted]
+    start, end = places
+    return (0, 0) if start is None or end is None else (start, end)
+
+
+def _characters(cut: Framed, offsets: Places) -> dict[str, Places]:
+    """For each token of the context where it begins and ends in it."""
+    found = {}
+    for column, name in enumerate(("begin", "finish")):
+        found[name] = np.full(len(cut), IGNORE, np.int32)
+        part = cut.parts[1]
+        found[name][part.places] = offsets[part.window.start : part.window.end, column]
+    return found
+
+
+def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:
+    """(B, C) the logarithm of the sum of exponentials over the tokens of each sequence."""
+    top_BC = batch.max(logits_NC.detach())
+    parts_NC = (logits_NC - top_BC[batch.owners]).exp()
+    sums_BC = torch.zeros_like(top_BC).index_add_(0, batch.owners, parts_NC)
+    return top_BC + sums_BC.clamp(min=torch.finfo(sums_BC.dtype).tiny).log()
+
+
+def _merged(context: str, said: Sequence[Said]) -> list[tuple[tuple[int, int], float]]:
+    """The best stretches of all windows, without space at their edges, each once with its best score."""
+    found: dict[tuple[int, int], float] = {}
+    for window in said:
+        for start, end, score in zip(*(values.tolist() for values in window[:3]), strict=True):
+            text = context[start:end]
+            left = start + len(text) - len(text.lstrip())
+            edges = left, left + len(text.strip())
+            if edges[0] < edges[1]:
+                found[edges] = max(score, found.get(edges, score))
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:BEST]
+
+
+def _chances(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The same with probabilities in place of scores, the best first."""
+    top = max((candidate.score for candidate in candidates), default=0.0)
+    parts = [math.exp(candidate.score - top) for candidate in candidates]
+    whole = sum(parts)
+    found = [candidate._replace(score=part / whole) for candidate, part in zip(candidates, parts, strict=True)]
+    return sorted(found, key=lambda candidate: -candidate.score)

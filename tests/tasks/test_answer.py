@@ -1,0 +1,248 @@
+"""Answers that are stretches of a context."""
+
+import json
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard import samples
+from regard.data.readers import read
+from regard.data.records import Answer as Gold
+from regard.data.records import AnswerRecord, Place
+from regard.errors import DataError, InputError
+from regard.metrics.meter import AnswerMeter
+from regard.tasks.answer import BEST, NOTHING, SHOWN, Extract, Said, best_spans
+from regard.tasks.task import Reading
+from regard.text.learn import learn_from
+
+GOLDEN = [3.67962, 3.45774, 3.35005, 2.89606, 2.58262, 1.79075, 1.01586, 2.5008, 0.94424, 1.35612]
+GOLDEN += [0.95527, 0.55323, 1.3551, 1.01695, 2.06927, 1.7512, 0.83913, 1.21918, 0.35078, 0.91666]
+CONTEXT = "Anna Berg went to Paris."
+
+
+@pytest.fixture
+def task(questions):
+    return Extract.learn(questions)
+
+
+def said(*spans, none=0.0):
+    """A window with these stretches: start, end, score."""
+    starts, ends, scores = (np.array(column) for column in zip(*spans, strict=True))
+    return Said(starts, ends, scores, none)
+
+
+def asked(context=CONTEXT, *, answers=None):
+    return AnswerRecord("1", context, "Who?", answers)
+
+
+def test_it_learns_whether_every_question_has_an_answer(task, questions):
+    assert task == Extract(unanswerable=True, threshold=0.0, longest=30)
+    assert not Extract.learn([record for record in questions if record.possible]).unanswerable
+    assert task.heads == {"span": 2}
+    assert task.labels is None
+
+
+@pytest.mark.parametrize("settings", [{"balance": "weights"}, {"balance": "sampling"}, {"smoothing": 0.1}])
+def test_what_is_for_labels_is_refused(questions, settings):
+    with pytest.raises(InputError, match=r"is for labels"):
+        Extract.learn(questions, **settings)
+
+
+def test_questions_without_answers_alone_teach_nothing():
+    with pytest.raises(InputError, match=r"no question with an answer"):
+        Extract.learn([asked(answers=())])
+
+
+def test_targets_are_the_tokens_of_the_answer(small, task, questions):
+    examples = task.examples(questions, small.reading(), labelled=True)
+    for row, record in enumerate(questions):
+        start, end = (int(examples.by_sequence[name][row]) for name in ("start", "end"))
+        found = small.tokenizer.encode(record.question, record.context)
+        assert examples.take([row]).tokens.ids.tolist() == list(found.ids)
+        if record.answers:
+            (gold,) = record.answers
+            assert found.texts[start] == found.texts[end] == 1
+            assert (found.offsets[start][0], found.offsets[end][1]) == (gold.start, gold.start + len(gold.text))
+        else:
+            assert (start, end) == (0, 0)
+
+
+def test_the_first_of_several_answers_is_learned(small, task):
+    record = asked(answers=(Gold("Paris", 18), Gold("Anna", 0)))
+    alone = replace(record, answers=record.answers[:1])
+    both = task.examples([record, alone], small.reading(), labelled=True)
+    assert both.by_sequence["start"][0] == both.by_sequence["start"][1]
+
+
+def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task):
+    context = "it is a dog " * 20 + "Anna Berg went to Paris " + "it is a dog " * 20
+    record = asked(context, answers=(Gold("Anna Berg", context.index("Anna")),))
+    examples = task.examples([record], small.reading(window=40), labelled=True)
+    assert len(examples) > 4
+    holding = 0
+    for row in range(len(examples)):
+        inputs = examples.take([row])
+        start, end = int(inputs["start"]), int(inputs["end"])
+        if (start, end) != (0, 0):
+            holding += 1
+            first, last = int(inputs["begin"][start]), int(inputs["finish"][end])
+            assert context[first:last] == "Anna Berg"
+    assert 1 <= holding < len(examples)
+
+
+def test_a_question_that_leaves_no_room_is_named(small, task):
+    record = AnswerRecord("1", "a dog", "who is it? " * 20, (), place=Place("dev.json", row=3))
+    with pytest.raises(DataError, match=r"^dev.json row 3: the question has \d+ tokens: .* leaves no room"):
+        task.examples([record], small.reading(window=30), labelled=True)
+
+
+def floats(least, most):
+    values = st.floats(-20, 20, width=32)
+    return st.integers(least, most).flatmap(
+        lambda size: st.tuples(*[st.lists(values, min_size=size, max_size=size)] * 2)
+    )
+
+
+@given(scores=floats(0, 30), longest=st.integers(1, 8), most=st.integers(1, 12))
+def test_the_best_stretches_are_found(scores, longest, most):
+    starts, ends = (np.array(column, np.float32) for column in scores)
+    first, last, found = best_spans(starts, ends, longest=longest, most=most)
+    every = [(starts[i] + ends[j], i, j) for i in range(len(starts)) for j in range(i, min(i + longest, len(ends)))]
+    assert found.tolist() == sorted((score for score, _, _ in every), reverse=True)[:most]
+    assert all(0 <= j - i < longest for i, j in zip(first, last, strict=True))
+    assert [starts[i] + ends[j] for i, j in zip(first, last, strict=True)] == found.tolist()
+    assert len({*zip(first.tolist(), last.tolist(), strict=True)}) == len(first)
+
+
+def test_the_search_is_quick():
+    generator = np.random.default_rng(0)
+    starts, ends = generator.normal(size=(2, 384)).astype(np.float32)
+    times = []
+    for _ in range(50):
+        began = time.perf_counter()
+        best_spans(starts, ends, longest=30)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 1e-3
+
+
+def test_windows_are_put_together():
+    task = Extract()
+    answer = task.answer(asked(), [said((0, 9, 2.0), (0, 4, 1.0)), said((18, 23, 3.0), (0, 9, 2.5))])
+    assert [one.answer for one in answer.candidates] == ["Paris", "Anna Berg", "Anna"]
+    assert (answer.given.answer, answer.given.start, answer.given.end) == ("Paris", 18, 23)
+    expected = torch.tensor([3.0, 2.5, 1.0]).softmax(0).tolist()
+    assert [one.score for one in answer.candidates] == pytest.approx(expected)
+    assert answer.given.score == pytest.approx(expected[0])
+    assert (answer.no_answer, answer.windows) == (None, 2)
+    assert list(answer.json()) == ["answer", "start", "end", "score", "candidates", "truncated", "windows"]
+
+
+def test_space_at_the_edges_is_no_part_of_an_answer():
+    answer = Extract().answer(asked(" Anna  Berg "), [said((0, 6, 2.0), (5, 7, 1.5), (1, 5, 1.0))])
+    assert [tuple(one)[:3] for one in answer.candidates] == [("Anna", 1, 5)]
+
+
+def test_no_more_candidates_than_can_be_read():
+    spans = [(start, start + 1, float(-start)) for start in range(BEST)]
+    assert len(Extract().answer(asked("x" * BEST), [said(*spans)]).candidates) == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("threshold", "none", "expected"),
+    [(0.0, 2.9, "Paris"), (0.0, 3.1, ""), (1.0, 3.5, "Paris"), (-1.0, 2.5, "")],
+)
+def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expected):
+    task = Extract(unanswerable=True, threshold=threshold)
+    answer = task.answer(asked(), [said((18, 23, 3.0), none=none), said((0, 4, 1.0), none=none + 1)])
+    assert answer.given.answer == expected
+    assert (answer.given.start is None) == (not expected)
+    assert answer.best == "Paris"
+    assert answer.no_answer == pytest.approx(none - 3)
+    assert {one.answer for one in answer.candidates} == {"Paris", "Anna", ""}
+    assert sum(one.score for one in answer.candidates) == pytest.approx(1)
+
+
+def test_a_context_without_words_has_no_answer(small, task):
+    network = small.spread(task)
+    for kind in (task, Extract()):
+        (answer,) = small.answers(kind, network, [asked("")])
+        assert answer.given[:3] == NOTHING[:3]
+    assert small.score(task, network, [asked("", answers=())]).scores["exact"].value == 1
+
+
+def test_the_threshold_is_tuned_where_some_have_an_answer_and_some_have_none():
+    task, meter = Extract(unanswerable=True), AnswerMeter()
+    for text, gold, no_answer in [("a", ["a"], 1.0), ("b", ["b"], 2.0), ("c", [], 3.0), ("d", ["d"], -1.0)]:
+        meter.add(text, gold, no_answer)
+    assert task.tuned(meter) == replace(task, threshold=2.0)
+    assert Extract().tuned(meter) == Extract()
+    alone = AnswerMeter()
+    alone.add("a", ["a"], 1.0)
+    assert task.tuned(alone) == task
+
+
+def test_a_tokenizer_that_counts_the_space_before_a_word(small, task, questions):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        words = learn_from([record.context for record in questions], kind="bpe", size=600)
+    examples = task.examples(questions, Reading(words, small.reading().config), labelled=True)
+    for row, record in enumerate(questions):
+        inputs = examples.take([row])
+        start, end = int(inputs["start"]), int(inputs["end"])
+        if record.answers:
+            shown = record.context[int(inputs["begin"][start]) : int(inputs["finish"][end])]
+            assert shown.strip() == record.answers[0].text
+
+
+def test_loss_and_gradients_are_those_of_transformers(small, family, task, questions, tmp_path):
+    """Their loss lets padding be an answer; here it is told that it is none."""
+
+    def theirs(model, padded, inputs):
+        output, real = model(**padded), padded["attention_mask"].bool()
+        sides = ((output.start_logits, "start"), (output.end_logits, "end"))
+        losses = [
+            torch.nn.functional.cross_entropy(logits.masked_fill(~real, float("-inf")), inputs[name])
+            for logits, name in sides
+        ]
+        return sum(losses) / 2
+
+    small.agree(task, questions, family, "ForQuestionAnswering", tmp_path, theirs)
+
+
+def test_without_padding_it_is_their_own_loss(small, family, task, questions, tmp_path):
+    record = questions[0]
+    records = [record, replace(record, answers=()), replace(record, answers=(Gold("Monday", 27),))]
+
+    def theirs(model, padded, inputs):
+        assert padded["attention_mask"].all()
+        return model(**padded, start_positions=inputs["start"], end_positions=inputs["end"]).loss
+
+    small.agree(task, records, family, "ForQuestionAnswering", tmp_path, theirs)
+
+
+def test_twenty_steps(small, task, questions):
+    assert small.golden(task, questions) == pytest.approx(GOLDEN, abs=1e-4)
+
+
+def test_it_learns_its_sample_by_heart(small, tmp_path):
+    records = list(read(samples.path("questions")))[:12]
+    task, found = small.learned(records, "answer", tmp_path, size=300, steps=60, batch=6, lr=5e-3)
+    assert task.unanswerable
+    assert found.scores["f1"].value >= 0.8
+    assert found.scores["has_answer_f1"].value >= 0.75
+
+
+def test_a_training_tunes_the_threshold(small, tmp_path):
+    """The folder answers with what did best on dev, and its scores say so."""
+    records = list(read(samples.path("questions")))[:40]
+    task, _ = small.learned(records, "answer", tmp_path, size=300, steps=2, dev_share=0.4, lr=1e-3)
+    assert task.threshold != 0
+    kept = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert kept["task_settings"]["threshold"] == task.threshold
+    assert kept["scores"]["f1"]["value"] == kept["scores"]["best_f1"]["value"]
