@@ -1,0 +1,274 @@
+"""What every task keeps to. A new task adds a row to `ROWS`; nothing else here knows it by name."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from regard.data.records import Answer as Gold
+from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Place, TagRecord
+from regard.errors import DataError
+from regard.tasks import TASKS, task_class
+
+PLACE = Place("dev.csv", line=7)
+
+
+@dataclass(frozen=True)
+class Row:
+    """`records` names a fixture; the rest says what is to be changed in one of them."""
+
+    records: str
+    change: Any = None  # of the labels of a record by its number
+    bad: tuple[str, Any] = ("label", None)  # a field that holds what the training data never had
+    blank: tuple[str, Any] = ("label", None)  # a field that is empty where nobody has labelled it
+    make: Any = None  # a record without labels from two texts
+    drawn: bool = False  # whether what is learned of a batch is drawn anew
+
+
+def _labels(labels):
+    return lambda record, row: replace(record, label=labels[row % len(labels)])
+
+
+ROWS = {
+    "classify": Row("texts", bad=("label", "d"), make=lambda one, two: ClassifyRecord(one)),
+    "classify multi": Row("texts", _labels([("a",), (), ("a", "b")]), ("label", ("a", "d"))),
+    "classify number": Row("texts", _labels([1.0, -2.5, 0.0]), ("label", "many")),
+    "pair": Row("pairs", bad=("label", "d"), make=PairRecord),
+    "tag": Row(
+        "tagged",
+        bad=("tags", ("B-TIME",) * 8),
+        blank=("tags", None),
+        make=lambda one, two: TagRecord.of_text(one),
+    ),
+    "tag words": Row(
+        "tagged",
+        lambda record, row: replace(record, tags=tuple(f"{len(word) % 3}" for word in record.tokens)),
+        ("tags", ("9",) * 8),
+        ("tags", None),
+    ),
+    "answer": Row(
+        "questions", bad=("answers", None), blank=("answers", None), make=lambda one, two: AnswerRecord("", one, two)
+    ),
+    "answer always": Row(
+        "questions",
+        lambda record, row: replace(record, answers=record.answers or (Gold(record.context[4:8], 4),)),
+        ("answers", None),
+        ("answers", None),
+    ),
+}
+NAMES = tuple(ROWS)
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def records(name, request):
+    change = ROWS[name].change or (lambda record, row: record)
+    return [change(record, row) for row, record in enumerate(request.getfixturevalue(ROWS[name].records))]
+
+
+@pytest.fixture
+def kind(name):
+    return task_class(name.split()[0])
+
+
+@pytest.fixture
+def task(kind, records):
+    return kind.learn(records)
+
+
+@pytest.fixture
+def network(small, task):
+    return small.spread(task)
+
+
+@pytest.fixture
+def unlabelled(name, records):
+    field, value = ROWS[name].blank
+    return [replace(record, **{field: value}) for record in records]
+
+
+def same(ours, theirs):
+    """Answers that differ by rounding at most."""
+    if isinstance(ours, dict):
+        assert list(ours) == list(theirs)
+        for key in ours:
+            same(ours[key], theirs[key])
+    elif isinstance(ours, list | tuple):
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            same(one, other)
+    else:
+        assert ours == (pytest.approx(theirs, abs=1e-4) if isinstance(ours, float) else theirs)
+
+
+def test_every_task_has_a_row():
+    assert {name.split()[0] for name in ROWS} == set(TASKS)
+
+
+def test_the_folder_keeps_it(task, kind):
+    kept = json.loads(json.dumps(task.settings()))
+    assert kind.restore(kept) == task
+    assert json.loads(json.dumps(kind.restore(kept).settings())) == kept
+
+
+def test_learning_takes_one_pass(task, kind, records):
+    assert kind.learn(iter(records)) == task
+    assert kind.learn(iter(records), balance="none", smoothing=0.0) == task
+
+
+def test_its_names_are_those_of_its_classes(task):
+    (size,) = task.heads.values()
+    assert task.labels is None or len(task.labels) == size
+
+
+def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
+    examples = task.examples(records, small.reading(), labelled=True)
+    assert examples.owners.tolist() == list(range(len(records)))
+    loss = small.run(task, network, examples.take(range(len(examples))))
+    assert loss.sum.shape == loss.count.shape == ()
+    assert loss.sum.dtype == loss.count.dtype == torch.float32
+    assert torch.isfinite(loss.sum)
+    assert loss.count > 0
+    loss.sum.backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
+
+
+def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records):
+    if ROWS[name].drawn:
+        pytest.skip("what is learned of a batch is drawn anew")
+    examples = task.examples(records, small.reading(), labelled=True)
+    together = small.run(task, network, examples.take(range(len(examples))))
+    alone = [small.run(task, network, examples.take([row])) for row in range(len(examples))]
+    for part in ("sum", "count"):
+        parts = sum(getattr(loss, part).item() for loss in alone)
+        assert getattr(together, part).item() == pytest.approx(parts, rel=1e-5)
+
+
+def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, network, records):
+    inputs = task.examples(records, small.reading(), labelled=True).take(range(len(records)))
+    if ROWS[name].drawn or inputs.target is not None:
+        pytest.skip("what is learned of a batch is drawn anew, or has no fixed shape")
+    found = []
+    for batch in (inputs, inputs.fixed(tokens=512, sequences=24, longest=64)):
+        network.zero_grad()
+        loss = small.run(task, network, batch)
+        loss.sum.backward()
+        gradients = [parameter.grad.clone() for parameter in network.parameters()]
+        found.append((loss.sum.item(), loss.count.item(), gradients))
+    ours, fixed = found
+    assert ours[:2] == pytest.approx(fixed[:2], rel=1e-5)
+    for one, other in zip(ours[2], fixed[2], strict=True):
+        assert torch.allclose(one, other, atol=1e-4)
+
+
+def test_a_fixed_shape_is_read_like_its_batch(small, task, network, records):
+    inputs = task.examples(records, small.reading(), labelled=False).take(range(len(records)))
+    if inputs.target is not None:
+        pytest.skip("it has no fixed shape")
+    said = []
+    for batch in (inputs, inputs.fixed(tokens=512, sequences=24, longest=64)):
+        with torch.inference_mode():
+            said.append(task.read(network(batch.tokens), batch))
+    assert len(said[0]) == len(said[1]) == len(records)
+    for record, one, other in zip(records, *said, strict=True):
+        same(task.answer(record, [one]).json(), task.answer(record, [other]).json())
+
+
+def test_a_blank_batch_counts_nothing(small, task, network, records):
+    inputs = task.examples(records, small.reading(), labelled=True).take(range(len(records)))
+    loss = small.run(task, network, inputs.blank())
+    assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
+    loss.sum.backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters() if parameter.grad is not None)
+
+
+def test_batched_answers_are_single_answers(small, task, network, records, unlabelled):
+    together = small.answers(task, network, unlabelled)
+    for record, labelled, answer in zip(unlabelled, records, together, strict=True):
+        (alone,) = small.answers(task, network, [record])
+        same(answer.json(), alone.json())
+        (again,) = small.answers(task, network, [labelled], labelled=True)
+        same(answer.json(), again.json())
+        assert answer.windows == 1
+        assert answer.truncated is False
+
+
+def test_answers_are_json(small, task, network, unlabelled):
+    for answer in small.answers(task, network, unlabelled):
+        said = answer.json()
+        assert json.loads(json.dumps(said)) == said
+        assert list(said)[-2:] == ["truncated", "windows"]
+
+
+def test_long_records_are_read_in_windows(small, task, network, records, longer):
+    record = longer(records[0])
+    reading = small.reading(window=48)
+    examples = task.examples([record, records[0]], reading, labelled=True)
+    assert examples.longest <= 48
+    counts = np.bincount(examples.owners)
+    assert counts[0] > 3
+    assert counts[1] == 1
+    long, short = small.answers(task, network, [record, records[0]], window=48)
+    assert (long.windows, short.windows) == (counts[0], 1)
+    same(short.json(), small.answers(task, network, [records[0]])[0].json())
+    check_places(long.json(), getattr(record, "text", None) or getattr(record, "context", ""))
+    assert torch.isfinite(small.run(task, network, examples.take(range(len(examples)))).sum)
+
+
+def check_places(said, text):
+    """Whatever has a start and an end is the text that stands there."""
+    if isinstance(said, dict):
+        if said.get("start") is not None:
+            shown = said["text"] if "text" in said else said["answer"]
+            assert text[said["start"] : said["end"]] == shown != ""
+        for value in said.values():
+            check_places(value, text)
+    elif isinstance(said, list):
+        for value in said:
+            check_places(value, text)
+
+
+def test_what_was_not_in_training_is_named_with_its_place(small, task, name, network, records):
+    field, value = ROWS[name].bad
+    wrong = replace(records[0], **{field: value}, place=PLACE)
+    with pytest.raises(DataError, match=r"^dev\.csv line 7, column \w+: .*") as told:
+        task.examples([wrong], small.reading(), labelled=True)
+    assert told.value.line == 7
+    with pytest.raises(DataError, match=r"^dev\.csv line 7"):
+        small.score(task, network, [records[0], wrong])
+
+
+def test_rows_without_labels_cannot_be_learned_from(kind, unlabelled):
+    rows = [replace(record, place=PLACE) for record in unlabelled]
+    with pytest.raises(DataError, match=r"^dev\.csv line 7"):
+        kind.learn(rows)
+
+
+def test_it_is_scored(small, task, network, records):
+    found = small.score(task, network, records)
+    assert found.rows == len(records)
+    assert next(iter(found.scores)) == found.main
+    assert np.isfinite(found.loss)
+    tuned = task.tuned(found.meter)
+    assert tuned.heads == task.heads
+
+
+@pytest.mark.parametrize("plain", [name for name, row in ROWS.items() if row.make])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(one=st.text(max_size=60), two=st.text(max_size=8), window=st.integers(24, 40))
+def test_any_text_is_answered(small, plain, request, one, two, window):
+    row, kind = ROWS[plain], task_class(plain)
+    task = kind.learn(request.getfixturevalue(row.records))
+    network = small.spread(task)
+    (answer,) = small.answers(task, network, [row.make(one, two)], window=window)
+    check_places(answer.json(), one)
+    assert json.loads(json.dumps(answer.json())) == answer.json()
