@@ -147,3 +147,10 @@ def test_schemes_have_other_names() -> None:
     assert [known_scheme(name) for name in ("BIO", "bioes", "IOB", "IOBES")] == ["iob2", "iobes", "iob1", "iobes"]
     with pytest.raises(InputError, match='"iob3" is not a way to write tags'):
         known_scheme("iob3")
+
+
+def test_a_text_without_tags_is_cut_into_words_and_signs() -> None:
+    record = TagRecord.of_text("Zoë's trip (May).")
+    assert record.tokens == ("Zoë", "'", "s", "trip", "(", "May", ")", ".")
+    assert record.tags is None
+    assert record.entities == ()
