@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from regard.errors import InputError, did_you_mean
+from regard.tasks.causal import Causal
 from regard.tasks.classify import Classify
+from regard.tasks.masked import Masked
 from regard.tasks.task import Task
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify,)}
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Masked, Causal)}
 
 
 def task_class(name: str) -> type[Task]:
