@@ -17,6 +17,8 @@ from regard.data.packing import Ints
 from regard.errors import InputError
 from regard.ragged import Ragged
 
+LEARN = "learn"  # of each token: 0 where it may be a target, IGNORE where it is there for the others
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 

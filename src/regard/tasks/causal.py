@@ -11,12 +11,12 @@ import torch
 from torch.nn import functional as F
 
 from regard.data.corrupt import IGNORE
-from regard.data.examples import Builder, Examples, Inputs
+from regard.data.examples import LEARN, Builder, Examples, Inputs
 from regard.data.framing import Frame, single_windows
 from regard.data.records import DocumentRecord, Record
 from regard.metrics.meter import Meter, NllMeter
 from regard.model.transformer import Output
-from regard.tasks.masked import LEARN, summed
+from regard.tasks.masked import summed
 from regard.tasks.task import Answer, Loss, Reading, Task
 
 

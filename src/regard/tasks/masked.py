@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.corrupt import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, places_for
-from regard.data.examples import Builder, Examples, Inputs
+from regard.data.examples import LEARN, Builder, Examples, Inputs
 from regard.data.framing import Frame, single_windows
 from regard.data.records import DocumentRecord, Record
 from regard.errors import InputError
@@ -21,8 +21,6 @@ from regard.metrics.meter import Meter
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Loss, Reading, Task
 from regard.text.tokenizer import Tokenizer
-
-LEARN = "learn"  # of each token: 0 where it may be a target, IGNORE where not
 
 
 @dataclass(frozen=True)
