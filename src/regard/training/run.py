@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from regard.data.batches import BatchSettings
-from regard.data.examples import Examples
 from regard.device import pick_device
 from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
@@ -105,7 +104,8 @@ def train(
     freeze(network, chosen.freeze)
     if chosen.track and world.first:
         tell = tracked(folder, tell)
-    job = plan_job(network, work, examples, chosen, folder, world=world, resume=resume, tell=tell)
+    source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
+    job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
     done = fit(with_identity(job, identity))
@@ -150,24 +150,28 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
 def plan_job(
     network: Transformer,
     task: Task,
-    examples: Examples,
+    source: Source,
     settings: Settings,
     folder: Path,
     *,
+    longest: int | None = None,
     world: World | None = None,
     resume: bool = False,
     tell: Tell | None = None,
 ) -> Job:
-    """How the steps are laid out, and in what form they run on this device."""
+    """How the steps are laid out, and in what form they run on this device.
+
+    longest: the most tokens of a sequence in any epoch; as in the first where not told.
+    """
     device = next(network.parameters()).device
-    source: Source = balanced(examples, settings.seed) if settings.balance == "sampling" else examples
+    lengths = source.epoch(0).lengths
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
     fixed = compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     most = settings.batch
     if fixed and most is None:
-        most = max(4, int(1.5 * tokens / max(float(examples.lengths.mean()), 1.0)))
+        most = max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
     return Job(
@@ -179,7 +183,7 @@ def plan_job(
         folder=folder,
         batches=batches,
         dtype=torch.bfloat16 if bf16 else torch.float32,
-        shape=fixed_shape(tokens, most, examples.longest) if fixed else None,
+        shape=fixed_shape(tokens, most, longest or int(lengths.max())) if fixed else None,
         compile=fixed,
         record=fixed and world.ranks == 1,
         world=world,
