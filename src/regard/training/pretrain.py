@@ -36,6 +36,7 @@ from regard.training.record import Event, Tell
 from regard.training.run import Result, claim, kept, plan_job, with_identity
 from regard.training.settings import Settings
 from regard.training.start import Size, resolved
+from regard.training.state import STATE
 
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
@@ -90,8 +91,9 @@ def pretrain(
     chosen, began = Settings.of(settings), time.monotonic()
     _check(objective, preset, start, tokenizer)
     folder, place = Path(out).expanduser(), Path(store or f"{out}.corpus").expanduser()
-    resume = resume and not (place.is_dir() and not folder.exists())  # stopped before the first step: begin again
-    folder = claim(folder, resume=resume, overwrite=overwrite)
+    early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
+    resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
+    folder = claim(folder, resume=resume, overwrite=overwrite or early)
     world, device = join(pick_device(chosen.device))
     words = _words(files, preset, start, tokenizer)
     task: Task = Causal()
