@@ -37,6 +37,7 @@ from regard.training.run import Result, claim, kept, plan_job, with_identity
 from regard.training.settings import Settings
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
+from regard.training.track import tracked
 
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
@@ -118,6 +119,8 @@ def pretrain(
         replace(chosen, window=longest), Size.of(lengths), checkpoint.config, pretrained=pretrained, gpu=gpu
     )
     freeze(network, chosen.freeze)
+    if chosen.track and world.first:
+        tell = tracked(folder, tell)
     job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
     identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
     identity |= {"task": task.settings(), **kept(chosen)}
