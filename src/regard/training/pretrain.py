@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import Checkpoint
-from regard.checkpoint.source import find
+from regard.checkpoint.source import find, from_preset
+from regard.config import ModelConfig
 from regard.data.corpus import Corpus, Progress
 from regard.data.framing import Frame
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
@@ -96,7 +96,7 @@ def pretrain(
     resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
     folder = claim(folder, resume=resume, overwrite=overwrite or early)
     world, device = join(pick_device(chosen.device))
-    words = _words(files, preset, start, tokenizer)
+    words = _words(files, preset, start, tokenizer, objective)
     task: Task = Causal()
     if objective != "causal":
         unit: Any = mask_unit
@@ -104,7 +104,7 @@ def pretrain(
     checkpoint, words, pretrained = begin(
         task, start=start, preset=preset, tokenizer=words, texts=(), seed=chosen.seed, dropout=chosen.dropout
     )
-    _check_network(checkpoint, objective)
+    _check_network(checkpoint.family, checkpoint.config, objective)
     texts = _texts(files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell)
     longest = min(chosen.window or WINDOW, checkpoint.config.longest or WINDOW)
     frame = Frame.of(words)
@@ -165,23 +165,21 @@ def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> No
         raise InputError(f"{start} has a tokenizer of its own; leave tokenizer out, or name a preset.")
 
 
-def _check_network(checkpoint: Checkpoint, objective: str) -> None:
+def _check_network(family: str, config: ModelConfig, objective: str) -> None:
     """Whether this kind of network can learn that way, and its folders can hold what it learns."""
-    kind = checkpoint.config.kind
+    kind = config.kind
     wanted = "decoder" if objective == "causal" else "encoder"
     if kind != wanted:
         mend = {"encoder": "mlm", "decoder": "causal"}.get(kind)
         raise InputError(
-            f'objective "{objective}" is for networks of kind {wanted}, but this one ({checkpoint.family}) is of kind '
+            f'objective "{objective}" is for networks of kind {wanted}, but this one ({family}) is of kind '
             f"{kind}. " + (f"Use objective {mend}." if mend else "It has no pretraining here.")
         )
-    if objective == "mlm+nsp" and "next" not in family_for(checkpoint.family, checkpoint.config).heads:
-        raise InputError(
-            f"models of the family {checkpoint.family} have no head for next sentences. Use objective mlm."
-        )
+    if objective == "mlm+nsp" and "next" not in family_for(family, config).heads:
+        raise InputError(f"models of the family {family} have no head for next sentences. Use objective mlm.")
 
 
-def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenizer: Any) -> Tokenizer:
+def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenizer: Any, objective: str) -> Tokenizer:
     """The tokenizer that was given, the one of the model, or one learned from the files."""
     if start is not None:
         found = find(start)
@@ -192,9 +190,12 @@ def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenize
     name = find(preset)
     if not isinstance(name, str):
         raise InputError(f'"{preset}" is a model, not a shape. Use start="{preset}" to go on from it.')
+    shape = from_preset(name, weights=False)
+    _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned
     if tokenizer is not None:
         return opened(tokenizer)
     kind, size = vocabulary_of(name)
+    size = max(size, LEAST_PIECES) if kind == "bpe" else size  # every byte has a piece
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
     with warnings.catch_warnings():  # nobody asked for so many pieces
