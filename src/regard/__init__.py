@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.predict import Model, load
     from regard.ragged import Ragged
+    from regard.training.pretrain import pretrain
 
 __version__ = "0.1.0"
 
-__all__ = ["Model", "Ragged", "__version__", "load"]
+__all__ = ["Model", "Ragged", "__version__", "load", "pretrain"]
 
 # Where each public name lives. It is imported when it is first used, so that `import regard` is free of torch.
-_HOMES = {"Model": "regard.predict", "Ragged": "regard.ragged", "load": "regard.predict"}
+_HOMES = {
+    "Model": "regard.predict",
+    "Ragged": "regard.ragged",
+    "load": "regard.predict",
+    "pretrain": "regard.training.pretrain",
+}
 
 
 def __getattr__(name: str) -> Any:

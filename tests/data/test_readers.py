@@ -353,5 +353,6 @@ def test_squad_articles_need_no_title_and_stay_apart(tmp_path):
     path = tmp_path / "untitled.json"
     path.write_text(json.dumps({"version": "1.1", "data": [article(1), article(2)]}))
     first, second = read(path)
-    assert first.group and second.group
+    assert first.group
+    assert second.group
     assert first.group != second.group

@@ -17,7 +17,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli import check, doctor, embed, info, tokenizer
+from regard.cli import check, doctor, embed, info, pretrain, tokenizer
 from regard.cli.shared import UsageError, Verb
 from regard.errors import RegardError, did_you_mean
 
@@ -25,6 +25,7 @@ VERBS: dict[str, Verb] = {
     "info": Verb(info.Info, info.ABOUT, info.run),
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "check": Verb(check.Check, check.ABOUT, check.run),
+    "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
 }

@@ -17,6 +17,8 @@ from regard.data.packing import Ints
 from regard.errors import InputError
 from regard.ragged import Ragged
 
+LEARN = "learn"  # of each token: 0 where it may be a target, IGNORE where it is there for the others
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -30,16 +32,22 @@ class Inputs:
     at: Tensor | None = None  # flat places whose logits are wanted; None for all
     target: Ragged | None = None  # of a decoder that stands on an encoder
     by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one a token of the target
+    by_place: Mapping[str, Tensor] = field(default_factory=dict)  # one a place of `at`
     rows: int = 0
+    steady: bool = False  # in a fixed shape, so nothing drawn for it may have a size that depends on luck
 
     def __getitem__(self, name: str) -> Tensor:
-        for held in (self.by_sequence, self.by_token, self.by_target):
+        for held in self._held:
             if name in held:
                 return held[name]
         raise KeyError(name)
 
     def __contains__(self, name: str) -> bool:
-        return any(name in held for held in (self.by_sequence, self.by_token, self.by_target))
+        return any(name in held for held in self._held)
+
+    @property
+    def _held(self) -> tuple[Mapping[str, Tensor], ...]:
+        return self.by_sequence, self.by_token, self.by_target, self.by_place
 
     def to(self, device: torch.device | str) -> Inputs:
         def moved(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -53,6 +61,7 @@ class Inputs:
             at=None if self.at is None else self.at.to(device, non_blocking=True),
             target=None if self.target is None else self.target.to(device, non_blocking=True),
             by_target=moved(self.by_target),
+            by_place=moved(self.by_place),
         )
 
     def fixed(self, *, tokens: int, sequences: int, longest: int) -> Inputs:
@@ -64,6 +73,7 @@ class Inputs:
             tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, longest=longest),
             by_sequence={name: _filled(tensor, sequences) for name, tensor in self.by_sequence.items()},
             by_token={name: _filled(tensor, tokens) for name, tensor in self.by_token.items()},
+            steady=True,
         )
 
     def blank(self) -> Inputs:

@@ -18,7 +18,7 @@ from regard.data.windows import windows
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task, weighted
+from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on, weighted
 
 KINDS = ("single", "multi", "number")
 PROBLEMS = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
@@ -165,7 +165,7 @@ class Classify(Task):
         logits_BC, label, weight_B = output.logits.float(), inputs["label"], inputs["weight"]
         if self.kind == "single":
             keep_B = label != IGNORE
-            given = None if self.weights is None else logits_BC.new_tensor(self.weights)
+            given = None if self.weights is None else drawn_on(logits_BC, self.weights)
             picked = label.clamp(min=0)
             losses_B = F.cross_entropy(
                 logits_BC, picked, reduction="none", weight=given, label_smoothing=self.smoothing

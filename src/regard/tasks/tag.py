@@ -29,7 +29,7 @@ from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on
 
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
@@ -175,7 +175,7 @@ class Tag(Task):
         assert output.logits is not None
         logits_NC, label_N = output.logits.float(), inputs["label"]
         keep_N, picked_N = label_N != IGNORE, label_N.clamp(min=0)
-        given = None if self.weights is None else logits_NC.new_tensor(self.weights)
+        given = None if self.weights is None else drawn_on(logits_NC, self.weights)
         losses_N = F.cross_entropy(logits_NC, picked_N, reduction="none", weight=given, label_smoothing=self.smoothing)
         share_N = torch.ones_like(losses_N) if given is None else given[picked_N]
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, share_N, 0.0).sum())

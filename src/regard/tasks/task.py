@@ -139,6 +139,11 @@ class Task(ABC):
         return self
 
 
+def drawn_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
+    """Numbers made on the device itself: a copy from the host could not be recorded."""
+    return torch.cat([device_of.new_full((1,), value) for value in values])
+
+
 def weighted(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:
     """Losses times weights where `keep`, and the sum of those weights."""
     weights = torch.where(keep, weights, 0.0)

@@ -25,7 +25,7 @@ def begin(
     *,
     start: str | Path | None,
     preset: str | None,
-    tokenizer: str | Path | None,
+    tokenizer: str | Path | Tokenizer | None,
     texts: Iterable[str],
     seed: int,
     dropout: float | None = None,
@@ -39,12 +39,12 @@ def begin(
         raise InputError(f'start "{start}" and preset "{preset}" were both given; give one of them.')
     found = find(preset if preset is not None else start or "minilm")
     if isinstance(found, str):
-        words = Tokenizer.load(tokenizer) if tokenizer is not None else _learned(found, texts)
+        words = opened(tokenizer) if tokenizer is not None else _learned(found, texts)
         checkpoint = from_preset(found, heads=task.heads, seed=seed, vocabulary=words.size)
-    elif tokenizer is not None:
+    elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         raise InputError(f"{found} has a tokenizer of its own; leave tokenizer out, or name a preset.")
     else:
-        checkpoint, words = read_folder(found, heads=task.heads), Tokenizer.load(found)
+        checkpoint, words = read_folder(found, heads=task.heads), opened(tokenizer or found)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
     named = {"problem_type": task.problem} if task.problem else {}
@@ -57,10 +57,20 @@ def begin(
     return checkpoint, words, not isinstance(found, str)
 
 
+def opened(tokenizer: str | Path | Tokenizer) -> Tokenizer:
+    return tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+
+
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
+    kind, size = vocabulary_of(name)
+    return learn_from(texts, kind=kind, size=size)
+
+
+def vocabulary_of(name: str) -> tuple[str, int]:
+    """The kind of vocabulary that a preset's family has, and how large it is there."""
     shape: Any = from_preset(name, weights=False)
     kind = {"gpt2": "bpe", "roberta": "bpe", "bart": "bpe", "modernbert": "bpe", "llama": "bpe", "t5": "unigram"}
-    return learn_from(texts, kind=kind.get(shape.family, "wordpiece"), size=shape.config.vocabulary)
+    return kind.get(shape.family, "wordpiece"), shape.config.vocabulary
 
 
 def set_dropout(network: Transformer, share: float) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.data.batches import BatchSettings, Plan
 from regard.data.examples import Inputs
-from regard.data.feeder import Feeder
+from regard.data.feeder import Feeder, each_tensor
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.errors import RegardError
@@ -206,7 +206,7 @@ class _Loop:
             if self.job.shape is not None:
                 parts = [part.fixed(**vars(self.job.shape)) for part in parts]
             if self.job.record:
-                parts = [_pinned(part) for part in parts]
+                parts = [pinned(part) for part in parts]
             yield parts, int(lengths[batch.rows].sum())
 
     def _step(self, parts: list[Inputs]) -> None:
@@ -338,8 +338,7 @@ def seed_step(seed: int, step: int, rank: int = 0) -> None:
     torch.manual_seed(int.from_bytes(words, "little"))
 
 
-def _pinned(inputs: Inputs) -> Inputs:
-    from regard.data.feeder import each_tensor
-
-    pinned: Inputs = each_tensor(inputs, Tensor.pin_memory)
-    return pinned
+def pinned(inputs: Inputs) -> Inputs:
+    """In memory that a GPU copies from without the host waiting."""
+    held: Inputs = each_tensor(inputs, Tensor.pin_memory)
+    return held

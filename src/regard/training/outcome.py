@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -20,12 +20,26 @@ from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.card import card
 from regard.training.curves import draw_curves
-from regard.training.gather import Data
 from regard.training.loop import Done, Job
 from regard.training.record import METRICS, read_metrics
 from regard.training.state import STATE
 
 RUN = "run.json"
+
+
+class About(Protocol):
+    """What is told of the data."""
+
+    @property
+    def train(self) -> Sized: ...
+    @property
+    def dev(self) -> Sized: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def split_off(self) -> bool: ...
+    @property
+    def fingerprint(self) -> str: ...
 
 
 def finish(
@@ -36,11 +50,13 @@ def finish(
     job: Job,
     done: Done,
     final: Scored | None,
-    data: Data,
+    data: About,
     identity: Mapping[str, Any],
+    *,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the model whole over the run's folder; then the state has served."""
-    run = run_json(task, job, done, final, data, identity)
+    """Write the model whole over the run's folder; then the state has served. `more` is for run.json."""
+    run = run_json(task, job, done, final, data, identity) | dict(more or {})
 
     def beside(fresh: Path) -> None:
         tokenizer.save(fresh)
@@ -54,7 +70,7 @@ def finish(
 
 
 def run_json(
-    task: Task, job: Job, done: Done, final: Scored | None, data: Data, identity: Mapping[str, Any]
+    task: Task, job: Job, done: Done, final: Scored | None, data: About, identity: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Every setting as it was resolved, what was read, and what came out."""
     scores = {} if final is None else {name: asdict(score) for name, score in final.scores.items()}

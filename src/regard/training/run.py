@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from regard.data.batches import BatchSettings
-from regard.data.examples import Examples
+from regard.data.packing import Ints
 from regard.device import pick_device
 from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
@@ -105,7 +105,8 @@ def train(
     freeze(network, chosen.freeze)
     if chosen.track and world.first:
         tell = tracked(folder, tell)
-    job = plan_job(network, work, examples, chosen, folder, world=world, resume=resume, tell=tell)
+    source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
+    job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
     done = fit(with_identity(job, identity))
@@ -153,24 +154,29 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
 def plan_job(
     network: Transformer,
     task: Task,
-    examples: Examples,
+    source: Source,
     settings: Settings,
     folder: Path,
     *,
+    longest: int | None = None,
     world: World | None = None,
     resume: bool = False,
     tell: Tell | None = None,
 ) -> Job:
-    """How the steps are laid out, and in what form they run on this device."""
+    """How the steps are laid out, and in what form they run on this device.
+
+    longest: the most tokens of a sequence in any epoch; as in the first where not told.
+    """
     device = next(network.parameters()).device
-    source: Source = balanced(examples, settings.seed) if settings.balance == "sampling" else examples
+    lengths = source.epoch(0).lengths
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
     fixed = compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
-    most = settings.batch
-    if fixed and most is None:
-        most = max(4, int(1.5 * tokens / max(float(examples.lengths.mean()), 1.0)))
+    shape, most = None, settings.batch
+    if fixed:
+        shape, most = steady_shape(tokens, most, lengths, longest or int(lengths.max()))
+        tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
     return Job(
@@ -182,7 +188,7 @@ def plan_job(
         folder=folder,
         batches=batches,
         dtype=torch.bfloat16 if bf16 else torch.float32,
-        shape=fixed_shape(tokens, most, examples.longest) if fixed else None,
+        shape=shape,
         compile=fixed,
         record=fixed and world.ranks == 1,
         world=world,
@@ -200,17 +206,18 @@ def compiles(network: Transformer, settings: Settings, device: torch.device) -> 
     return plain and flat
 
 
-def fixed_shape(tokens: int, most: int | None, longest: int) -> Shape:
-    """One shape that holds every batch of so many tokens and sequences, and what fills it up."""
+def steady_shape(tokens: int, most: int | None, lengths: Ints, longest: int) -> tuple[Shape, int]:
+    """One shape for every batch and what fills it up, and how many sequences a batch may have.
+
+    Sequences that are all equally long make a rectangle, and so does what fills it up.
+    """
+    if int(lengths.min()) == longest and longest <= tokens:
+        rows = min(tokens // longest, most or tokens)
+        return Shape(rows * longest, rows, longest), rows
+    most = most or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
     longest = -(-longest // STEADY) * STEADY
     filling = -(-tokens // longest)
-    return Shape(tokens, -(-((most or tokens) + filling) // 8) * 8, longest)
-
-
-def rectangle(tokens: int, longest: int) -> Shape:
-    """The shape of sequences that are all equally long: it stays a rectangle, and what fills it up is one too."""
-    rows = max(tokens // longest, 1)
-    return Shape(rows * longest, rows, longest)
+    return Shape(tokens, -(-(most + filling) // 8) * 8, longest), most
 
 
 def with_score(job: Job, data: Data, reading: Reading) -> Job:

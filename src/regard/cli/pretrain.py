@@ -1,0 +1,162 @@
+"""`regard pretrain`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.shared import Json, UsageError, print_json, print_table
+from regard.training.settings import Settings
+
+if TYPE_CHECKING:
+    from regard.training.pretrain import Pretrained
+    from regard.training.record import Event
+
+ABOUT = """Pretrain a language model on plain text: from nothing, or going on from a model.
+
+Examples:
+  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny              hidden words, a vocabulary of its own
+  regard pretrain corpus.txt --objective mlm+nsp --preset bert-mini --tokenizer vocabulary --out runs/mini
+  regard pretrain novels.txt.xz --objective causal --preset gpt2 --steps 20000 --out runs/gpt
+  regard pretrain reports.txt --start minilm --epochs 3 --out runs/reports   adapt a model to your own texts
+  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     go on after Ctrl-C or a kill
+
+No labels are needed: the text is the teacher. With mlm the model guesses words that are hidden from it, with mlm+nsp
+also whether one passage follows another (BERT), with causal the next word (GPT). Documents are separated by blank
+lines; a tenth of them is held out, and the scores on it are told beside what counting single words would reach.
+Fine-tune what comes out with: regard train DATA --start DIR --out DIR"""
+
+
+@dataclass(frozen=True)
+class Pretrain:
+    files: Annotated[
+        Positional[tuple[str, ...]], arg(help="Text files: UTF-8, plain or packed as .gz or .xz.", metavar="FILE...")
+    ]
+    out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
+    objective: Annotated[
+        Literal["mlm", "mlm+nsp", "causal"],
+        arg(help="Hidden words, hidden words and next sentences (BERT), or next words (GPT)."),
+    ] = "mlm"
+    preset: Annotated[str | None, arg(help="A shape to train from nothing.", metavar="NAME")] = None
+    tokenizer: Annotated[
+        str | None, arg(help="The vocabulary for --preset; learned from the files if not given.", metavar="DIR")
+    ] = None
+    start: Annotated[
+        str | None, arg(help="Or a model to go on from: a folder, minilm, or a hub id.", metavar="MODEL")
+    ] = None
+    dev: Annotated[
+        tuple[str, ...], arg(help="Text to score on; documents are held out if not given.", metavar="FILE...")
+    ] = ()
+    store: Annotated[Path | None, arg(help="Keep the tokenized text there, for other trainings.", metavar="DIR")] = None
+    mask_rate: Annotated[float, arg(help="Share of the words that are hidden.")] = 0.15
+    mask_unit: Annotated[Literal["token", "span"], arg(help="Hide single tokens, or several in a row.")] = "token"
+    resume: Annotated[bool, arg(help="Go on from the state saved in --out.")] = False
+    overwrite: Annotated[bool, arg(help="Begin again in a folder that holds something already.")] = False
+    json: Json = False
+    settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
+
+
+def run(verb: Pretrain) -> None:
+    if not verb.files:
+        raise UsageError("no file was given. Name at least one text file to learn from.")
+    if (verb.start is None) == (verb.preset is None):
+        both = "--start and --preset were given" if verb.start is not None else "neither --start nor --preset was given"
+        raise UsageError(f"{both}; give one of them: a model to go on from, or a shape to train from nothing.")
+    if verb.tokenizer is not None and verb.preset is None:
+        raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
+    from regard.training.pretrain import pretrain
+
+    course = Course()
+    try:
+        found = pretrain(
+            verb.files,
+            out=verb.out,
+            objective=verb.objective,
+            preset=verb.preset,
+            tokenizer=verb.tokenizer,
+            start=verb.start,
+            dev=verb.dev or None,
+            store=verb.store,
+            mask_rate=verb.mask_rate,
+            mask_unit=verb.mask_unit,
+            resume=verb.resume,
+            overwrite=verb.overwrite,
+            tell=course if sys.stderr.isatty() else None,
+            **asdict(verb.settings),
+        )
+    finally:
+        course.close()
+    if verb.json:
+        every = found.json()
+        print_json({name: every[name] for name in ("task", "rows", "scores", "baseline", "seconds", "folder")})
+    else:
+        _say(found)
+
+
+def _say(found: Pretrained) -> None:
+    rows = []
+    for name, score in found.scores.items():
+        usual = f", {found.baseline[name]:.4g} by counting words" if name in found.baseline else ""
+        rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){usual}"))
+    if not rows:
+        rows.append(("scores", "none: no text was held out"))
+    rows.append(("steps", f"{found.steps:,} ({found.tokens:,} tokens, {found.seconds:.0f} s)"))
+    print_table([*rows, ("folder", found.folder)])
+
+
+class Course:
+    """One line on stderr that says how far it is; scores stay above it."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+        self.began: tuple[int, float] | None = None
+        self.score = ""
+
+    def __call__(self, event: Event) -> None:
+        if self.bar is None:
+            from rich.console import Console
+
+            self.bar = Console(stderr=True).status("", spinner="line")
+            self.bar.start()
+        if event.kind == "begin":
+            for line in event.values["said"]:
+                self._print(line)
+        elif event.kind == "read":
+            share = event.step / max(event.steps, 1)
+            self.bar.update(f"reading {share:.0%}, {event.values['tokens']:,} tokens")
+        elif event.kind == "log":
+            self._log(event)
+        elif event.kind == "score":
+            main = event.values["main"]
+            self.score = f"  {main.replace('_', ' ')} {event.values['scores'][main]:.4g}"
+            best = ", the best so far" if event.values["best"] else ""
+            self._print(f"step {event.step:,} of {event.steps:,}:{self.score}{best}")
+        elif event.kind == "note":
+            self._print(event.values["text"])
+
+    def _log(self, event: Event) -> None:
+        now = time.monotonic()
+        self.began = self.began or (event.step, now)
+        steps, seconds = event.step - self.began[0], now - self.began[1]
+        left = f"  {_clock(seconds / steps * (event.steps - event.step))} left" if steps else ""
+        speed = f"{event.values['tokens_per_second']:,.0f} tokens/s"
+        loss = f"loss {event.values['loss']:.3f}"
+        self.bar.update(f"step {event.step:,}/{event.steps:,}  {loss}{self.score}  {speed}{left}")
+
+    def _print(self, line: str) -> None:
+        self.bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -1,0 +1,96 @@
+"""The next word: what GPT is pretrained with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from regard.data.corrupt import IGNORE
+from regard.data.examples import LEARN, Builder, Examples, Inputs
+from regard.data.framing import Frame, single_windows
+from regard.data.records import DocumentRecord, Record
+from regard.metrics.meter import Meter, NllMeter
+from regard.model.transformer import Output
+from regard.tasks.masked import summed
+from regard.tasks.task import Answer, Loss, Reading, Task
+
+
+@dataclass(frozen=True)
+class LikelihoodAnswer(Answer):
+    """The negative log-likelihood of a text, over its tokens but the first."""
+
+    nll: float = 0.0
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Causal(Task):
+    """Every token is guessed from those before it; the first of a sequence is given."""
+
+    name: ClassVar[str] = "causal"
+    record: ClassVar[type[Any]] = DocumentRecord
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], **_: Any) -> Self:
+        return cls()
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        return cls()
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"language": 0}
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        """Long texts in windows that overlap: a token counts where it has the most before it."""
+        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        texts = [record.text for record in records if isinstance(record, DocumentRecord)]
+        for row, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
+            done = 0
+            for cut in single_windows(frame, ids, longest=reading.longest, overlap=reading.overlap):
+                again = np.array([token is not None and token < done for token in cut.tokens])
+                learn = np.where(again, IGNORE, 0).astype(np.int8)
+                done = max((token + 1 for token in cut.tokens if token is not None), default=done)
+                builder.add(row, cut.ids, cut.segments, by_token={LEARN: learn})
+        return builder.build()
+
+    def prepare(self, inputs: Inputs) -> Inputs:
+        """The token after each, but for the last of a sequence: after it a sequence begins, at position 0."""
+        tokens = inputs.tokens
+        next_N = tokens.ids.roll(-1)
+        known_N = (tokens.positions.roll(-1) > 0) & (inputs[LEARN].roll(-1) != IGNORE)
+        return replace(inputs, by_token={**inputs.by_token, "next": torch.where(known_N, next_N, IGNORE)})
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        return Loss(*summed(output.logits, inputs["next"]))
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        assert output.logits is not None
+        next_N = inputs["next"]
+        losses_N = F.cross_entropy(output.logits.float(), next_N, reduction="none", ignore_index=IGNORE)
+        told_N2 = torch.stack((losses_N.double(), (next_N != IGNORE).double()), dim=1)
+        sums_B2 = told_N2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.owners, told_N2)
+        return [(nll, int(count)) for nll, count in sums_B2[: inputs.rows].tolist()]
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        nll, count = (sum(one[part] for one in said) for part in range(2))
+        return LikelihoodAnswer(len(said), nll=nll, count=count)
+
+    def meter(self) -> Meter:
+        return NllMeter()
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(answer, LikelihoodAnswer)
+        assert isinstance(meter, NllMeter)
+        text = record.text if isinstance(record, DocumentRecord) else ""
+        meter.add(answer.nll, answer.count, len(text))

@@ -1,0 +1,157 @@
+"""Hidden words, and whether one text follows another: what BERT is pretrained with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.corrupt import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, places_for
+from regard.data.examples import LEARN, Builder, Examples, Inputs
+from regard.data.framing import Frame, single_windows
+from regard.data.records import DocumentRecord, Record
+from regard.errors import InputError
+from regard.metrics.language_meters import Guessed, MaskedMeter
+from regard.metrics.meter import Meter
+from regard.model.transformer import Output
+from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class GuessAnswer(Answer):
+    """How many of the words that were hidden in a text came back, and their negative log-likelihood."""
+
+    right: int = 0
+    count: int = 0
+    nll: float = 0.0
+    follows: bool | None = None
+
+
+@dataclass(frozen=True)
+class Masked(Task):
+    """Words drawn anew in every batch are hidden, and guessed; with `follows` also the label `next` of each pair.
+
+    The two losses are added as means, as in BERT: next sentences are summed with the weight of the hidden words that
+    come on a pair in their part of the step. A step in one part is then exactly the sum of the two means; in several,
+    a pair of a part with more hidden words weighs a little more.
+    """
+
+    name: ClassVar[str] = "masked"
+    record: ClassVar[type[Any]] = DocumentRecord
+
+    masks: MaskSettings
+    follows: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        tokenizer: Tokenizer,
+        *,
+        vocabulary: int | None = None,
+        follows: bool = False,
+        rate: float = 0.15,
+        unit: Unit = "token",
+    ) -> Self:
+        """As a tokenizer's special tokens ask for; `vocabulary` is the network's where it has more words."""
+        if tokenizer.mask is None:
+            raise InputError(
+                "this tokenizer has no token for hidden words ([MASK]), so masked words cannot be learned with it. "
+                'Use objective "causal", or learn a WordPiece vocabulary: regard tokenizer FILE --out DIR'
+            )
+        if unit == "word":
+            raise InputError('masking whole words is not offered here. Use unit="token" or "span".')
+        special = tuple(sorted(set(tokenizer.special.values())))
+        return cls(MaskSettings(tokenizer.mask, vocabulary or tokenizer.size, special, rate=rate, unit=unit), follows)
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], *, tokenizer: Tokenizer | None = None, **settings: Any) -> Self:
+        if tokenizer is None:
+            raise InputError("masked words are learned from plain text with regard pretrain, not with regard train.")
+        known = {name: settings[name] for name in ("vocabulary", "follows", "rate", "unit") if name in settings}
+        return cls.of(tokenizer, **known)
+
+    def settings(self) -> dict[str, Any]:
+        return {"follows": self.follows, "masks": {**asdict(self.masks), "special": list(self.masks.special)}}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        masks = dict(settings["masks"])
+        return cls(MaskSettings(**{**masks, "special": tuple(masks["special"])}), bool(settings.get("follows", False)))
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"masked": 0, "next": 2} if self.follows else {"masked": 0}
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        """Texts cut into windows that do not overlap: every word has one chance to be hidden."""
+        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        texts = [record.text for record in records if isinstance(record, DocumentRecord)]
+        for row, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
+            for cut in single_windows(frame, ids, longest=reading.longest, overlap=0.0):
+                builder.add(row, cut.ids, cut.segments, by_token={LEARN: np.zeros(len(cut), np.int8)})
+        return builder.build()
+
+    def prepare(self, inputs: Inputs) -> Inputs:
+        tokens, learn_N = inputs.tokens, inputs[LEARN] != IGNORE
+        if inputs.steady:
+            room = places_for(tokens.tokens, self.masks.rate, unit=self.masks.unit)
+            found = mask_fixed(tokens.ids, self.masks, places=room, valid=learn_N)
+            words = found.labels
+        else:
+            found = mask_tokens(tokens.ids, self.masks)
+            words = torch.where(learn_N[found.places], found.labels, IGNORE)
+        return replace(inputs, tokens=replace(tokens, ids=found.ids), at=found.places, by_place={"words": words})
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        words, count = summed(output.logits, inputs["words"])
+        if not self.follows:
+            return Loss(words, count)
+        assert output.next is not None
+        pairs, many = summed(output.next, inputs["next"])
+        return Loss(words + pairs * (count / many.clamp(min=1)), count)
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        assert output.logits is not None
+        assert inputs.at is not None
+        logits_MV, words_M = output.logits.float(), inputs["words"]
+        keep_M = words_M != IGNORE
+        told_M3 = torch.stack(
+            (
+                (logits_MV.argmax(1) == words_M).double(),
+                keep_M.double(),
+                F.cross_entropy(logits_MV, words_M, reduction="none", ignore_index=IGNORE).double(),
+            ),
+            dim=1,
+        )
+        sums_B3 = told_M3.new_zeros(len(inputs.tokens), 3).index_add_(0, inputs.tokens.owners[inputs.at], told_M3)
+        follows: list[bool | None] = [None] * inputs.rows
+        if self.follows and output.next is not None and "next" in inputs:
+            follows = (output.next.argmax(1) == inputs["next"])[: inputs.rows].tolist()
+        rows = sums_B3[: inputs.rows].tolist()
+        return [
+            Guessed(int(right), int(count), nll, told) for (right, count, nll), told in zip(rows, follows, strict=True)
+        ]
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        right, count, nll = (sum(one[part] for one in said) for part in range(3))
+        return GuessAnswer(len(said), right=right, count=count, nll=nll, follows=said[0].follows if said else None)
+
+    def meter(self) -> Meter:
+        return MaskedMeter()
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(answer, GuessAnswer)
+        meter.add(Guessed(answer.right, answer.count, answer.nll, answer.follows), None)
+
+
+def summed(logits_NC: Tensor, target_N: Tensor) -> tuple[Tensor, Tensor]:
+    """Cross-entropy summed over the rows that have a target, and how many have."""
+    sum_ = F.cross_entropy(logits_NC.float(), target_N, ignore_index=IGNORE, reduction="sum")
+    return sum_, (target_N != IGNORE).sum()

@@ -1,0 +1,279 @@
+"""From plain text to a language model: `regard.pretrain`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from regard.checkpoint.families import family_for
+from regard.checkpoint.source import find, from_preset
+from regard.config import ModelConfig
+from regard.data.corpus import Corpus, Progress
+from regard.data.framing import Frame
+from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
+from regard.device import pick_device
+from regard.errors import InputError, did_you_mean
+from regard.tasks.answering import Scored, runner
+from regard.tasks.causal import Causal
+from regard.tasks.masked import Masked
+from regard.tasks.task import Task
+from regard.text.learn import learn
+from regard.text.tokenizer import Tokenizer
+from regard.training.begin import begin, opened, vocabulary_of
+from regard.training.held import baseline, score_rows
+from regard.training.loop import Job, Rows, fit
+from regard.training.optimizer import freeze
+from regard.training.outcome import finish
+from regard.training.parallel import World, join
+from regard.training.record import Event, Tell
+from regard.training.run import Result, claim, kept, plan_job, with_identity
+from regard.training.settings import Settings
+from regard.training.start import Size, resolved
+from regard.training.state import STATE
+from regard.training.track import tracked
+
+WINDOW = 512  # most tokens of a sequence where nobody says
+BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
+LEAST_PIECES = 1000
+
+
+@dataclass(frozen=True)
+class Pretrained(Result):
+    """What a pretraining gave. `baseline` is what the counts of single words reach on the same held-out text."""
+
+    baseline: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What is told of the text."""
+
+    train: Stream
+    dev: Stream | tuple[()]
+    why: str
+    split_off: bool
+    fingerprint: str
+
+
+def pretrain(
+    files: Sequence[str | Path],
+    *,
+    out: str | Path,
+    objective: Objective = "mlm",
+    preset: str | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    start: str | Path | None = None,
+    dev: Sequence[str | Path] | None = None,
+    store: str | Path | None = None,
+    mask_rate: float = 0.15,
+    mask_unit: str = "token",
+    resume: bool = False,
+    overwrite: bool = False,
+    tell: Tell | None = None,
+    **settings: Any,
+) -> Pretrained:
+    """Train a language model on plain text, from nothing or going on from a model, and write it as a folder.
+
+    files: text with a blank line between documents, plain, .gz or .xz.
+    objective: mlm (hidden words), mlm+nsp (and next sentences, as BERT), or causal (next words, as GPT).
+    preset: a shape to train from nothing, with `tokenizer`, or with a vocabulary learned from the files.
+    start: or a model to go on from, with its own tokenizer: domain adaptation.
+    dev: text to score on; else a share of the documents (`dev_share`) is held out.
+    store: where the tokenized text is kept for other trainings; else it lies beside `out` until the training has ended.
+    settings: see `regard.training.settings.Settings`.
+    """
+    chosen, began = Settings.of(settings), time.monotonic()
+    _check(objective, preset, start, tokenizer)
+    folder, place = Path(out).expanduser(), Path(store or f"{out}.corpus").expanduser()
+    early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
+    resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
+    folder = claim(folder, resume=resume, overwrite=overwrite or early)
+    world, device = join(pick_device(chosen.device))
+    words = _words(files, preset, start, tokenizer, objective)
+    task: Task = Causal()
+    if objective != "causal":
+        unit: Any = mask_unit
+        task = Masked.of(words, follows=objective == "mlm+nsp", rate=mask_rate, unit=unit)
+    checkpoint, words, pretrained = begin(
+        task, start=start, preset=preset, tokenizer=words, texts=(), seed=chosen.seed, dropout=chosen.dropout
+    )
+    _check_network(checkpoint.family, checkpoint.config, objective)
+    texts = _texts(files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell)
+    longest = min(chosen.window or WINDOW, checkpoint.config.longest or WINDOW)
+    frame = Frame.of(words)
+    source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed)
+    held = None
+    if isinstance(texts.dev, Stream):
+        held = TextSource(texts.dev, frame, objective, longest=longest, seed=chosen.seed).epoch(0)
+    network = checkpoint.network.to(device)
+    lengths = source.epoch(0).lengths
+    gpu = device.type == "cuda"
+    chosen = resolved(
+        replace(chosen, window=longest), Size.of(lengths), checkpoint.config, pretrained=pretrained, gpu=gpu
+    )
+    freeze(network, chosen.freeze)
+    if chosen.track and world.first:
+        tell = tracked(folder, tell)
+    job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
+    identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
+    identity |= {"task": task.settings(), **kept(chosen)}
+    job = with_identity(job if held is None else replace(job, score=_measure(job, held)), identity)
+    if tell is not None and world.first:
+        tell(_beginning(texts, job, objective, len(lengths)))
+    done = fit(job)
+    final = None if job.score is None else job.score()
+    usual: dict[str, float] = {}
+    if held is not None and isinstance(texts.dev, Stream):
+        usual = baseline(texts.train, texts.dev, held, vocabulary=checkpoint.config.vocabulary)
+        usual = {name: usual[name] for name in usual if final is not None and name in final.scores}
+    if world.first:
+        more = {"objective": objective, "baseline": usual}
+        finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)
+        if store is None:
+            shutil.rmtree(place, ignore_errors=True)
+    return Pretrained(
+        task.name,
+        len(lengths),
+        {} if final is None else final.scores,
+        round(time.monotonic() - began, 3),
+        str(folder),
+        done.steps,
+        done.tokens,
+        done.skipped,
+        done.stopped_early,
+        baseline=usual,
+    )
+
+
+def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> None:
+    if objective not in OBJECTIVES:
+        raise InputError(f'objective "{objective}" is not known.{did_you_mean(objective, OBJECTIVES)}')
+    if (preset is None) == (start is None):
+        given = "neither" if preset is None else "both"
+        raise InputError(
+            f"{given} of preset and start was given; give one of them: a shape to train from nothing (preset="
+            '"bert-tiny"), or a model to go on from (start="minilm").'
+        )
+    if start is not None and tokenizer is not None:
+        raise InputError(f"{start} has a tokenizer of its own; leave tokenizer out, or name a preset.")
+
+
+def _check_network(family: str, config: ModelConfig, objective: str) -> None:
+    """Whether this kind of network can learn that way, and its folders can hold what it learns."""
+    kind = config.kind
+    wanted = "decoder" if objective == "causal" else "encoder"
+    if kind != wanted:
+        mend = {"encoder": "mlm", "decoder": "causal"}.get(kind)
+        raise InputError(
+            f'objective "{objective}" is for networks of kind {wanted}, but this one ({family}) is of kind '
+            f"{kind}. " + (f"Use objective {mend}." if mend else "It has no pretraining here.")
+        )
+    if objective == "mlm+nsp" and "next" not in family_for(family, config).heads:
+        raise InputError(f"models of the family {family} have no head for next sentences. Use objective mlm.")
+
+
+def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenizer: Any, objective: str) -> Tokenizer:
+    """The tokenizer that was given, the one of the model, or one learned from the files."""
+    if start is not None:
+        found = find(start)
+        if isinstance(found, str):
+            raise InputError(f'"{start}" is a preset, a shape without weights to go on from. Use preset="{start}".')
+        return opened(found)
+    assert preset is not None
+    name = find(preset)
+    if not isinstance(name, str):
+        raise InputError(f'"{preset}" is a model, not a shape. Use start="{preset}" to go on from it.')
+    shape = from_preset(name, weights=False)
+    _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned
+    if tokenizer is not None:
+        return opened(tokenizer)
+    kind, size = vocabulary_of(name)
+    size = max(size, LEAST_PIECES) if kind == "bpe" else size  # every byte has a piece
+    files = [files] if isinstance(files, str | Path) else files
+    room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
+    with warnings.catch_warnings():  # nobody asked for so many pieces
+        warnings.filterwarnings("ignore", message="the text gives")
+        return learn(files, kind=kind, size=min(size, max(room, LEAST_PIECES)))
+
+
+def _texts(
+    files: Sequence[str | Path],
+    dev: Sequence[str | Path] | None,
+    words: Tokenizer,
+    objective: Objective,
+    place: Path,
+    settings: Settings,
+    world: World,
+    *,
+    overwrite: bool,
+    tell: Tell | None,
+) -> Texts:
+    """The text as tokens, on both sides."""
+
+    def report(now: Progress) -> None:
+        if tell is not None:
+            tell(Event("read", now.done, now.total, 0.0, {"documents": now.documents, "tokens": now.tokens}))
+
+    def build(paths: Sequence[str | Path], name: str) -> Corpus:
+        place.mkdir(parents=True, exist_ok=True)
+        pairs, end = objective == "mlm+nsp", words.eos if objective == "causal" else None
+        if not world.first:
+            world.wait()
+        fresh = overwrite and world.first
+        found = Corpus.build(
+            paths,
+            words,
+            place / name,
+            sentences=pairs,
+            end=end,
+            progress=report if world.first else None,
+            overwrite=fresh,
+        )
+        if world.first:
+            world.wait()
+        return found
+
+    corpus = build(files, "train")
+    share = 0.0 if dev is not None else settings.dev_share
+    learned, held = held_out(corpus, share=share, seed=settings.seed, least=2 if objective == "mlm+nsp" else 1)
+    known = [corpus.index["files"], corpus.index["tokenizer"]]
+    if dev is not None:
+        other = build([dev] if isinstance(dev, str | Path) else dev, "dev")
+        held = held_out(other, share=0.0)[0]
+        known.append(other.index["files"])
+    text = hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
+    why = f"plain text: {len(corpus):,} documents, {int(corpus.bounds[-1]):,} tokens"
+    return Texts(learned, () if held is None else held, why, dev is None, text)
+
+
+def _measure(job: Job, rows: Rows) -> Any:
+    """The score on held-out text, as the loop asks for it."""
+    device = next(job.network.parameters()).device
+    tokens = 65_536 if device.type == "cuda" else 8192
+
+    def measure() -> Scored:
+        run = runner(job.network, job.task, dtype=job.dtype)
+        return score_rows(job.task, run, rows, device=device, batch_tokens=tokens, seed=job.settings.seed)
+
+    return measure
+
+
+def _beginning(texts: Texts, job: Job, objective: str, sequences: int) -> Event:
+    """What is read, and what was chosen, in words."""
+    chosen = job.settings
+    held = f"{len(texts.dev):,} documents held out" if len(texts.dev) else "none held out"
+    weights = sum(parameter.numel() for parameter in job.network.parameters())
+    said = [
+        f"data: {texts.why}; {held}",
+        f"model: {job.identity['start']}, {weights:,} parameters, on {next(job.network.parameters()).device}",
+        f"objective: {objective}, {sequences:,} sequences of up to {chosen.window} tokens",
+        f"chosen: lr {chosen.lr:.2g}, batch_tokens {chosen.batch_tokens:,}: {job.steps:,} steps",
+    ]
+    return Event("begin", 0, job.steps, 0.0, {"said": said})

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+import torch
+
+from regard.checkpoint.source import from_preset
+from regard.data.corrupt import IGNORE, MaskSettings, places_for
+from regard.data.examples import Inputs
+from regard.data.records import DocumentRecord
+from regard.errors import InputError
+from regard.metrics.language_meters import Guessed, MaskedMeter
+from regard.ragged import Ragged
+from regard.tasks.masked import GuessAnswer, Masked
+from regard.tasks.task import Reading
+from regard.text.learn import learn_from
+
+V = 100
+MASKS = MaskSettings(4, V, (0, 1, 2, 3, 4))
+TEXT = "the old man went to the market and the market was closed so the old man went home again"
+
+
+def batch(*lengths: int, seed: int = 0, pairs: bool = True) -> Inputs:
+    luck = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, V, (sum(lengths),), generator=luck)
+    labels = {"next": torch.randint(2, (len(lengths),), generator=luck)} if pairs else {}
+    tokens = Ragged.from_flat(ids, lengths, segments=torch.zeros_like(ids))
+    return Inputs(tokens, labels, {"learn": torch.zeros(len(ids), dtype=torch.int8)}, rows=len(lengths))
+
+
+def test_a_fixed_shape_hides_as_many_words_and_never_those_that_fill_it() -> None:
+    task, plain = Masked(MASKS), batch(200, 150, 90)
+    steady = plain.fixed(tokens=1024, sequences=8, longest=256)
+    torch.manual_seed(0)
+    counts: dict[str, list[int]] = {"plain": [], "steady": []}
+    for _ in range(200):
+        for name, given in (("plain", plain), ("steady", steady)):
+            found = task.prepare(given)
+            assert found.at is not None
+            kept = found["words"] != IGNORE
+            assert (found.at[kept] < 440).all()
+            assert torch.equal(found["words"][kept], given.tokens.ids[found.at[kept]])
+            counts[name].append(int(kept.sum()))
+    assert len(found["words"]) == places_for(1024, 0.15)
+    mean, other = np.mean(counts["plain"]), np.mean(counts["steady"])
+    error = (440 * 0.15 * 0.85 / 200) ** 0.5
+    assert abs(mean - 440 * 0.15) < 4 * error
+    assert abs(other - 440 * 0.15) < 4 * error
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_step_in_fixed_shapes_compiles_whole(follows: bool) -> None:
+    """Drawing, network and loss in one graph that serves other batches too: no size depends on luck."""
+    task = Masked(MASKS, follows=follows)
+    network = from_preset("tiny-bert", heads=task.heads).network.train()
+
+    def loss(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
+        drawn = task.prepare(inputs)
+        found = task.loss(network(drawn.tokens, at=drawn.at), drawn)
+        return found.sum, found.count
+
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        run = torch.compile(loss, backend="aot_eager", fullgraph=True, dynamic=False)
+        for lengths in ((20, 9, 31), (50, 3, 4, 5)):
+            sum_, count = run(batch(*lengths).fixed(tokens=128, sequences=8, longest=64))
+            sum_.backward()
+            assert 0 < int(count) <= sum(lengths)
+            assert 3 < float(sum_.detach() / count) < 7
+
+
+def test_two_losses_are_added_as_means() -> None:
+    task, words = Masked(MASKS, follows=True), Masked(MASKS)
+    network = from_preset("tiny-bert", heads=task.heads).network
+    inputs = task.prepare(batch(30, 40, 20))
+    output = network(inputs.tokens, at=inputs.at)
+    both, one = task.loss(output, inputs), words.loss(output, inputs)
+    assert output.next is not None
+    next_ = torch.nn.functional.cross_entropy(output.next, inputs["next"])
+    torch.testing.assert_close(both.sum / both.count, one.sum / one.count + next_)
+
+
+def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
+    words = learn_from([TEXT] * 20, size=60)
+    task = Masked.of(words, vocabulary=V, follows=True)
+    checkpoint = from_preset("tiny-bert", heads=task.heads)
+    reading = Reading(words, checkpoint.config, window=10)
+    examples = task.examples([DocumentRecord(TEXT), DocumentRecord("the market")], reading, labelled=True)
+    assert examples.longest == 10
+    inside = int((examples.owners == 0).sum())
+    assert inside == -(-len(words.encode(TEXT, special=False)) // 8)
+    answer = task.answer(DocumentRecord(TEXT), [Guessed(1, 2, 3.0, True), Guessed(0, 1, 1.5, True)])
+    assert answer == GuessAnswer(2, right=1, count=3, nll=4.5, follows=True)
+    meter = task.meter()
+    task.mark(meter, answer, DocumentRecord(TEXT))
+    scores = {name: score.value for name, score in meter.scores().items()}
+    assert scores == pytest.approx(
+        {"masked_accuracy": 1 / 3, "perplexity": np.exp(1.5), "nll": 1.5, "next_accuracy": 1.0}
+    )
+    assert (meter.main, meter.higher, meter.rows) == ("masked_accuracy", True, 1)
+
+
+def test_a_folder_keeps_the_task() -> None:
+    task = Masked(MaskSettings(4, V, (0, 4), rate=0.3, unit="span"), follows=True)
+    assert Masked.restore(task.settings()) == task
+    assert "next_accuracy" not in _scores(Guessed(1, 2, 0.5))
+
+
+def _scores(row: Guessed) -> dict[str, object]:
+    meter = MaskedMeter()
+    meter.add(row)
+    return dict(meter.scores())
+
+
+def test_a_tokenizer_without_a_mask_is_refused() -> None:
+    words = learn_from([TEXT] * 20, kind="bpe", size=260)
+    with pytest.raises(InputError, match=r"no token for hidden words.*causal"):
+        Masked.of(words)
+    with pytest.raises(InputError, match="regard pretrain"):
+        Masked.learn([])

@@ -1,0 +1,49 @@
+"""`regard pretrain` on the command line; what it learns is tested with the training."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard import cli
+
+TEXT = "the old man went to the market.\nthe market was closed.\n\nthe sea was calm.\na boat came in.\n\n"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text(TEXT * 12, encoding="utf-8")
+    return path
+
+
+def test_scores_are_on_stdout_and_nothing_else(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["pretrain", str(corpus), "--preset", "tiny-bert", "--steps", "3", "--out", str(tmp_path / "run")]
+    assert cli.main([*given, "--objective", "mlm+nsp", "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert list(found) == ["task", "rows", "scores", "baseline", "seconds", "folder"]
+    assert set(found["scores"]) == {"masked_accuracy", "perplexity", "nll", "next_accuracy"}
+    assert set(found["scores"]["perplexity"]) == {"value", "low", "high"}
+    assert set(found["baseline"]) == {"masked_accuracy", "perplexity", "next_accuracy"}
+    assert said.err == ""
+    assert cli.main([*given, "--dev-share", "0", "--overwrite"]) == 0
+    assert "none: no text was held out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "says", "status"),
+    [
+        (["--start", "minilm", "--preset", "tiny-bert"], "--start and --preset were given", 2),
+        (["--start", "minilm", "--tokenizer", "x"], "--tokenizer was given without --preset", 2),
+        (["--preset", "tiny-bert", "--lr", "-1"], "lr is -1", 1),
+        (["--preset", "tiny-bert", "--resume"], "holds no training that could be resumed", 1),
+    ],
+)
+def test_wrong_use_is_said(
+    given: list[str], says: str, status: int, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["pretrain", str(corpus), "--out", str(tmp_path / "run"), *given]) == status
+    assert says in capsys.readouterr().err

@@ -1,0 +1,234 @@
+"""Pretraining from text to a folder: golden losses, what is learned, exact resume, and what opens elsewhere."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from regard import load, samples
+from regard.errors import FolderError, InputError
+from regard.text.learn import learn
+from regard.text.tokenizer import Tokenizer
+from regard.training.pretrain import Pretrained, pretrain
+from regard.training.record import Event
+
+CORPUS = samples.path("corpus")
+SMALL = {"dropout": 0.0, "batch_tokens": 512, "window": 64, "device": "cpu"}
+KINDS = {"mlm": "tiny-bert", "mlm+nsp": "tiny-bert", "causal": "tiny-gpt2"}
+CLASSES = {"mlm": "BertForMaskedLM", "mlm+nsp": "BertForPreTraining", "causal": "GPT2LMHeadModel"}
+# fmt: off
+GOLDEN = {
+    "mlm": [
+        3.71213, 3.63852, 3.56459, 3.44345, 3.42564, 3.24164, 3.22722, 3.11334, 3.24384, 3.12918, 3.11883,
+        2.98955, 3.03048, 2.95544, 3.16012, 3.07735, 2.88521, 2.78894, 2.78435, 3.08335,
+    ],
+    "mlm+nsp": [
+        7.08956, 7.02844, 7.07233, 6.96035, 7.00051, 7.01911, 6.83146, 6.80676, 6.708, 6.82834, 6.69608,
+        6.62743, 6.76441, 6.56755, 6.55211, 6.50139, 6.69334, 6.60782, 6.56796, 6.21724,
+    ],
+    "causal": [
+        3.7233, 3.64773, 3.53805, 3.43663, 3.36172, 3.27806, 3.19851, 3.15884, 3.08279, 3.05654, 3.09034,
+        3.00416, 2.98375, 2.96733, 2.98002, 2.98421, 2.98928, 2.94476, 2.9321, 2.941,
+    ],
+}
+# fmt: on
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Sums in one order, so that weights can be compared to the last bit."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def words() -> dict[str, Tokenizer]:
+    pieces, signs = learn([CORPUS], size=600), learn([CORPUS], kind="char", size=60, lowercase=True)
+    return {"mlm": signs, "mlm+nsp": pieces, "causal": signs}
+
+
+def run(objective: Any, out: Path, words: dict[str, Tokenizer], **told: Any) -> Pretrained:
+    given = {"preset": KINDS.get(objective), "tokenizer": words.get(objective), **SMALL, **told}
+    return pretrain([CORPUS], objective=objective, out=out, **given)
+
+
+def losses(folder: Path) -> list[float]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [line["loss"] for line in lines if line["kind"] == "log"]
+
+
+def digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("objective", GOLDEN)
+def test_twenty_steps_have_the_losses_they_always_had(
+    objective: str, tmp_path: Path, words: dict[str, Tokenizer]
+) -> None:
+    run(objective, tmp_path / "run", words, steps=20, lr=5e-3, log_every=1, dev_share=0.0)
+    assert losses(tmp_path / "run") == pytest.approx(GOLDEN[objective], abs=1e-4)
+
+
+def test_hidden_letters_are_learned(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    """Three in ten hidden letters of held-out text come back; the commonest letter alone gives two."""
+    found = run("mlm", tmp_path / "run", words, preset="tiny-modernbert", steps=120, lr=1e-2, batch_tokens=1024, seed=1)
+    assert found.scores["masked_accuracy"].value > 0.29
+    assert found.scores["perplexity"].value < 14.5
+    assert found.baseline["masked_accuracy"] == pytest.approx(0.19, abs=0.02)
+    assert found.baseline["perplexity"] == pytest.approx(18, abs=1)
+
+
+def test_next_letters_are_learned(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    """Held-out text has a perplexity of less than 13 a letter; letters by their counts have 18."""
+    found = run("causal", tmp_path / "run", words, steps=80, lr=1e-2, batch_tokens=1024)
+    assert found.scores["perplexity"].value < 13
+    assert found.scores["perplexity"].low < found.scores["perplexity"].value < found.scores["perplexity"].high
+    assert found.baseline["perplexity"] == pytest.approx(18, abs=1)
+    assert found.json()["task"] == "causal"
+
+
+def test_next_sentences_are_learned_with_hidden_words(tmp_path: Path) -> None:
+    """A question never follows: seven in ten pairs are told apart by that, and half of the hidden words come back."""
+    nouns = ("boat", "wave", "salt", "harbour", "net", "gull", "barley", "plough", "cow", "hay", "field", "barn")
+    texts = [f"where is the {one} of the {two}?\nit lies here, by the {two}." for one in nouns for two in nouns]
+    (tmp_path / "text.txt").write_text("\n\n".join(texts), encoding="utf-8")
+    files, told = [tmp_path / "text.txt"], {**SMALL, "dev_share": 0.2}
+    words, out = learn(files, size=80), tmp_path / "run"
+    found = pretrain(
+        files, objective="mlm+nsp", preset="tiny-bert", tokenizer=words, out=out, steps=100, lr=1e-2, **told
+    )
+    assert found.scores["masked_accuracy"].value > 0.5
+    assert found.scores["next_accuracy"].value > 0.65 > found.baseline["next_accuracy"]
+
+
+@pytest.mark.parametrize("objective", KINDS)
+def test_the_folder_opens_in_transformers_and_here(objective: str, tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    out = tmp_path / "run"
+    found = run(objective, out, words, steps=3, lr=1e-3)
+    kind = getattr(transformers, CLASSES[objective])
+    theirs, told = kind.from_pretrained(out, output_loading_info=True)
+    assert not told["missing_keys"]
+    assert not told["unexpected_keys"]
+    assert json.loads((out / "config.json").read_text())["architectures"] == [CLASSES[objective]]
+    ours = load(out)
+    ids = [words[objective].encode("the houses are made of dry stone").ids]
+    mine = ours.outputs(ids)[0]
+    other = theirs.eval()(torch.tensor(ids))
+    logits = other.prediction_logits if objective == "mlm+nsp" else other.logits
+    torch.testing.assert_close(mine.logits, logits[0], atol=1e-5, rtol=1e-5)
+    if objective == "mlm+nsp":
+        torch.testing.assert_close(mine.next, other.seq_relationship_logits[0], atol=1e-5, rtol=1e-5)
+    kept = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert kept["objective"] == objective
+    assert kept["baseline"] == found.baseline
+    assert kept["data"]["dev_rows"] > 0
+    assert not (tmp_path / "run.corpus").exists()
+    assert found.rows > 100
+    names = {"mlm": ["masked_accuracy"], "mlm+nsp": ["masked_accuracy", "next_accuracy"], "causal": ["perplexity"]}
+    assert set(names[objective]) <= set(found.scores)
+
+
+class Killed(Exception):
+    """As if the power went."""
+
+
+@pytest.mark.parametrize("objective", ["mlm+nsp", "causal"])
+def test_a_training_that_was_killed_goes_on_to_the_same_weights(
+    objective: str, tmp_path: Path, words: dict[str, Tokenizer]
+) -> None:
+    told = {"steps": 24, "lr": 3e-3, "save_every": 8, "eval_every": 12, "log_every": 1, "dropout": 0.1}
+
+    def kill(event: Event) -> None:
+        if event.kind == "log" and event.step == 19:
+            raise Killed
+
+    whole = run(objective, tmp_path / "whole", words, **told)
+    with pytest.raises(Killed):
+        run(objective, tmp_path / "part", words, tell=kill, **told)
+    assert (tmp_path / "part.corpus" / "train").is_dir()
+    again = run(objective, tmp_path / "part", words, resume=True, **told)
+    assert digest(tmp_path / "part") == digest(tmp_path / "whole")
+    assert again.scores == whole.scores
+    assert losses(tmp_path / "part") == losses(tmp_path / "whole")
+
+
+def test_a_training_stopped_while_it_read_the_text_begins_again(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    def kill(event: Event) -> None:
+        if event.kind == "read":
+            raise Killed
+
+    with pytest.raises(Killed):
+        run("causal", tmp_path / "run", words, steps=2, tell=kill)
+    assert run("causal", tmp_path / "run", words, steps=2, resume=True).steps == 2
+
+
+def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    """Domain adaptation: the same vocabulary and the same shape, other weights."""
+    run("mlm", tmp_path / "first", words, steps=5, lr=1e-3)
+    (tmp_path / "own.txt").write_text("\n\n".join(["barley soup with barley bread"] * 30), encoding="utf-8")
+    given = {**SMALL, "window": None}
+    found = pretrain([tmp_path / "own.txt"], start=tmp_path / "first", out=tmp_path / "own", steps=40, lr=1e-2, **given)
+    assert found.scores["perplexity"].value < 20
+    first, own = load(tmp_path / "first"), load(tmp_path / "own")
+    assert own.config == first.config
+    assert own.info().task == "masked"
+    assert np.abs(own.embed(["barley"]) - first.embed(["barley"])).max() > 1e-3
+
+
+def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_asked(tmp_path: Path) -> None:
+    told = {"preset": "bert-tiny", "steps": 2, **SMALL, "dev": [CORPUS]}
+    found = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **told)
+    assert (tmp_path / "tokens" / "train" / "tokens.bin").exists()
+    assert (tmp_path / "tokens" / "dev" / "tokens.bin").exists()
+    ours = load(tmp_path / "run")
+    assert ours.tokenizer is not None
+    assert 1000 <= ours.tokenizer.size == ours.config.vocabulary < 4000
+    assert found.scores
+    assert not json.loads((tmp_path / "run" / "run.json").read_text())["data"]["dev_split_off"]
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"objective": "mlm-nsp"}, 'objective "mlm-nsp" is not known. Did you mean "mlm+nsp"?'),
+        ({"preset": None}, "neither of preset and start"),
+        ({"start": "minilm"}, "both of preset and start"),
+        ({"preset": None, "start": "tiny-bert", "tokenizer": None}, "is a preset, a shape without weights"),
+        ({"preset": None, "start": "minilm"}, "has a tokenizer of its own"),
+        ({"preset": "tiny-gpt2"}, "is for networks of kind encoder, but this one (gpt2) is of kind decoder"),
+        ({"preset": "tiny-roberta", "objective": "mlm+nsp"}, "family roberta have no head for next sentences"),
+        ({"objective": "causal"}, "Use objective mlm"),
+        ({"mask_unit": "letter"}, 'masking by "letter"'),
+        ({"learning": 3}, 'there is no setting "learning"'),
+    ],
+)
+def test_what_cannot_be_is_said(told: dict[str, Any], says: str, tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    with pytest.raises(InputError, match=re.escape(says)):
+        run(told.pop("objective", "mlm"), tmp_path / "run", words, **{"preset": "tiny-bert", **told})
+
+
+def test_files_that_are_missing_and_folders_that_are_full_are_said(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    with pytest.raises(InputError, match="is not a file"):
+        pretrain([tmp_path / "no.txt"], out=tmp_path / "run", preset="tiny-bert", tokenizer=words["mlm"])
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    with pytest.raises(FolderError, match="exists and is not empty"):
+        run("mlm", tmp_path / "full", words)
+    (tmp_path / "one.txt").write_text("only one document.\nof two sentences.")
+    with pytest.raises(InputError, match="1 documents, too few to hold 2 out"):
+        pretrain(
+            [tmp_path / "one.txt"],
+            out=tmp_path / "one",
+            objective="mlm+nsp",
+            preset="tiny-bert",
+            tokenizer=words["mlm+nsp"],
+        )
