@@ -62,6 +62,8 @@ ROWS = {
     ),
 }
 NAMES = tuple(ROWS)
+# Learned from text and pairs that nobody labelled: what they keep to is in test_language_parity.py and test_embed.py.
+WITHOUT_LABELS = {"masked", "causal", "embed"}
 
 
 @pytest.fixture(params=NAMES)
@@ -111,7 +113,7 @@ def same(ours, theirs):
 
 
 def test_every_task_has_a_row():
-    assert {name.split()[0] for name in ROWS} == set(TASKS)
+    assert {name.split()[0] for name in ROWS} == set(TASKS) - WITHOUT_LABELS
 
 
 def test_the_folder_keeps_it(task, kind):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regard.data.corrupt import IGNORE  # among numbers NaN says the same
-from regard.data.packing import Ints
+from regard.data.packing import Ints, ranges
 from regard.errors import InputError
 from regard.ragged import Ragged
 
@@ -107,19 +107,20 @@ class Examples:
 
     ids: npt.NDArray[np.int32]
     bounds: Ints
-    owners: Ints  # the record of each sequence
+    owners: Ints  # the record of each row
     segments: npt.NDArray[np.uint8] | None = None
     by_sequence: Arrays = field(default_factory=dict)
     by_token: Arrays = field(default_factory=dict)
     target: Examples | None = None  # what a decoder writes, one sequence each
+    groups: Ints | None = None  # bounds of rows in sequences, where some have several that stay in one batch
 
     def __len__(self) -> int:
-        return len(self.bounds) - 1
+        return len(self.bounds if self.groups is None else self.groups) - 1
 
     @property
     def lengths(self) -> Ints:
-        """Tokens of each sequence, those of its target included: what it takes of a batch."""
-        own = np.diff(self.bounds)
+        """Tokens of each row, those of its target included: what it takes of a batch."""
+        own = np.diff(self.bounds if self.groups is None else self.bounds[self.groups])
         return own if self.target is None else own + self.target.lengths
 
     @property
@@ -131,8 +132,10 @@ class Examples:
         return self
 
     def take(self, rows: Ints | Sequence[int]) -> Inputs:
-        """The batch of these sequences, in this order."""
+        """The batch of these rows, in this order."""
         rows = np.asarray(rows, np.int64)
+        if self.groups is not None:
+            rows = ranges(self.groups[rows], np.diff(self.groups)[rows])
         flat, lengths = self._places(rows)
         kinds = None if self.segments is None else torch.from_numpy(self.segments[flat].astype(np.int64))
         inputs = Inputs(
@@ -150,9 +153,8 @@ class Examples:
 
     def _places(self, rows: Ints) -> tuple[Ints, Ints]:
         """Flat places of the tokens of these sequences, and how many each has."""
-        starts, lengths = self.bounds[rows], np.diff(self.bounds)[rows]
-        ends = np.cumsum(lengths)
-        return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths), lengths
+        lengths = np.diff(self.bounds)[rows]
+        return ranges(self.bounds[rows], lengths), lengths
 
 
 class Builder:
@@ -160,6 +162,7 @@ class Builder:
 
     def __init__(self, *, segments: bool = False) -> None:
         self.ids, self.bounds, self.owners = array("i"), array("q", [0]), array("q")
+        self.groups = array("q", [0])
         self.segments = array("B") if segments else None
         self.by_sequence: dict[str, list[Any]] = {}
         self.by_token: dict[str, list[npt.NDArray[Any]]] = {}
@@ -172,11 +175,19 @@ class Builder:
         *,
         by_sequence: Mapping[str, Any] | None = None,
         by_token: Mapping[str, npt.NDArray[Any]] | None = None,
+        joined: bool = False,
     ) -> None:
-        """One sequence of a record, with what belongs to it as a whole and to each of its tokens."""
+        """One sequence of a record, with what belongs to it as a whole and to each of its tokens.
+
+        `joined` to the sequence before it, it is always read in the same batch.
+        """
         self.ids.extend(ids)
         self.bounds.append(len(self.ids))
-        self.owners.append(owner)
+        if joined:
+            self.groups[-1] += 1
+        else:
+            self.owners.append(owner)
+            self.groups.append(self.groups[-1] + 1)
         if self.segments is not None:
             self.segments.extend(segments if segments is not None else bytes(len(ids)))
         for name, value in (by_sequence or {}).items():
@@ -196,6 +207,7 @@ class Builder:
             by_sequence={name: _array(values) for name, values in self.by_sequence.items()},
             by_token={name: np.concatenate(values) for name, values in self.by_token.items()},
             target=target,
+            groups=None if len(self.groups) == len(self.bounds) else np.array(self.groups, np.int64),
         )
 
 

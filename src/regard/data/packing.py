@@ -127,3 +127,10 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, most: int) -> Ints
     found = np.empty(len(sizes), np.int64)
     found[by_size] = chosen[place, pool]
     return found
+
+
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """The numbers from each start on, so many each, end to end."""
+    ends = np.cumsum(lengths)
+    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    return found

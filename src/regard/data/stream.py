@@ -22,7 +22,7 @@ from regard.data.batches import shuffled
 from regard.data.corpus import Corpus
 from regard.data.examples import LEARN, Inputs
 from regard.data.framing import Frame
-from regard.data.packing import Ints
+from regard.data.packing import Ints, ranges
 from regard.data.pairs import Pairs, blocks, draw_pairs
 from regard.errors import InputError
 from regard.ragged import Ragged
@@ -204,13 +204,6 @@ def _batch(
         by_token={LEARN: torch.zeros(len(ids), dtype=torch.int8)},
         rows=count,
     )
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The numbers from each start on, so many each, end to end."""
-    ends = np.cumsum(lengths)
-    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
-    return found
 
 
 def _summed(lengths: Ints) -> Ints:

@@ -6,12 +6,13 @@ from regard.errors import InputError, did_you_mean
 from regard.tasks.answer import Extract
 from regard.tasks.causal import Causal
 from regard.tasks.classify import Classify
+from regard.tasks.embed import Embed
 from regard.tasks.masked import Masked
 from regard.tasks.pair import Pair
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal)}
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal, Embed)}
 
 
 def task_class(name: str) -> type[Task]:

@@ -154,4 +154,4 @@ class Masked(Task):
 def summed(logits_NC: Tensor, target_N: Tensor) -> tuple[Tensor, Tensor]:
     """Cross-entropy summed over the rows that have a target, and how many have."""
     sum_ = F.cross_entropy(logits_NC.float(), target_N, ignore_index=IGNORE, reduction="sum")
-    return sum_, (target_N != IGNORE).sum()
+    return sum_, (target_N != IGNORE).sum().float()

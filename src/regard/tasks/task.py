@@ -76,6 +76,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     record: ClassVar[type[Any]]  # the kind of record it reads
+    steady: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
 
     @classmethod
     @abstractmethod

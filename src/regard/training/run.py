@@ -171,7 +171,7 @@ def plan_job(
     lengths = source.epoch(0).lengths
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
-    fixed = compiles(network, settings, device)
+    fixed = task.steady and compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     shape, most = None, settings.batch
     if fixed:

@@ -1,0 +1,187 @@
+"""Vectors of texts that lie close where the texts belong together: the mean of a text's last states.
+
+From pairs alone the loss is contrastive: the second text of each pair is to be found among those of all pairs of the
+batch, so larger batches teach more. From pairs with a number, the cosine is to be that number, on a scale from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.examples import Builder, Examples, Inputs
+from regard.data.framing import Frame, single_windows
+from regard.data.records import PairRecord, Record
+from regard.errors import InputError
+from regard.metrics.confidence import Score
+from regard.metrics.meter import MeanMeter, Meter, NumberMeter
+from regard.model.transformer import Output
+from regard.tasks.task import Answer, Loss, Reading, Task
+
+
+@dataclass(frozen=True)
+class LikenessAnswer(Answer):
+    """How alike two texts are: their cosine; `found` says whether the second was the nearest of its batch."""
+
+    similarity: float = 0.0
+    found: bool | None = None
+
+
+class LikenessMeter(NumberMeter):
+    """Cosines against numbers: that they rank alike is what matters."""
+
+    main = "spearman"
+
+    def scores(self) -> dict[str, Score]:
+        found = super().scores()
+        return {self.main: found.pop(self.main), **found}
+
+
+@dataclass(frozen=True)
+class Embed(Task):
+    """`scale` is what the smallest and the largest label were; None for pairs without labels."""
+
+    name: ClassVar[str] = "embed"
+    record: ClassVar[type[Any]] = PairRecord
+    steady: ClassVar[bool] = False  # a row has as many sequences as its texts have windows
+
+    scale: tuple[float, float] | None = None
+    temperature: float = 0.05
+    symmetric: bool = True  # also the first text is to be found from the second
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise InputError(f"the temperature is {self.temperature:g}, but it must be above 0.")
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], *, temperature: float = 0.05, symmetric: bool = True, **_: Any) -> Self:
+        low, high, bare = np.inf, -np.inf, None
+        for record in records:
+            assert isinstance(record, PairRecord)
+            if record.label is None:
+                bare = record
+                continue
+            if not isinstance(record.label, float):
+                raise record.place.fault(
+                    f"the label {record.label!r} is no number",
+                    column="label",
+                    mend="Give how alike the texts are as a number, or leave labels out if all pairs belong together.",
+                )
+            low, high = min(low, record.label), max(high, record.label)
+        if bare is not None and high >= low:
+            raise bare.place.fault("this pair has no number, but others have", column="label")
+        if bare is None and not high > low:
+            raise InputError("every pair has the same number, so there is nothing to learn from it. Leave labels out.")
+        return cls(None if bare is not None else (float(low), float(high)), temperature, symmetric)
+
+    def settings(self) -> dict[str, Any]:
+        scale = None if self.scale is None else list(self.scale)
+        return {"scale": scale, "temperature": self.temperature, "symmetric": self.symmetric}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        scale = settings.get("scale")
+        return cls(
+            None if scale is None else (float(scale[0]), float(scale[1])),
+            float(settings.get("temperature", 0.05)),
+            bool(settings.get("symmetric", True)),
+        )
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {}
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        """A row holds the windows of both texts of a pair, so that they are always in one batch."""
+        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        pairs = [record for record in records if isinstance(record, PairRecord)]
+        texts = [text for pair in pairs for text in (pair.first, pair.second)]
+        for number, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
+            row, second = divmod(number, 2)
+            label = {"label": np.float32(self._target(pairs[row]))} if labelled and self.scale else {}
+            for cut in single_windows(frame, ids, longest=reading.longest, overlap=reading.overlap):
+                opens = cut.parts[0].window.start == 0
+                last = cut.parts[0].window.end == len(ids)
+                own = _own(cut.own, opens=opens, closes=last)
+                shown = {"opens": np.int64(opens), **label}
+                joined = bool(second) or not opens
+                builder.add(row, cut.ids, cut.segments, by_sequence=shown, by_token={"own": own}, joined=joined)
+        return builder.build()
+
+    def _target(self, record: PairRecord) -> float:
+        """The number on a scale from 0 to 1."""
+        if not isinstance(record.label, float):
+            raise record.place.fault("this pair has no number", column="label", expected="how alike the texts are")
+        assert self.scale is not None
+        low, high = self.scale
+        return (record.label - low) / (high - low)
+
+    def vectors(self, output: Output, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """(P, D) of the first texts and of the second, of length 1: the mean over each text's own tokens."""
+        opens_B = inputs["opens"] == 1
+        texts = int(opens_B.sum())
+        text_B = (opens_B.cumsum(0) - 1).clamp(min=0)
+        owner_N = text_B[inputs.tokens.owners]
+        own_N1 = inputs["own"].nan_to_num().unsqueeze(1)
+        hidden_ND = output.hidden.float() * own_N1
+        sums_TD = hidden_ND.new_zeros(texts, hidden_ND.shape[1])
+        if texts:
+            sums_TD = sums_TD.index_add(0, owner_N, hidden_ND)
+        unit_TD = F.normalize(sums_TD, dim=1)  # the mean points where the sum points
+        return unit_TD[0::2], unit_TD[1::2]
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        first_PD, second_PD = self.vectors(output, inputs)
+        count = torch.tensor(float(len(first_PD)), device=first_PD.device)
+        if not len(first_PD):
+            return Loss(output.hidden.sum() * 0.0, count)
+        if self.scale is not None:
+            label_P = inputs["label"][inputs["opens"] == 1][0::2]
+            return Loss(((first_PD * second_PD).sum(1) - label_P).square().sum(), count)
+        like_PP = first_PD @ second_PD.T / self.temperature
+        own_P = torch.arange(len(like_PP), device=like_PP.device)
+        found = F.cross_entropy(like_PP, own_P, reduction="sum")
+        if self.symmetric:
+            found = (found + F.cross_entropy(like_PP.T, own_P, reduction="sum")) / 2
+        return Loss(found, count)
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        first_PD, second_PD = self.vectors(output, inputs)
+        like_PP = first_PD @ second_PD.T
+        nearest = like_PP.argmax(1) == torch.arange(len(like_PP), device=like_PP.device)
+        return list(zip(like_PP.diagonal().tolist(), nearest.tolist(), strict=True))
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        likeness, nearest = said[0]
+        return LikenessAnswer(similarity=likeness, found=nearest if self.scale is None else None)
+
+    def meter(self) -> Meter:
+        return LikenessMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(answer, LikenessAnswer)
+        assert isinstance(record, PairRecord)
+        if self.scale is None:
+            meter.add(float(bool(answer.found)), 1)
+            return
+        low, high = self.scale
+        self._target(record)
+        meter.add(low + answer.similarity * (high - low), record.label)
+
+
+def _own(own: Sequence[bool], *, opens: bool, closes: bool) -> Any:
+    """1 for each token that counts: those the window owns, and the special ones at both ends of the text."""
+    counts = np.array(own, np.float32)
+    inside = np.flatnonzero(counts)
+    if len(inside):
+        counts[: inside[0]] = float(opens)
+        counts[inside[-1] + 1 :] = float(closes)
+    else:
+        counts[:] = 1.0
+    return counts

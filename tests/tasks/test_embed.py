@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+import torch
+
+from regard.checkpoint.source import from_preset
+from regard.config import PositionConfig
+from regard.data.records import PairRecord
+from regard.errors import DataError, InputError
+from regard.predict import Model
+from regard.tasks.answering import runner, score
+from regard.tasks.embed import Embed, LikenessAnswer
+from regard.tasks.task import Reading
+from regard.text.learn import learn_from
+
+CPU = torch.device("cpu")
+NOUNS = ("boat", "wave", "salt", "harbour", "net", "gull", "barley", "plough", "cow", "hay", "field", "barn")
+PAIRS = [
+    PairRecord(f"where is the {one}", f"here lies a {two} of mine")
+    for one, two in zip(NOUNS, NOUNS[5:] + NOUNS[:5], strict=True)
+]
+LIKE = [
+    PairRecord(f"the {one} and the {two}", f"the {one} and the {three}", 5.0 if two == three else 1.0)
+    for one in NOUNS[:4]
+    for two in NOUNS[4:7]
+    for three in NOUNS[5:8]
+]
+
+
+@pytest.fixture(scope="module")
+def reading() -> Reading:
+    words = learn_from([text for pair in PAIRS for text in (pair.first, pair.second)] * 9, size=90)
+    return Reading(words, from_preset("tiny-bert", heads={}).config)
+
+
+@pytest.mark.parametrize("longest", [512, 6])
+def test_vectors_are_those_of_embed(reading: Reading, longest: int) -> None:
+    """Also of texts in windows: every token once, from the window that shows most around it."""
+    checkpoint = from_preset("tiny-bert", heads={}, positions=PositionConfig(longest=longest))
+    task = Embed()
+    examples = task.examples(PAIRS[:5], Reading(reading.tokenizer, checkpoint.config), labelled=False)
+    assert len(examples) == len(examples.lengths) == len(examples.owners) == 5
+    inputs = examples.take([3, 0, 4])
+    assert inputs.tokens.tokens == examples.lengths[[3, 0, 4]].sum()
+    assert (len(inputs.tokens) > 6) == (longest == 6)
+    with torch.inference_mode():
+        found = task.vectors(checkpoint.network(inputs.tokens), inputs)
+    model = Model(checkpoint, tokenizer=reading.tokenizer)
+    for row, vectors in enumerate(found):
+        texts = [(PAIRS[number].first, PAIRS[number].second)[row] for number in (3, 0, 4)]
+        expected = model.embed(texts, pool="mean", normalise=True)
+        np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-6)
+
+
+def test_losses_are_what_they_say(reading: Reading) -> None:
+    torch.manual_seed(0)
+    network = from_preset("tiny-bert", heads={}).network
+    for task, records in ((Embed(), PAIRS), (Embed(symmetric=False), PAIRS), (Embed.learn(LIKE), LIKE)):
+        inputs = task.examples(records, reading, labelled=True).take(range(6))
+        with torch.no_grad():
+            output = network(inputs.tokens)
+            loss = task.loss(output, inputs)
+            first, second = (part.double() for part in task.vectors(output, inputs))
+        cosines = first @ second.T
+        own = torch.arange(6)
+        if task.scale is not None:
+            gold = torch.tensor([(record.label - 1) / 4 for record in LIKE[:6]])  # type: ignore[operator]  # numbers
+            expected = (cosines.diagonal() - gold).square().mean()
+        else:
+            there, back = (torch.nn.functional.cross_entropy(part / 0.05, own) for part in (cosines, cosines.T))
+            expected = (there + back) / 2 if task.symmetric else there
+        assert float(loss.sum / loss.count) == pytest.approx(float(expected), abs=1e-5)
+        assert int(loss.count) == 6
+
+
+def learned(task: Embed, records: list[PairRecord], reading: Reading, *, steps: int) -> float:
+    torch.manual_seed(0)
+    network = from_preset("tiny-bert", heads={}).network.eval()
+    examples = task.examples(records, reading, labelled=True)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
+    for _ in range(steps):
+        inputs = examples.take(range(len(examples)))
+        loss = task.loss(network(inputs.tokens), inputs)
+        optimizer.zero_grad()
+        (loss.sum / loss.count).backward()
+        optimizer.step()
+    return score(task, runner(network, task), records, reading, device=CPU).value
+
+
+def test_pairs_find_each_other(reading: Reading) -> None:
+    """Every second text is found among twelve; before, hardly more than chance."""
+    assert learned(Embed(), PAIRS, reading, steps=0) < 0.5
+    assert learned(Embed(), PAIRS, reading, steps=25) > 0.9
+
+
+def test_cosines_rank_as_the_numbers_do(reading: Reading) -> None:
+    task = Embed.learn(LIKE)
+    assert task.scale == (1.0, 5.0)
+    assert learned(task, LIKE, reading, steps=25) > 0.7, "with two numbers, two ninths of them high, 0.72 is the most"
+    meter = task.meter()
+    for record in LIKE:
+        task.mark(meter, LikenessAnswer(similarity=0.1 if record.label == 1.0 else 0.9), record)
+    scores = meter.scores()
+    assert next(iter(scores)) == meter.main == "spearman"
+    assert scores["spearman"].value == pytest.approx(1.0)
+    assert scores["mae"].value == pytest.approx(0.4)
+
+
+def test_gradients_of_a_blank_part_are_nothing(reading: Reading) -> None:
+    network, task = from_preset("tiny-bert", heads={}).network, Embed()
+    blank = task.examples(PAIRS, reading, labelled=True).take([0]).blank()
+    loss = task.loss(network(blank.tokens), blank)
+    assert float(loss.count) == 0
+    loss.sum.backward()
+    assert all(weight.grad is None or not weight.grad.any() for weight in network.parameters())
+
+
+def test_labels_that_do_not_fit_are_said() -> None:
+    assert Embed.restore(Embed.learn(LIKE).settings()) == Embed.learn(LIKE)
+    with pytest.raises(DataError, match="is no number"):
+        Embed.learn([PairRecord("a", "b", "yes")])
+    with pytest.raises(DataError, match="others have"):
+        Embed.learn([PairRecord("a", "b", 1.0), PairRecord("c", "d")])
+    with pytest.raises(InputError, match="same number"):
+        Embed.learn([PairRecord("a", "b", 1.0), PairRecord("c", "d", 1.0)])
+    with pytest.raises(InputError, match="temperature"):
+        Embed(temperature=0.0)
