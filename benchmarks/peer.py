@@ -64,7 +64,7 @@ def encode(records: Sequence[Record], tokenizer: Any, task: Task, longest: int) 
 
 def _tagged(record: TagRecord, tokenizer: Any, task: Task, longest: int) -> dict[str, Any]:
     numbers = {name: number for number, name in enumerate(task.labels or ())}
-    found = tokenizer(list(record.words), is_split_into_words=True, truncation=True, max_length=longest)
+    found = tokenizer(list(record.tokens), is_split_into_words=True, truncation=True, max_length=longest)
     labels, before = [], None
     for word in found.word_ids():
         first = word is not None and word != before

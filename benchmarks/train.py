@@ -154,7 +154,7 @@ def masked(out: Path, *, steps: int) -> None:
         print(name, f"{found.get(name, float('nan')):,.0f} tokens/s", flush=True)
         (out / "masked-cuda.json").write_text(json.dumps(found, indent=2))
 
-    for tokens in (32_768, 65_536):
+    for tokens in (65_536,):
         for dropout in (None, 0.0):
             note = f"{tokens} tokens, dropout {0.1 if dropout is None else 0:g}"
             for name, sizes in (("mean 128", short), ("full 512", full)):
@@ -190,7 +190,8 @@ def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = No
     def tell(event: Any) -> None:
         rows[event.kind] = event.values | {"step": event.step}
 
-    settings: dict[str, Any] = {"batch": chosen.batch, "epochs": chosen.epochs, "lr": chosen.lr, **chosen.mine}
+    size = {"batch_tokens": chosen.batch * mean_length(data)} if GPU else {"batch": chosen.batch}
+    settings: dict[str, Any] = {**size, "epochs": chosen.epochs, "lr": chosen.lr, "log_every": 50, **chosen.mine}
     if steps is not None:
         settings = {**settings, "steps": steps}
         settings.pop("epochs")
@@ -201,6 +202,14 @@ def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = No
     done = json.loads((out / "run.json").read_text())["done"]
     scores = {name: value.value for name, value in found.scores.items()}
     return {"scores": scores, "main": rows["score"]["main"] if "score" in rows else None, **done}
+
+
+def mean_length(data: Any) -> int:
+    """Tokens of a sequence, by a sample."""
+    tokenizer = Tokenizer.load(start_folder())
+    reading = Reading(tokenizer, from_preset("bert-base-uncased", weights=False).config)
+    task = task_class(data.task).learn(data.train)
+    return round(float(task.examples(data.train[:3000], reading, labelled=False).lengths.mean()))
 
 
 def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | None) -> Scored:
