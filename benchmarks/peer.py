@@ -125,7 +125,8 @@ def train(
     """Run the Trainer; seconds, real tokens a second, and the share of padding."""
     transformers.logging.set_verbosity_error()
     tokenizer = transformers.AutoTokenizer.from_pretrained(start)
-    rows = encode(records, tokenizer, task, chosen.longest)
+    few = records if steps < 0 else records[: (steps + 4) * chosen.batch]  # a short run reads no more
+    rows = encode(few, tokenizer, task, chosen.longest)
     settings: dict[str, Any] = {}
     if task.labels is not None:
         settings = {"num_labels": len(task.labels), "id2label": dict(enumerate(task.labels))}
@@ -167,7 +168,7 @@ def train(
     if steps < 0:
         trainer.save_model(str(out / "model"))
         tokenizer.save_pretrained(str(out / "model"))
-    total = int(np.ceil(len(rows) / chosen.batch) * chosen.epochs)
+    total = int(np.ceil(len(rows) * len(records) / len(few) / chosen.batch) * chosen.epochs)
     each = clock.seconds / max(clock.steps, 1)
     return {
         "seconds": whole,
