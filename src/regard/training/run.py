@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,22 @@ import torch
 
 from regard.data.batches import BatchSettings
 from regard.data.packing import Ints
+from regard.data.records import Record
 from regard.device import pick_device
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError, InputError, RegardError
 from regard.metrics.confidence import Score
 from regard.model.kernels import runs_flat
 from regard.model.transformer import Transformer
 from regard.tasks import task_class
-from regard.tasks.answering import Scored, runner, score
+from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
 from regard.training.begin import begin
 from regard.training.gather import Data, Where, gather, texts_of
-from regard.training.loop import Job, Source, fit, total_steps
+from regard.training.loop import Done, Job, Source, fit, total_steps
 from regard.training.optimizer import freeze
 from regard.training.outcome import finish
 from regard.training.parallel import World, join
-from regard.training.record import Tell
+from regard.training.record import Event, Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
 from regard.training.start import Size, resolved
@@ -67,6 +68,7 @@ def train(
     dev: Where | None = None,
     task: str | None = None,
     columns: Mapping[str, str | int] | None = None,
+    labels: str | None = None,
     skip_bad: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -77,16 +79,24 @@ def train(
 
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
-    task: read from the data where it is not told.
+    task: read from the data where it is not told, and so is what `labels` are (single, class, multi, number).
     settings: see `regard.training.settings.Settings`.
     """
-    chosen = Settings.of(settings)
+    asked = chosen = Settings.of(settings)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     began = time.monotonic()
     found = gather(
-        data, dev=dev, task=task, columns=columns, dev_share=chosen.dev_share, seed=chosen.seed, skip_bad=skip_bad
+        data,
+        dev=dev,
+        task=task,
+        columns=columns,
+        labels=labels,
+        dev_share=chosen.dev_share,
+        seed=chosen.seed,
+        skip_bad=skip_bad,
     )
-    work = task_class(found.task).learn(found.train, balance=chosen.balance, smoothing=chosen.smoothing)
+    known = [*found.train, *found.dev] if found.split_off else found.train
+    work = task_class(found.task).learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
     checkpoint, words, pretrained = begin(
         work,
         start=start,
@@ -100,6 +110,7 @@ def train(
     network = checkpoint.network.to(device)
     reading = Reading(words, checkpoint.config, window=chosen.window, overlap=chosen.overlap)
     examples = work.examples(found.train, reading, labelled=True)
+    check_rows(work, found.dev, reading)
     gpu = device.type == "cuda"
     chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
     freeze(network, chosen.freeze)
@@ -109,8 +120,9 @@ def train(
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
-    done = fit(with_identity(job, identity))
-    final = None if job.score is None else job.score()
+    if tell is not None and world.first:
+        tell(beginning(found, asked, job, identity["start"], network))
+    done, final = ended(with_identity(job, identity), folder)
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
         final = score_of(replace(job, task=tuned), found, reading)
@@ -127,6 +139,43 @@ def train(
         done.skipped,
         done.stopped_early,
     )
+
+
+def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
+    """Whether every row can be scored, before hours are spent: a label the training has not seen is found here."""
+    for start in range(0, len(records), CHUNK):
+        task.examples(records[start : start + CHUNK], reading, labelled=True)
+
+
+def beginning(data: Data, asked: Settings, job: Job, start: str, network: Transformer) -> Event:
+    """What was recognised, and what was chosen, in words."""
+    chosen, source = job.settings, "split off from them" if data.split_off else "given"
+    rows = f"{len(data.train):,} rows to learn from"
+    rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
+    said = [f"data: {data.why}", f"rows: {rows}"]
+    weights = sum(parameter.numel() for parameter in network.parameters())
+    said.append(f"model: {start}, {weights:,} parameters, on {next(network.parameters()).device}")
+    parts = {
+        "lr": f"lr {chosen.lr:.2g}",
+        "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",
+        "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}" if chosen.batch_tokens else "",
+    }
+    own = [words for name, words in parts.items() if words and getattr(asked, name) is None]
+    if own:
+        said.append(f"chosen: {', '.join(own)}: {job.steps:,} steps")
+    return Event("begin", 0, job.steps, 0.0, {"said": said})
+
+
+def ended(job: Job, folder: Path) -> tuple[Done, Scored | None]:
+    """Train, and score the best weights. A disk that is full, or gone, is told with what is left to go on from."""
+    try:
+        done = fit(job)
+        return done, None if job.score is None else job.score()
+    except OSError as error:
+        if not (folder / STATE).is_dir():
+            raise
+        why = str(error) if isinstance(error, RegardError) else f"{folder} could not be written: {error.strerror}."
+        raise FolderError(f"{why} The state saved before is kept: mend that, then go on with --resume.") from error
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:

@@ -1,0 +1,88 @@
+"""How a training goes, on stderr: a bar where a person is looking, a line a score where nobody is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from regard.cli.shared import print_said
+
+if TYPE_CHECKING:
+    from regard.training.record import Event
+
+
+class Course:
+    """Receives the events of a training."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+        self.task: Any = None
+        self.score = ""
+        self.first: tuple[int, float] | None = None
+
+    def __enter__(self) -> Course:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, event: Event) -> None:
+        if event.kind == "begin":
+            self._begin(event)
+        elif event.kind == "log":
+            self._log(event)
+        elif event.kind == "score":
+            self._score(event)
+        elif event.kind == "note":
+            self._print(f"step {event.step}: {event.values['text']}")
+
+    def _begin(self, event: Event) -> None:
+        for line in event.values["said"]:
+            self._print(line)
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[now]}"))
+            self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task("training", total=event.steps, now="")
+            self.bar.start()
+
+    def _log(self, event: Event) -> None:
+        if self.bar is None:
+            return
+        if self.first is None:
+            self.first = (event.step, time.monotonic())
+        parts = [f"loss {event.values['loss']:.3f}"]
+        parts += [self.score] if self.score else []
+        parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
+        self.bar.update(
+            self.task, completed=event.step, description=f"epoch {event.epoch:.1f}", now="  ".join(parts).rstrip()
+        )
+
+    def _left(self, event: Event) -> str:
+        assert self.first is not None
+        step, then = self.first
+        if event.step <= step:
+            return ""
+        seconds = (time.monotonic() - then) / (event.step - step) * (event.steps - event.step)
+        minutes, seconds = divmod(round(seconds), 60)
+        return f"{minutes}:{seconds:02d} left"
+
+    def _score(self, event: Event) -> None:
+        main = event.values["main"]
+        self.score = f"{main} {event.values['scores'][main]:.4f}"
+        best = ", the best so far" if event.values["best"] else ""
+        self._print(
+            f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}: {self.score}, "
+            f"dev loss {event.values['dev_loss']:.4f}{best}"
+        )
+
+    def _print(self, line: str) -> None:
+        if self.bar is not None:
+            self.bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        else:
+            print_said(line)
