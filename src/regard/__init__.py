@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regard.evaluate import evaluate
+    from regard.evaluation import evaluate
     from regard.predict import Model, load
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
@@ -20,7 +20,7 @@ __all__ = ["Model", "Ragged", "__version__", "evaluate", "load", "pretrain", "tr
 _HOMES = {
     "Model": "regard.predict",
     "Ragged": "regard.ragged",
-    "evaluate": "regard.evaluate",
+    "evaluate": "regard.evaluation",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
     "train": "regard.training.run",

@@ -47,7 +47,7 @@ class Evaluate:
 
 def run(verb: Evaluate) -> None:
     from regard.data.names import parse_columns
-    from regard.evaluate import evaluate
+    from regard.evaluation import evaluate
     from regard.predict import load
 
     with progress_rows("rows") as tell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -22,7 +23,8 @@ OWN = {
 }
 SWITCHES = ("overwrite_output_dir", "resume_from_checkpoint", "gradient_checkpointing", "torch_compile")
 # Old flags without a value of their own.
-BARE = ("fp16", "bf16", "group_by_length", "load_best_model_at_end", "do_train", "do_eval", "do_predict")
+BARE = ("fp16", "bf16", "group_by_length", "load_best_model_at_end", "do_train", "do_eval", "disable_tqdm")
+SETTING = re.compile(r"\b([a-z_]+)=(\w+)")  # as Python writes it
 
 
 def translated(given: Sequence[str]) -> list[str]:
@@ -47,7 +49,7 @@ def translated(given: Sequence[str]) -> list[str]:
 
 def _ours(name: str, plain: str, value: str | None) -> list[str]:
     if plain in NOT_NEEDED:
-        _say(f"--{name} is not needed: {NOT_NEEDED[plain]}.")
+        _say(f"--{name} is not needed: {SETTING.sub(_flag, NOT_NEEDED[plain])}.")
         return []
     ours = OWN.get(plain, OLD_NAMES.get(plain, ""))
     flag = f"--{ours.replace('_', '-')}" if ours else "DATA, without a flag,"
@@ -60,6 +62,10 @@ def _ours(name: str, plain: str, value: str | None) -> list[str]:
     if not ours:
         return [] if value is None else [value]
     return [flag] if value is None else [flag, value]
+
+
+def _flag(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')} {found[2]}"
 
 
 def _say(words: str) -> None:
