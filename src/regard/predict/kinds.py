@@ -24,6 +24,7 @@ HEADS = {
     "next": "masked",
 }
 KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "number"}
+GUESSES = ("masked", "causal", "translate")  # tasks of words, which have no answers about a text
 # What can be done with a model instead, by its heads.
 CAN = {
     "masked": 'model.fill("… [MASK] …")',
@@ -76,18 +77,21 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     if kept is not None and set(task_class(kept.task).restore(kept.settings).heads) <= set(heads):
         return task_class(kept.task).restore(kept.settings)
     name = name_of(heads, encoder=checkpoint.network.encoder is not None)
-    if name is None or name not in TASKS or name in ("masked", "causal", "translate"):
-        what = f"a model for {name}" if name else "a network without a task"
-        raise InputError(
-            f"this is {what}, so it has no answers to give. {can(checkpoint.network)} Or train it: regard train."
-        )
+    if name is None or name not in TASKS:
+        raise no_answers(checkpoint.network, name)
     return task_class(name).restore(_from_config(checkpoint, name))
+
+
+def no_answers(network: Transformer, name: str | None) -> InputError:
+    """That a model was not made to answer, and what it can do instead."""
+    what = f"a model for {name}" if name else "a network without a task"
+    return InputError(f"this is {what}, so it has no answers to give. {can(network)} Or train it: regard train.")
 
 
 def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     """What config.json says of labels, as the settings of a task."""
     given, labels = checkpoint.foreign.get("problem_type"), checkpoint.labels
-    if name == "answer":
+    if name not in ("classify", "pair", "tag"):
         return {}
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
     classes = int(head.output.out_features)  # type: ignore[union-attr, arg-type]  # Labels, which torch has no type for

@@ -30,7 +30,7 @@ from regard.model.heads import TOKEN_HEADS
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.predict.inputs import as_list, as_records, is_pair
-from regard.predict.kinds import RUN, name_of, task_for, trained
+from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
 from regard.ragged import Ragged
@@ -306,6 +306,8 @@ class Model:
     def answering(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
         """The task that answers what is given, and its records."""
         task = task_for(self.checkpoint, self.folder)
+        if task.name in GUESSES:
+            raise no_answers(self.network, task.name)
         items = iter(given)
         first = next(items, None)
         if task.name == "classify" and "pair" in TASKS and is_pair(first) and trained(self.folder) is None:
