@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -136,24 +135,6 @@ def test_flags_of_the_trainer_are_understood(capsys: Capture) -> None:
     assert " ".join(given) == (
         "d.csv --out o --start minilm --lr 2e-5 --epochs 3 --window 128 --compile no --recompute --overwrite --seed 7"
     )
-        "d.csv",
-        "--out",
-        "o",
-        "--start",
-        "minilm",
-        "--lr",
-        "2e-5",
-        "--epochs",
-        "3",
-        "--window",
-        "128",
-        "--compile",
-        "no",
-        "--recompute",
-        "--overwrite",
-        "--seed",
-        "7",
-    ]
     err = capsys.readouterr().err
     assert "regard: --learning_rate is called --lr here." in err
     assert "--evaluation_strategy is not needed: dev is scored once an epoch; --eval-every STEPS scores" in err
