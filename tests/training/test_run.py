@@ -59,6 +59,11 @@ def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Pat
     assert set(found.json()) >= {"task", "rows", "scores", "seconds", "folder"}
 
 
+def test_a_preset_with_room_for_more_words_is_no_cause_to_warn(tmp_path: Path, reviews_csv: Path) -> None:
+    train(reviews_csv, tmp_path / "run", preset="bert-tiny", steps=1, epochs=None)
+    assert regard.load(tmp_path / "run").config.vocabulary < 30_522
+
+
 # data that will not do
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,9 @@ from regard.cli.shared import print_said
 
 if TYPE_CHECKING:
     from regard.training.record import Event
+
+
+BARS = "▁▂▃▄▅▆▇█"
 
 
 class Course:
@@ -21,6 +26,15 @@ class Course:
         self.task: Any = None
         self.score = ""
         self.first: tuple[int, float] | None = None
+        self.losses: list[float] = []
+        self.scores: list[tuple[str, float]] = []
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The loss and the score in little drawings, from their first to their last."""
+        drawn = [("loss", self.losses)] if self.losses else []
+        if self.scores:
+            drawn.append((f"dev {self.scores[-1][0]}", [value for _, value in self.scores]))
+        return [(name, f"{held[0]:.3f} {spark(held)} {held[-1]:.3f}") for name, held in drawn if len(held) > 1]
 
     def __enter__(self) -> Course:
         return self
@@ -52,6 +66,7 @@ class Course:
             self.bar.start()
 
     def _log(self, event: Event) -> None:
+        self.losses.append(event.values["loss"])
         if self.bar is None:
             return
         if self.first is None:
@@ -74,6 +89,7 @@ class Course:
 
     def _score(self, event: Event) -> None:
         main = event.values["main"]
+        self.scores.append((main, event.values["scores"][main]))
         self.score = f"{main} {event.values['scores'][main]:.4f}"
         best = ", the best so far" if event.values["best"] else ""
         self._print(
@@ -86,3 +102,15 @@ class Course:
             self.bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
         else:
             print_said(line)
+
+
+def spark(values: Sequence[float], most: int = 32) -> str:
+    """Numbers as bars of eight heights, the means of neighbours where there are many."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return ""
+    size = min(len(known), most)
+    parts = [known[i * len(known) // size : (i + 1) * len(known) // size] for i in range(size)]
+    means = [sum(part) / len(part) for part in parts]
+    low, high = min(means), max(means)
+    return "".join(BARS[int((value - low) / ((high - low) or 1.0) * (len(BARS) - 1) + 0.5)] for value in means)

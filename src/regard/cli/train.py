@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import tyro
 from tyro.conf import Positional, arg
 
 from regard.cli.course import Course
-from regard.cli.shared import Json, UsageError, print_json, print_scores
+from regard.cli.shared import Json, UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translated
 from regard.training.settings import Settings
@@ -33,6 +32,9 @@ Examples:
   regard train reviews.csv --out runs/reviews --resume         go on after Ctrl-C, a kill, or a full disk
 
 What is not told (task, rate, epochs, batch) is chosen from the data and the model, and said."""
+
+
+EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" "a context"'}
 
 
 @dataclass(frozen=True)
@@ -117,20 +119,23 @@ def run(verb: Train) -> None:
         every = found.json()
         print_json({name: every[name] for name in names})
     else:
-        _say(found)
+        _say(found, course)
 
 
-def _say(found: Result) -> None:
+def _say(found: Result, course: Course) -> None:
     if found.scores:
         print_scores(found.scores)
-    else:
-        print("There was no dev data, so there is no score.")
-    folder = found.folder
-    print(f"\n{found.folder}: trained on {found.rows:,} rows in {found.seconds:.0f} s, {found.steps:,} steps.")
-    print(f"Next: regard predict {folder} {json.dumps(_example(found.task))}    regard evaluate {folder} TEST-DATA")
-    if (Path(folder) / "curves.png").exists():
-        print(f"The course of it is drawn in {folder}/curves.png, and written down in {folder}/run.json.")
-
-
-def _example(task: str) -> str:
-    return "a question" if task == "answer" else "a text of yours"
+        print()
+    if course.lines():
+        print_table(course.lines())
+        print()
+    words = EXAMPLES.get(found.task, '"a text of yours"')
+    rows = [
+        ("folder", f"{found.folder}, trained on {found.rows:,} rows in {found.seconds:.0f} s, {found.steps:,} steps"),
+        ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
+        ("next", f"regard predict {found.folder} {words}"),
+        ("", f"regard evaluate {found.folder} TEST-DATA"),
+    ]
+    if not found.scores:
+        rows.insert(0, ("score", "none: there was no dev data"))
+    print_table(rows)
