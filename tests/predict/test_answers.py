@@ -14,7 +14,6 @@ import transformers
 import regard
 from regard.data.records import ClassifyRecord, PairRecord
 from regard.errors import FolderError, InputError
-from regard.tasks import TASKS
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
 
@@ -137,12 +136,28 @@ def test_several_labels_and_numbers_by_problem_type(foreign: Foreign, words: Tok
     assert value == pytest.approx(float(logits(model, words, TEXTS[0]).logits[0, 0]), abs=1e-5)
 
 
-@pytest.mark.skipif("pair" not in TASKS, reason="the task is not there yet")
 def test_pairs_by_what_is_given(foreign: Foreign, words: Tokenizer) -> None:
     folder, model = foreign(num_labels=2)
     said = regard.load(folder, device="cpu").predict([("warm and lovely", "a dull film")])[0].json()
     expected = logits(model, words, "warm and lovely", "a dull film").logits[0].softmax(0).tolist()
     assert said["scores"] == pytest.approx({"LABEL_0": expected[0], "LABEL_1": expected[1]}, abs=1e-5)
+
+
+def test_tags_and_stretches_by_their_heads(foreign: Foreign) -> None:
+    folder, _ = foreign("BertForTokenClassification", id2label={0: "O", 1: "B-PER", 2: "I-PER"})
+    for given in ("Anna went home", ["Anna", "went", "home"], {"text": "Anna went home"}):
+        (answer,) = regard.load(folder, device="cpu").predict([given])
+        for entity in answer.json()["entities"]:
+            assert "Anna went home"[entity["start"] : entity["end"]] == entity["text"]
+    folder, _ = foreign("BertForQuestionAnswering")
+    model = regard.load(folder, device="cpu")
+    context = "Anna went home. It was late."
+    (said,) = model.predict([("Who went home?", context)])
+    (same,) = model.predict([{"question": "Who went home?", "context": context}])
+    assert said.json() == same.json()
+    assert context[said.json()["start"] : said.json()["end"]] == said.json()["answer"]
+    with pytest.raises(InputError, match=r"this model needs \(question, context\)"):
+        model.predict(["Who went home?"])
 
 
 def test_a_problem_that_is_not_known(foreign: Foreign) -> None:

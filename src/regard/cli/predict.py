@@ -138,6 +138,8 @@ def shown(answer: dict[str, Any]) -> str:
         return f"{answer['value']:>9.4f}"
     if "entities" in answer:
         return ", ".join(f"{one['text']} ({one['label']} {one['score']:.2f})" for one in answer["entities"]) or "(none)"
+    if "words" in answer:
+        return " ".join(f"{one['text']}/{one['label']}" for one in answer["words"])
     if "answer" in answer:
         return f"{answer['answer'] or '(no answer)'}  {answer['score']:.3f}"
     return json.dumps(answer, ensure_ascii=False)

@@ -78,8 +78,7 @@ def as_record(item: Any, kind: type[Any], number: int) -> Record:
     text = _one(item, kind, number)
     _check((text,), number, place)
     if kind is TagRecord:
-        found = TagRecord.of_entities(text, (), place=place)
-        return TagRecord(text, found.spans, None, place=place)
+        return TagRecord.of_text(text, place=place)
     if kind is TranslateRecord:
         return TranslateRecord(text, "", place=place)
     return DocumentRecord(text, place=place) if kind is DocumentRecord else ClassifyRecord(text, place=place)
