@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except RegardError as error:
         print(f"regard: {error}", file=sys.stderr)
-        return 1
+        return 130 if getattr(error, "signal", None) == signal.SIGINT else 1  # a training that Ctrl-C stopped
     except KeyboardInterrupt:
         print("regard: stopped", file=sys.stderr)
         return 130

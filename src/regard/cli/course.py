@@ -44,7 +44,9 @@ class Course:
             self.bar.stop()
 
     def __call__(self, event: Event) -> None:
-        if event.kind == "begin":
+        if event.kind == "read":
+            self._show("reading", event.step, event.steps, f"{event.values['tokens']:,} tokens")
+        elif event.kind == "begin":
             self._begin(event)
         elif event.kind == "log":
             self._log(event)
@@ -56,27 +58,30 @@ class Course:
     def _begin(self, event: Event) -> None:
         for line in event.values["said"]:
             self._print(line)
-        if sys.stderr.isatty():
+        self._show("training", 0, event.steps, "")
+
+    def _show(self, what: str, done: int, total: int, now: str) -> None:
+        """The bar, where a person is looking."""
+        if not sys.stderr.isatty():
+            return
+        if self.bar is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[now]}"))
             self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task("training", total=event.steps, now="")
+            self.task = self.bar.add_task(what, total=total, now=now)
             self.bar.start()
+        self.bar.update(self.task, completed=done, total=total, description=what, now=now)
 
     def _log(self, event: Event) -> None:
         self.losses.append(event.values["loss"])
-        if self.bar is None:
-            return
         if self.first is None:
             self.first = (event.step, time.monotonic())
         parts = [f"loss {event.values['loss']:.3f}"]
         parts += [self.score] if self.score else []
         parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
-        self.bar.update(
-            self.task, completed=event.step, description=f"epoch {event.epoch:.1f}", now="  ".join(parts).rstrip()
-        )
+        self._show(f"epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
 
     def _left(self, event: Event) -> str:
         assert self.first is not None
@@ -85,12 +90,14 @@ class Course:
             return ""
         seconds = (time.monotonic() - then) / (event.step - step) * (event.steps - event.step)
         minutes, seconds = divmod(round(seconds), 60)
-        return f"{minutes}:{seconds:02d} left"
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02d}:{seconds:02d} left" if hours else f"{minutes}:{seconds:02d} left"
 
     def _score(self, event: Event) -> None:
         main = event.values["main"]
         self.scores.append((main, event.values["scores"][main]))
-        self.score = f"{main} {event.values['scores'][main]:.4f}"
+        value = event.values["scores"][main]
+        self.score = f"{main} {value:.4f}" if abs(value) < 10 else f"{main} {value:.4g}"
         best = ", the best so far" if event.values["best"] else ""
         self._print(
             f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}: {self.score}, "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -90,30 +88,25 @@ def run(verb: Train) -> None:
     if verb.tokenizer is not None and verb.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
     from regard.data.names import parse_columns
-    from regard.training.loop import Stopped
     from regard.training.run import train
 
     with Course() as course:
-        try:
-            found = train(
-                verb.data,
-                out=verb.out,
-                start=verb.start,
-                preset=verb.preset,
-                tokenizer=verb.tokenizer,
-                dev=verb.dev,
-                task=verb.task,
-                columns=None if verb.columns is None else parse_columns(verb.columns),
-                labels=verb.labels,
-                skip_bad=verb.skip_bad,
-                resume=verb.resume,
-                overwrite=verb.overwrite,
-                tell=course,
-                **asdict(verb.settings),
-            )
-        except Stopped as stop:
-            print(f"regard: {stop}", file=sys.stderr)
-            raise SystemExit(130 if stop.signal == signal.SIGINT else 1) from stop
+        found = train(
+            verb.data,
+            out=verb.out,
+            start=verb.start,
+            preset=verb.preset,
+            tokenizer=verb.tokenizer,
+            dev=verb.dev,
+            task=verb.task,
+            columns=None if verb.columns is None else parse_columns(verb.columns),
+            labels=verb.labels,
+            skip_bad=verb.skip_bad,
+            resume=verb.resume,
+            overwrite=verb.overwrite,
+            tell=course,
+            **asdict(verb.settings),
+        )
     if verb.json:
         names = ("task", "rows", "scores", "seconds", "folder")
         every = found.json()

@@ -77,7 +77,7 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     if kept is not None and set(task_class(kept.task).restore(kept.settings).heads) <= set(heads):
         return task_class(kept.task).restore(kept.settings)
     name = name_of(heads, encoder=checkpoint.network.encoder is not None)
-    if name is None or name not in TASKS:
+    if name is None or name not in TASKS or name in GUESSES:
         raise no_answers(checkpoint.network, name)
     return task_class(name).restore(_from_config(checkpoint, name))
 
@@ -91,7 +91,7 @@ def no_answers(network: Transformer, name: str | None) -> InputError:
 def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     """What config.json says of labels, as the settings of a task."""
     given, labels = checkpoint.foreign.get("problem_type"), checkpoint.labels
-    if name not in ("classify", "pair", "tag"):
+    if name == "answer":
         return {}
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
     classes = int(head.output.out_features)  # type: ignore[union-attr, arg-type]  # Labels, which torch has no type for
