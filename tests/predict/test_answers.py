@@ -113,6 +113,26 @@ def test_what_cannot_be_answered(trained: Path, given: Any, says: str) -> None:
         regard.load(trained, device="cpu").predict(given)
 
 
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"task_settings": None}, "has no task_settings"),
+        ({"task_settings": {"kind": "multiple"}}, "task_settings cannot be used"),
+        (
+            {"task_settings": {"labels": ["a", "b", "c"]}},
+            "needs a sequence head of 3 classes, the network has one of 2",
+        ),
+        ({"task": "masked", "task_settings": {}}, "task_settings cannot be used"),
+    ],
+)
+def test_a_run_that_does_not_fit(trained: Path, tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+    folder = regard.load(trained).save(tmp_path / "copy")
+    run = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(run | changed))
+    with pytest.raises(FolderError, match=says):
+        regard.load(folder).predict(TEXTS)
+
+
 # folders from elsewhere
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from regard.predict.model import BATCH_TOKENS, Info, Model, info, load
+from regard.predict.load import info, load
+from regard.predict.model import BATCH_TOKENS, Info, Model
 
 __all__ = ["BATCH_TOKENS", "Info", "Model", "info", "load"]

@@ -74,12 +74,31 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     """The task, ready to read texts and give answers."""
     kept = trained(folder)
     heads = checkpoint.network.heads
-    if kept is not None and set(task_class(kept.task).restore(kept.settings).heads) <= set(heads):
-        return task_class(kept.task).restore(kept.settings)
+    if kept is not None:
+        return _restored(kept, checkpoint)
     name = name_of(heads, encoder=checkpoint.network.encoder is not None)
     if name is None or name not in TASKS or name in GUESSES:
         raise no_answers(checkpoint.network, name)
     return task_class(name).restore(_from_config(checkpoint, name))
+
+
+def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
+    mend = f"Remove {RUN} to go by config.json alone."
+    try:
+        task = task_class(kept.task).restore(kept.settings)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {mend}") from error
+    there = dict(checkpoint.network.heads.items())
+    for name, size in task.heads.items():
+        head = there.get(name)
+        if head is None or (name in ("sequence", "token") and _classes(head) != size):
+            held = "none" if head is None else f"one of {_classes(head)}"
+            raise FolderError(f"{RUN}: the task needs a {name} head of {size} classes, the network has {held}. {mend}")
+    return task
+
+
+def _classes(head: Any) -> int:
+    return int(head.output.out_features)
 
 
 def no_answers(network: Transformer, name: str | None) -> InputError:
@@ -94,7 +113,7 @@ def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     if name == "answer":
         return {}
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
-    classes = int(head.output.out_features)  # type: ignore[union-attr, arg-type]  # Labels, which torch has no type for
+    classes = _classes(head)
     names = labels if labels and len(labels) == classes else tuple(f"LABEL_{number}" for number in range(classes))
     if given is not None and given not in KINDS:
         raise FolderError(f'config.json: problem_type is "{given}", expected one of {", ".join(KINDS)}.')

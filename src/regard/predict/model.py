@@ -14,16 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.checkpoint.files import inside
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.checkpoint.source import open_checkpoint
 from regard.checkpoint.weights import weight_files
 from regard.config import POOLS, ModelConfig
 from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
-from regard.device import pick_device, pick_dtype
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
 from regard.model.heads import TOKEN_HEADS
@@ -42,15 +39,6 @@ from regard.text.tokenizer import Encoding, Tokenizer
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
 TEXTS_AT_ONCE = 1024
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-)
 
 
 @dataclass(frozen=True)
@@ -70,39 +58,6 @@ class Info:
     pool: str
     tokenizer: str | None
     labels: tuple[str, ...] | None
-
-
-def load(
-    name: str | Path,
-    *,
-    device: str = "auto",
-    dtype: str | torch.dtype = "fp32",
-    revision: str | None = None,
-    compile: bool = False,
-) -> Model:
-    """A model by name: a folder, a preset (untrained), `minilm`, or a hub id such as `organisation/model`.
-
-    Nothing is downloaded but for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
-    """
-    checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
-    tokenizer = _read_tokenizer(folder)
-    checkpoint.network.to(pick_device(device))
-    return Model(checkpoint, tokenizer, folder=folder, compile=compile)
-
-
-def info(name: str | Path, *, revision: str | None = None) -> Info:
-    """What a model is, from its settings and headers alone: no weight is read."""
-    checkpoint, folder = open_checkpoint(name, revision=revision, weights=False)
-    return Model(checkpoint, _read_tokenizer(folder), folder=folder).info()
-
-
-def _read_tokenizer(folder: Path | None) -> Tokenizer | None:
-    """The tokenizer of a folder that holds one, its files inside it like all others."""
-    if folder is None or not Tokenizer.present(folder):
-        return None
-    for name in TOKENIZER_FILES:
-        inside(folder, name)
-    return Tokenizer.load(folder)
 
 
 class Model:
