@@ -112,9 +112,11 @@ class Ragged:
 
     def max(self, values_ND: Tensor) -> Tensor:
         """(B, D) greatest value over the tokens of each sequence; zeros for an empty one."""
-        index_ND = self.owners.unsqueeze(1).expand_as(values_ND)
-        zeros_BD = values_ND.new_zeros(len(self), values_ND.shape[1])
-        return zeros_BD.scatter_reduce(0, index_ND, values_ND, "amax", include_self=False)
+        # One operation of torch's own, which looks for the greatest again when gradients flow: a compiled one would
+        # compare rounded with unrounded numbers, find none, and divide by nothing.
+        lengths = self.lengths.long()
+        found_BD = torch.segment_reduce(values_ND.contiguous(), "max", lengths=lengths, unsafe=True)
+        return found_BD.masked_fill((lengths == 0).unsqueeze(1), 0.0)
 
     def select(self, rows: Sequence[int]) -> Ragged:
         """The given sequences, in the given order."""

@@ -224,7 +224,7 @@ def plan_job(
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     shape, most = None, settings.batch
     if fixed:
-        shape, most = steady_shape(tokens, most, lengths, longest or int(lengths.max()))
+        shape, most = steady_shape(tokens, most, lengths, longest or int(lengths.max()), network.config.longest)
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
@@ -255,7 +255,9 @@ def compiles(network: Transformer, settings: Settings, device: torch.device) -> 
     return plain and flat
 
 
-def steady_shape(tokens: int, most: int | None, lengths: Ints, longest: int) -> tuple[Shape, int]:
+def steady_shape(
+    tokens: int, most: int | None, lengths: Ints, longest: int, places: int | None = None
+) -> tuple[Shape, int]:
     """One shape for every batch and what fills it up, and how many sequences a batch may have.
 
     Sequences that are all equally long make a rectangle, and so does what fills it up.
@@ -264,7 +266,7 @@ def steady_shape(tokens: int, most: int | None, lengths: Ints, longest: int) -> 
         rows = min(tokens // longest, most or tokens)
         return Shape(rows * longest, rows, longest), rows
     most = most or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
-    longest = -(-longest // STEADY) * STEADY
+    longest = max(longest, min(-(-longest // STEADY) * STEADY, places or tokens))
     filling = -(-tokens // longest)
     return Shape(tokens, -(-(most + filling) // 8) * 8, longest), most
 
