@@ -36,7 +36,7 @@ def resolved(settings: Settings, size: Size, config: ModelConfig, *, pretrained:
     epochs = settings.epochs
     if epochs is None and settings.steps is None:
         epochs = _epochs(size.sequences, pretrained=pretrained)
-    lr = settings.lr or _rate(config, texts, pretrained=pretrained)
+    lr = settings.lr or _rate(config, texts, size.sequences, pretrained=pretrained)
     return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens)
 
 
@@ -56,7 +56,7 @@ def _epochs(sequences: int, *, pretrained: bool) -> float:
     return 2 if pretrained else 4
 
 
-def _rate(config: ModelConfig, texts: float, *, pretrained: bool) -> float:
-    """Wide networks want smaller rates, large steps larger ones (by the root)."""
-    base = 6e-5 if pretrained else 5e-4
+def _rate(config: ModelConfig, texts: float, sequences: int, *, pretrained: bool) -> float:
+    """Wide networks want smaller rates, large steps larger ones (by the root), and few steps larger ones too."""
+    base = (6e-5 if sequences > 10_000 else 1e-4 if sequences > 2_000 else 1.5e-4) if pretrained else 5e-4
     return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
