@@ -87,9 +87,11 @@ def pretrain(
     start: or a model to go on from, with its own tokenizer: domain adaptation.
     dev: text to score on; else a share of the documents (`dev_share`) is held out.
     store: where the tokenized text is kept for other trainings; else it lies beside `out` until the training has ended.
-    settings: see `regard.training.settings.Settings`.
+    settings: see `regard.training.settings.Settings`; from nothing there is no dropout unless it is asked for.
     """
     chosen, began = Settings.of(settings), time.monotonic()
+    if preset is not None and chosen.dropout is None:
+        chosen = replace(chosen, dropout=0.0)  # text that is read a few times is not learned by heart
     _check(objective, preset, start, tokenizer)
     folder, place = Path(out).expanduser(), Path(store or f"{out}.corpus").expanduser()
     early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
