@@ -178,12 +178,22 @@ class Transformer(nn.Module):
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
         """(B, V) scores of the word after the last of each sequence, having read only what is new."""
+        hidden_ND = self.states(batch, cache)
+        single = hidden_ND.shape[0] == len(batch)
+        return self.words(hidden_ND if single else hidden_ND[batch.last()])
+
+    def states(self, batch: Ragged, cache: Cache) -> Tensor:
+        """(N, D) states of the tokens that are new, having read only them."""
         if self.decoder is None or "language" not in self.heads:
             raise InputError('this network has no "language" head to step with.')
         placed = cache.advance(batch, limit=self.config.longest)
         memory = None
         if cache.memory is not None and cache.memory_MD is not None:
             memory = (cache.memory_MD, cache.memory)
-        hidden_ND = self.decoder(placed, memory=memory, cache=cache)
-        logits_BV: Tensor = self.heads["language"](hidden_ND[batch.last()])
-        return logits_BV
+        hidden_ND: Tensor = self.decoder(placed, memory=memory, cache=cache)
+        return hidden_ND
+
+    def words(self, hidden_ND: Tensor) -> Tensor:
+        """(N, V) scores of the word after each of these states."""
+        logits_NV: Tensor = self.heads["language"](hidden_ND)
+        return logits_NV

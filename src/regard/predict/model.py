@@ -30,6 +30,7 @@ from regard.predict.inputs import as_list, as_records, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
+from regard.predict.writes import Writes
 from regard.ragged import Ragged
 from regard.tasks import TASKS
 from regard.tasks.answering import Run, answers, runner
@@ -60,7 +61,7 @@ class Info:
     labels: tuple[str, ...] | None
 
 
-class Model:
+class Model(Writes):
     """A network, its tokenizer, and what its folder says of them."""
 
     def __init__(

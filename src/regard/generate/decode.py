@@ -1,0 +1,66 @@
+"""From ids to continuations: the settings and the network looked over once, then the way they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from regard.errors import InputError
+from regard.generate.loop import Ended, Job, Network, Row, grow
+from regard.generate.rules import build_rules
+from regard.generate.settings import Decoding, Ends
+
+
+def decode(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
+    """The continuations of each prompt, the best first."""
+    with torch.inference_mode():
+        rows = list(grow(job, prompts))[-1]
+    found: list[list[Row]] = [[] for _ in prompts]
+    for row in rows:
+        found[row.prompt].append(row)
+    return found
+
+
+def follow(job: Job, prompt: Sequence[int]) -> Iterator[Row]:
+    """The continuation of one prompt after every step."""
+    steps = grow(job, [prompt])
+    while True:
+        with torch.inference_mode():  # not held while the caller has the turn
+            rows = next(steps, None)
+        if rows is None:
+            return
+        yield rows[0]
+
+
+def prepare(
+    network: Network,
+    settings: Decoding,
+    ends: Ends,
+    banned: Sequence[Sequence[int]] = (),
+    forced: Sequence[Sequence[int]] = (),
+    ended: Ended | None = None,
+    log_probs: bool = False,
+    device: torch.device | None = None,
+) -> Job:
+    """A job whose parts were checked against each other."""
+    vocabulary = network.config.vocabulary
+    for name, words in (("banned", banned), ("forced", forced)):
+        for word in words:
+            if not word or min(word) < 0 or max(word) >= vocabulary:
+                raise InputError(f"{name}: {list(word)} is no run of ids from 0 to {vocabulary - 1}.")
+    for word in forced:
+        for other in banned:
+            size = len(other)
+            if any(list(word[i : i + size]) == list(other) for i in range(len(word) - size + 1)):
+                raise InputError(
+                    f"forced and banned contradict each other: the forced {list(word)} holds the banned {list(other)}. "
+                    "Take one of them out."
+                )
+    if sum(map(len, forced)) > settings.max_tokens:
+        raise InputError(
+            f"forced and max_tokens={settings.max_tokens} contradict each other: the forced words have "
+            f"{sum(map(len, forced))} tokens. Raise max_tokens."
+        )
+    rules = build_rules(settings, ends, banned, forced)
+    return Job(network, settings, ends, rules, ended, log_probs, device or torch.device("cpu"))

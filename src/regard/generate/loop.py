@@ -1,0 +1,214 @@
+"""Token by token: greedy decoding and sampling over anything that steps.
+
+Prompts of different lengths are read as one ragged batch; after that every sequence brings one token a step, and one
+that has ended leaves the batch. Shapes: B sequences, V vocabulary, T places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.errors import InputError
+from regard.generate.rules import Rule, Seen, apply
+from regard.generate.settings import Decoding, Ends
+from regard.model.cache import Cache
+from regard.ragged import Ragged
+
+Ended = Callable[[Sequence[int]], bool]
+
+
+class Network(Protocol):
+    """What can be decoded: it begins with a cache and steps from token to token."""
+
+    config: ModelConfig
+
+    def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache: ...
+
+    def step(self, batch: Ragged, cache: Cache) -> Tensor: ...
+
+    def states(self, batch: Ragged, cache: Cache) -> Tensor: ...
+
+    def words(self, hidden_ND: Tensor) -> Tensor: ...
+
+
+@dataclass(eq=False)
+class Row:
+    """One continuation that grows."""
+
+    prompt: int
+    room: int  # most new tokens
+    ids: list[int] = field(default_factory=list)  # new ones
+    log_probs: list[float] = field(default_factory=list)  # of each, as the network said it, before any rule
+    why: str | None = None  # what ended it: "end" token, "stop" text, "length", or a "full" context
+    score: float | None = None  # beams: what they were ranked by
+
+    def end(self, ends: Ends, ended: Ended | None, settings: Decoding) -> None:
+        """Note whether the last token was the last."""
+        if self.ids[-1] in ends.stop:
+            self.why = "end"
+        elif ended is not None and ended(self.ids):
+            self.why = "stop"
+        elif len(self.ids) >= self.room:
+            self.why = "length" if self.room == settings.max_tokens else "full"
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Everything of one decoding but the tokens."""
+
+    network: Network
+    settings: Decoding
+    ends: Ends
+    rules: Sequence[Rule] = ()
+    ended: Ended | None = None  # whether a text that stops was said
+    log_probs: bool = False
+    device: torch.device | str = "cpu"
+
+    def starts(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """What the decoder has before the first new token."""
+        if self.network.config.kind != "encoder-decoder":
+            return [list(prompt) for prompt in prompts]
+        if self.ends.start is None:
+            raise InputError(
+                "this encoder-decoder does not say which token its decoder starts with. Put decoder_start_token_id "
+                "into its config.json."
+            )
+        return [[self.ends.start] for _ in prompts]
+
+    def rows(self, prompts: Sequence[Sequence[int]], copies: int = 1) -> list[Row]:
+        """One row a continuation, with the room its context leaves it."""
+        longest, most = self.network.config.longest, self.settings.max_tokens
+        rows = []
+        for number, start in enumerate(self.starts(prompts)):
+            room = most if longest is None or self.settings.slide else min(most, longest - len(start))
+            if room < 1 and longest is not None:
+                raise InputError(
+                    f"prompt {number} has {len(start)} tokens, which leaves no place for a new one: this network has "
+                    f"{longest}. Shorten it to at most {longest - 1}, or let the oldest tokens go with slide=True."
+                )
+            rows += [Row(number, room) for _ in range(copies)]
+        return rows
+
+    def read(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> tuple[Cache, Tensor]:
+        """A cache that holds the prompts, with room for `new` tokens each, and the scores of what comes next."""
+        capacity = max(map(len, starts)) + new
+        if self.network.config.kind == "encoder-decoder":
+            cache = self.network.begin(source=Ragged.of(prompts, device=self.device), capacity=capacity)
+        else:
+            cache = self.network.begin(sequences=len(starts), capacity=capacity)
+        return cache, self.network.step(Ragged.of(starts, device=self.device), cache)
+
+
+def one_each(ids_B: Tensor) -> Ragged:
+    """One token a sequence."""
+    count = ids_B.numel()
+    bounds = torch.arange(count + 1, dtype=torch.int32, device=ids_B.device)
+    return Ragged(ids_B, bounds, torch.zeros_like(ids_B), 1)
+
+
+def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
+    """All rows after every step; a row with a `why` has ended."""
+    settings, copies = job.settings, job.settings.best if job.settings.samples else 1
+    rows = job.rows(prompts, copies)
+    starts = [start for start in _tails(job, job.starts(prompts)) for _ in range(copies)]
+    sources = [prompt for prompt in prompts for _ in range(copies)]
+    drawn_BT = _drawn(settings, len(prompts), copies).to(job.device) if settings.samples else None
+    alive = list(range(len(rows)))
+    cache, logits_BV = job.read(sources, starts, max(row.room for row in rows))
+    history = _History(starts, job, settings.max_tokens) if job.rules else None
+    for step in range(settings.max_tokens):
+        logits_BV = logits_BV.float()
+        log_BV = logits_BV.log_softmax(-1) if job.log_probs else None
+        if history is not None:
+            logits_BV = apply(job.rules, logits_BV, history.seen(step, [rows[i] for i in alive]))
+        next_B = logits_BV.argmax(1) if drawn_BT is None else draw(logits_BV, drawn_BT[:, step])
+        chosen = next_B.tolist()
+        chances = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
+        for place, i in enumerate(alive):
+            rows[i].ids.append(chosen[place])
+            if chances is not None:
+                rows[i].log_probs.append(chances[place])
+            rows[i].end(job.ends, job.ended, settings)
+        yield rows
+        stay = [place for place, i in enumerate(alive) if rows[i].why is None]
+        if not stay:
+            return
+        if history is not None:
+            history.add(next_B)
+        if len(stay) < len(alive):
+            alive = [alive[place] for place in stay]
+            kept_B = torch.tensor(stay, device=job.device)
+            cache.select(kept_B)
+            next_B = next_B[kept_B]
+            drawn_BT = None if drawn_BT is None else drawn_BT[kept_B]
+            if history is not None:
+                history.select(kept_B)
+        limit = job.network.config.longest
+        if settings.slide and limit is not None and cache.longest >= limit:
+            whole = [starts[i] + rows[i].ids for i in alive]
+            cache, logits_BV = job.read([sources[i] for i in alive], _tails(job, whole), limit // 4)
+        else:
+            logits_BV = job.network.step(one_each(next_B), cache)
+
+
+def _tails(job: Job, whole: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The last tokens, with a quarter of the context left free, where sliding is allowed and they are too many."""
+    limit = job.network.config.longest
+    if not job.settings.slide or limit is None:
+        return [list(ids) for ids in whole]
+    return [list(ids) if len(ids) < limit else list(ids[-max(limit - limit // 4, 1) :]) for ids in whole]
+
+
+class _History:
+    """The tokens so far in one tensor, for the rules."""
+
+    def __init__(self, starts: Sequence[Sequence[int]], job: Job, new: int) -> None:
+        lengths = [len(start) for start in starts]
+        filler = job.network.config.vocabulary
+        self.ids_BT = torch.full((len(starts), max(lengths) + new), filler)
+        for row, start in enumerate(starts):
+            self.ids_BT[row, : len(start)] = torch.tensor(start)
+        self.ids_BT = self.ids_BT.to(job.device)
+        self.lengths_B = torch.tensor(lengths, device=job.device)
+        self.longest = max(lengths)
+
+    def seen(self, new: int, rows: Sequence[Row]) -> Seen:
+        room, prompts = [row.room for row in rows], [row.prompt for row in rows]
+        return Seen(self.ids_BT[:, : self.longest], self.lengths_B, new, room, prompts)
+
+    def add(self, next_B: Tensor) -> None:
+        self.ids_BT.scatter_(1, self.lengths_B.unsqueeze(1), next_B.unsqueeze(1))
+        self.lengths_B = self.lengths_B + 1
+        self.longest += 1
+
+    def select(self, rows_B: Tensor) -> None:
+        self.ids_BT, self.lengths_B = self.ids_BT[rows_B], self.lengths_B[rows_B]
+
+
+def _drawn(settings: Decoding, prompts: int, copies: int) -> Tensor:
+    """(B, T) a number in [0, 1) a token, of a generator of each row's own, so that its batch makes no difference."""
+    given = settings.seed
+    if given is None:
+        given = int(torch.randint(2**31, (1,)))
+    seeds = [given] * prompts if isinstance(given, int) else list(given)
+    if len(seeds) != prompts:
+        raise InputError(f"{prompts} prompts but {len(seeds)} seeds; give one a prompt, or one for all.")
+    drawn = []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        drawn += [torch.rand(settings.max_tokens, dtype=torch.float64, generator=generator) for _ in range(copies)]
+    return torch.stack(drawn)
+
+
+def draw(logits_BV: Tensor, drawn_B: Tensor) -> Tensor:
+    """(B,) the word at which the summed probabilities pass the number that was drawn."""
+    mass_BV = logits_BV.softmax(-1).double().cumsum(-1)
+    all_B1 = mass_BV[:, -1:]
+    found_B = torch.searchsorted(mass_BV, drawn_B.unsqueeze(1) * all_B1, right=True).squeeze(1)
+    return torch.minimum(found_B, (mass_BV < all_B1).sum(1))

@@ -1,0 +1,138 @@
+"""A network that writes, with its tokenizer: from prompts to continuations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from regard.data.inputs import id_rows
+from regard.errors import InputError
+from regard.generate.decode import decode, follow, prepare
+from regard.generate.loop import Job, Network, Row
+from regard.generate.settings import Decoding, Ends
+from regard.generate.text import Pieces, cut, runs
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What came out for a prompt."""
+
+    text: str
+    ids: tuple[int, ...]  # new ones; the last is the end token where `why` is "end"
+    log_probs: tuple[float, ...]  # of each id, as the network said it, before any rule
+    score: float  # their sum, or what the beams were ranked by
+    why: str  # what ended it: "end" token, "stop" text, "length", or a "full" context
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """Everything that decoding needs of a model."""
+
+    network: Network
+    ends: Ends
+    device: torch.device
+    tokenizer: Tokenizer | None = None
+    usual: Mapping[str, Any] = field(default_factory=dict)  # settings where none are given
+
+    def ids(self, prompts: Sequence[Sequence[int]], settings: Mapping[str, Any]) -> list[list[int]]:
+        """The new ids of each prompt."""
+        return [found[0].ids for found in self._decode(self._checked(prompts, settings), settings)]
+
+    def texts(self, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+        """The text that each prompt is continued with."""
+        found = self._decode(self._read(prompts, settings), settings)
+        return [self._text(rows[0], Decoding.of(settings, usual=self.usual)) for rows in found]
+
+    def continuations(
+        self, prompts: Sequence[str] | Sequence[Sequence[int]], settings: Mapping[str, Any]
+    ) -> list[list[Continuation]]:
+        """For each prompt, the best first, with log-probabilities."""
+        texts = [prompt for prompt in prompts if isinstance(prompt, str)]
+        rows = self._read(texts, settings) if texts else self._checked(prompts, settings)
+        chosen = Decoding.of(settings, usual=self.usual)
+        found = self._decode(rows, settings, log_probs=True)
+        return [[self._continuation(row, chosen) for row in each] for each in found]
+
+    def stream(self, prompt: str, settings: Mapping[str, Any]) -> Iterator[str]:
+        """Pieces of the text as they come."""
+        chosen = Decoding.of(settings, usual=self.usual)
+        tokenizer = self._need_tokenizer()
+        rows = self._read([prompt], settings)
+        pieces = Pieces(tokenizer.decode, chosen.stop)
+        job = self._job(chosen)
+        row = None
+        for row in follow(job, rows[0]):
+            if piece := pieces.add(row.ids):
+                yield piece
+        if row is not None and (piece := pieces.add(row.ids, last=True)):
+            yield piece
+
+    def _decode(
+        self, rows: list[list[int]], settings: Mapping[str, Any], *, log_probs: bool = False
+    ) -> list[list[Row]]:
+        return decode(self._job(Decoding.of(settings, usual=self.usual), log_probs=log_probs), rows)
+
+    def _job(self, settings: Decoding, *, log_probs: bool = False) -> Job:
+        worded = [name for name in ("stop", "banned", "forced") if _has_text(getattr(settings, name))]
+        if worded and self.tokenizer is None:
+            raise InputError(f"{worded[0]} holds text, but this model has no tokenizer to read it with. Give ids.")
+        ended = None
+        if settings.stop:
+            tokenizer, stops = self._need_tokenizer(), settings.stop
+
+            def ended(ids: Sequence[int]) -> bool:
+                text = tokenizer.decode(ids)
+                return any(stop in text for stop in stops)
+
+        return prepare(
+            self.network,
+            settings,
+            self.ends,
+            banned=runs(settings.banned, self.tokenizer, every=True),
+            forced=runs(settings.forced, self.tokenizer, every=False),
+            ended=ended,
+            log_probs=log_probs,
+            device=self.device,
+        )
+
+    def _continuation(self, row: Row, settings: Decoding) -> Continuation:
+        score = sum(row.log_probs) if row.score is None else row.score
+        text = "" if self.tokenizer is None else self._text(row, settings)
+        return Continuation(text, tuple(row.ids), tuple(row.log_probs), score, row.why or "length")
+
+    def _text(self, row: Row, settings: Decoding) -> str:
+        return cut(self._need_tokenizer().decode(row.ids), settings.stop)
+
+    def _need_tokenizer(self) -> Tokenizer:
+        if self.tokenizer is None:
+            raise InputError(
+                "this model has no tokenizer (a preset is a shape without words), so it cannot read or write text. "
+                "Give ids: generate_ids([[1, 2, 3]])."
+            )
+        return self.tokenizer
+
+    def _checked(self, prompts: Any, settings: Mapping[str, Any]) -> list[list[int]]:
+        config = self.network.config
+        slide = Decoding.of(settings, usual=self.usual).slide and config.kind == "decoder"
+        return id_rows(prompts, "prompts", vocabulary=config.vocabulary, longest=None if slide else config.longest)
+
+    def _read(self, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[list[int]]:
+        """Prompts as ids. What a tokenizer puts after a text would end a decoder's prompt, and stays out of it."""
+        tokenizer = self._need_tokenizer()
+        for number, prompt in enumerate(prompts):
+            if isinstance(prompt, str) and not prompt.strip():
+                begin = "" if tokenizer.bos is None else f" To begin with nothing: generate_ids([[{tokenizer.bos}]])."
+                raise InputError(f"prompt {number} is empty. Give it at least a word.{begin}")
+        rows = [list(ids) for ids in tokenizer.ids_batch(prompts)]
+        after = len(tokenizer.frame[1])
+        if self.network.config.kind == "decoder" and after:
+            rows = [row[:-after] for row in rows]
+        return self._checked(rows, settings)
+
+
+def _has_text(words: Sequence[object]) -> bool:
+    return any(isinstance(word, str) for word in words)

@@ -1,0 +1,111 @@
+"""Greedy decoding and sampling: as transformers, batched as single, cached as uncached."""
+
+import pytest
+import torch
+
+from regard.generate.loop import draw
+from regard.ragged import Ragged
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({}, {}),
+        ({"min_tokens": 9}, {"min_new_tokens": 9}),
+        ({"repetition_penalty": 1.7}, {"repetition_penalty": 1.7}),
+        ({"no_repeat": 2}, {"no_repeat_ngram_size": 2}),
+    ],
+    ids=["plain", "min", "penalty", "no repeat"],
+)
+def test_greedy_equals_transformers(both, prompts, ours, theirs):
+    peer, model = both
+    if ours.keys() & {"repetition_penalty", "no_repeat"} and not peer.both:
+        expected = [
+            peer([prompt], max_new_tokens=20, **theirs)[0] for prompt in prompts
+        ]  # there padding counts as said
+    else:
+        expected = peer(prompts, max_new_tokens=20, **theirs)
+    assert model.generate_ids(prompts, max_tokens=20, **ours) == expected
+
+
+def test_what_ends_a_sequence_is_told(both, prompts):
+    _, model = both
+    found = [rows[0] for rows in model.continuations(prompts, max_tokens=20)]
+    forced = model.writer.ends.last is not None
+    assert {row.why for row in found} == ({"end"} if forced else {"end", "length"})
+    assert len({len(row.ids) for row in found}) > 1
+    for row in found:
+        assert (row.ids[-1] in model.writer.ends.stop) == (row.why == "end")
+        assert len(row.ids) == 20 or row.why == "end"
+
+
+@pytest.mark.parametrize("settings", [{}, {"top_p": 0.9, "seed": 3}, {"top_k": 5, "temperature": 2.0, "seed": 1}])
+def test_batched_equals_single(both, prompts, settings):
+    _, model = both
+    together = model.generate_ids(prompts, max_tokens=20, **settings)
+    assert together == [model.generate_ids([prompt], max_tokens=20, **settings)[0] for prompt in prompts]
+
+
+def uncached(model, prompt, tokens):
+    """Greedy decoding that reads the whole sequence anew for every token."""
+    network, ends = model.network, model.writer.ends
+    source = [prompt] if network.encoder is not None else None
+    ids = [ends.start] if source else list(prompt)
+    start = len(ids)
+    while len(ids) - start < tokens:
+        output = network(Ragged.of([ids])) if source is None else network(Ragged.of(source), Ragged.of([ids]))
+        last = ends.last is not None and len(ids) - start == tokens - 1
+        ids.append(ends.last if last else int(output.logits[-1].argmax()))
+        if ids[-1] in ends.stop:
+            break
+    return ids[start:]
+
+
+@torch.no_grad()
+def test_cached_equals_uncached(both, prompts):
+    _, model = both
+    expected = [uncached(model, prompt, 15) for prompt in prompts]
+    assert model.generate_ids(prompts, max_tokens=15) == expected
+
+
+def test_seeds(decoder, prompts):
+    _, model = decoder
+    one = model.generate_ids(prompts, max_tokens=12, sample=True, seed=0)
+    assert one == model.generate_ids(prompts, max_tokens=12, sample=True, seed=0)
+    assert one != model.generate_ids(prompts, max_tokens=12, sample=True, seed=1)
+    assert one[1:] == model.generate_ids(prompts, max_tokens=12, sample=True, seed=[5, 0, 0, 0])[1:]
+    longer = model.generate_ids(prompts, max_tokens=40, sample=True, seed=0)
+    assert [row[:12] for row in longer] == one
+
+
+def test_several_samples_of_a_prompt_differ_and_the_first_is_the_only_one(decoder, prompts):
+    _, model = decoder
+    found = model.continuations(prompts, max_tokens=12, sample=True, seed=0, best=3)
+    assert [len(rows) for rows in found] == [3] * len(prompts)
+    assert all(len({row.ids for row in rows}) == 3 for rows in found)
+    assert [list(rows[0].ids) for rows in found] == model.generate_ids(prompts, max_tokens=12, sample=True, seed=0)
+
+
+def test_what_is_drawn_follows_the_probabilities():
+    logits = torch.tensor([[0.0, 1.0, float("-inf"), 2.0, -1.0]])
+    drawn = torch.rand(40000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    counts = torch.bincount(draw(logits.expand(40000, -1), drawn), minlength=5) / 40000
+    assert counts[2] == 0
+    assert torch.allclose(counts, logits.softmax(-1)[0], atol=0.01)
+
+
+def test_what_was_drawn_highest_is_still_a_word():
+    logits = torch.tensor([[0.0, 1.0, float("-inf")]])
+    top = torch.tensor([1 - 2**-53], dtype=torch.float64)
+    assert draw(logits, top).tolist() == [1]
+    assert draw(logits, top * 0).tolist() == [0]
+
+
+@torch.no_grad()
+def test_log_probabilities_are_those_of_the_network(decoder, prompts):
+    _, model = decoder
+    for prompt, (found,) in zip(prompts, model.continuations(prompts, max_tokens=9, top_k=3, seed=0), strict=True):
+        logits = model.network(Ragged.of([prompt + list(found.ids)])).logits[len(prompt) - 1 : -1]
+        expected = logits.log_softmax(-1).gather(1, torch.tensor(found.ids).unsqueeze(1)).squeeze(1)
+        assert torch.allclose(torch.tensor(found.log_probs), expected, atol=1e-4)
+        assert found.score == pytest.approx(sum(found.log_probs))

@@ -1,0 +1,126 @@
+"""Every rule against transformers' own, exactly, and what it does where they have none."""
+
+import pytest
+import torch
+from transformers import (
+    MinNewTokensLengthLogitsProcessor,
+    MinPLogitsWarper,
+    NoBadWordsLogitsProcessor,
+    NoRepeatNGramLogitsProcessor,
+    PrefixConstrainedLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+    TypicalLogitsWarper,
+)
+
+from regard.errors import InputError
+from regard.generate import rules
+from regard.generate.settings import Decoding, Ends
+
+V, LENGTHS, NEW = 40, [12, 3, 30, 1], 1
+
+
+def scores():
+    return torch.randn(len(LENGTHS), V, generator=torch.Generator().manual_seed(0)) * 3
+
+
+def histories():
+    generator = torch.Generator().manual_seed(1)
+    return [torch.randint(0, 6, (length,), generator=generator) for length in LENGTHS]
+
+
+def seen(rows, new=NEW, room=99):
+    ids = torch.full((len(rows), max(map(len, rows))), V)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
+    lengths = torch.tensor([len(row) for row in rows])
+    return rules.Seen(ids, lengths, new, [room] * len(rows), list(range(len(rows))))
+
+
+def applied(settings, ends=None, logits=None, **more):
+    return rules.apply(
+        rules.build_rules(settings, ends or Ends(), **more), scores() if logits is None else logits, seen(histories())
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "theirs"),
+    [
+        ({"temperature": 0.7}, TemperatureLogitsWarper(0.7)),
+        ({"top_k": 7}, TopKLogitsWarper(7)),
+        ({"top_k": 99}, TopKLogitsWarper(99)),
+        ({"top_p": 0.8}, TopPLogitsWarper(0.8)),
+        ({"top_p": 0.01}, TopPLogitsWarper(0.01)),
+        ({"min_p": 0.1}, MinPLogitsWarper(0.1)),
+        ({"typical": 0.5}, TypicalLogitsWarper(0.5)),
+        ({"typical": 0.95}, TypicalLogitsWarper(0.95)),
+        ({"repetition_penalty": 1.3}, RepetitionPenaltyLogitsProcessor(1.3)),
+        ({"no_repeat": 1}, NoRepeatNGramLogitsProcessor(1)),
+        ({"no_repeat": 2}, NoRepeatNGramLogitsProcessor(2)),
+        ({"no_repeat": 3}, NoRepeatNGramLogitsProcessor(3)),
+        ({"constraint": lambda row, ids: [row, 5]}, PrefixConstrainedLogitsProcessor(lambda row, ids: [row, 5], 1)),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_rules_equal_transformers(settings, theirs):
+    ours = applied(Decoding(**settings))
+    for row, ids in enumerate(histories()):
+        if isinstance(theirs, PrefixConstrainedLogitsProcessor):
+            theirs = PrefixConstrainedLogitsProcessor(lambda _, ids, row=row: [row, 5], 1)
+        expected = theirs(ids.unsqueeze(0), scores()[row : row + 1].clone())
+        assert torch.equal(ours[row : row + 1], expected)
+
+
+def test_all_filters_together_in_their_order():
+    given = {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.02, "typical": 0.8}
+    ours = applied(Decoding(**given))
+    expected = scores()
+    for theirs in (
+        TemperatureLogitsWarper(1.4),
+        TopKLogitsWarper(20),
+        TopPLogitsWarper(0.9),
+        MinPLogitsWarper(0.02),
+        TypicalLogitsWarper(0.8),
+    ):
+        expected = theirs(None, expected)
+    assert torch.equal(ours, expected)
+
+
+def test_banned_words_equal_transformers():
+    words = [[3], [1, 2], [0, 4, 5], [5, 5]]
+    ours = applied(Decoding(), banned=words)
+    for row, ids in enumerate(histories()):
+        theirs = NoBadWordsLogitsProcessor(words, eos_token_id=torch.tensor([39]))
+        assert torch.equal(ours[row : row + 1], theirs(ids.unsqueeze(0), scores()[row : row + 1].clone()))
+
+
+def test_no_end_before_the_least_length():
+    theirs = MinNewTokensLengthLogitsProcessor(LENGTHS[0] - NEW, 4, torch.tensor([2, 7]))
+    ours = applied(Decoding(min_tokens=4), Ends(stop=(2, 7)))
+    assert torch.equal(ours[:1], theirs(histories()[0].unsqueeze(0), scores()[:1]))
+    assert not torch.isinf(applied(Decoding(min_tokens=1), Ends(stop=(2, 7)))).any()
+
+
+def test_a_constraint_may_leave_a_row_alone():
+    ours = applied(Decoding(constraint=lambda row, ids: None if row else [3]))
+    assert torch.equal(ours[1:], scores()[1:])
+    assert ours[0].isfinite().nonzero().tolist() == [[3]]
+
+
+def test_a_constraint_sees_only_what_is_new():
+    given = {}
+    applied(Decoding(constraint=lambda row, ids: given.update({row: ids})))
+    assert given == {row: ids[-NEW:].tolist() for row, ids in enumerate(histories())}
+
+
+@pytest.mark.parametrize("allowed", [[], [V], [-1]])
+def test_a_constraint_that_leaves_nothing_is_named(allowed):
+    with pytest.raises(InputError, match="constraint"):
+        applied(Decoding(constraint=lambda row, ids: allowed))
+
+
+def test_nothing_left_names_the_rules():
+    with pytest.raises(InputError, match=r"nothing may follow the 1 new tokens of prompt 0: .*banned.*Loosen one"):
+        applied(Decoding(), banned=[[word] for word in range(V)])
