@@ -57,6 +57,13 @@ class Peer:
         self.both = model.config.is_encoder_decoder
 
     def __call__(self, prompts, **settings):
+        start = 1 if self.both else max(map(len, prompts))
+        return [self.trim(row) for row in self.said(prompts, **settings).sequences[:, start:].tolist()]
+
+    def scores(self, prompts, **settings):
+        return self.said(prompts, output_scores=True, **settings).sequences_scores
+
+    def said(self, prompts, **settings):
         longest = max(map(len, prompts))
         padded = [
             row + [0] * (longest - len(row)) if self.both else [0] * (longest - len(row)) + row for row in prompts
@@ -66,11 +73,9 @@ class Peer:
             for row in prompts
         ]
         settings = {"do_sample": False, "num_beams": 1, **settings}
-        said = self.model.generate(
+        return self.model.generate(
             torch.tensor(padded), attention_mask=torch.tensor(mask), return_dict_in_generate=True, **settings
         )
-        start = 1 if self.both else longest
-        return [self.trim(row) for row in said.sequences[:, start:].tolist()]
 
     def trim(self, ids):
         end = self.model.generation_config.eos_token_id

@@ -146,3 +146,42 @@ def test_an_empty_cache_has_seen_nothing():
     cache = Cache.empty(layers=2, sequences=3, device=torch.device("cpu"), capacity=8)
     assert (len(cache), len(cache.stores), cache.capacity, cache.longest) == (3, 2, 8, 0)
     assert cache.lengths.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["tiny-llama", "tiny-t5", "tiny-bart"])
+@torch.no_grad()
+def test_spread_sequences_share_their_memory(build, tokens, name):
+    """Beams of a prompt: reordered among themselves, then whole prompts chosen."""
+    network, prompt = made(build, name), tokens(PROMPTS)
+    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
+    cache = begun(network, source)
+    network.step(prompt, cache)
+    cache.spread(2)
+    owners = [0, 0, 1, 1, 2, 2]
+    so_far = [row.tolist() for row in prompt.select(owners).split(prompt.select(owners).ids)]
+    for turn, order in enumerate([[0, 1, 2, 3, 4, 5], [1, 1, 3, 2, 4, 4], [4, 5, 1, 0]]):
+        cache.select(torch.tensor(order))
+        so_far, owners = [so_far[row] for row in order], [owners[row] for row in order]
+        for size in (1, 2):
+            new = tokens([size] * len(order), seed=turn + size)
+            so_far = [old + more.tolist() for old, more in zip(so_far, new.split(new.ids), strict=True)]
+            expected = whole(network, Ragged.of(so_far), None if source is None else source.select(owners))
+            torch.testing.assert_close(network.step(new, cache), expected, rtol=1e-4, atol=1e-5)
+    if source is not None:
+        assert len(cache.memory) == 2
+
+
+@pytest.mark.parametrize("name", ["tiny-gpt2", "sliding window", "tiny-t5"])
+@torch.no_grad()
+def test_what_was_forgotten_is_as_if_never_read(build, tokens, name):
+    network, prompt = made(build, name), tokens(PROMPTS)
+    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
+    cache = begun(network, source)
+    network.step(prompt, cache)
+    network.step(tokens([3, 1, 4], seed=5), cache)
+    cache.rewind(torch.tensor(PROMPTS))
+    new = tokens([1, 1, 1], seed=6)
+    both = Ragged.of(
+        [[*a.tolist(), *b.tolist()] for a, b in zip(prompt.split(prompt.ids), new.split(new.ids), strict=True)]
+    )
+    torch.testing.assert_close(network.step(new, cache), whole(network, both, source), rtol=1e-4, atol=1e-5)

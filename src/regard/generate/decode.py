@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from regard.errors import InputError
+from regard.generate.beam import search
 from regard.generate.loop import Ended, Job, Network, Row, grow
 from regard.generate.rules import build_rules
 from regard.generate.settings import Decoding, Ends
@@ -15,6 +16,8 @@ from regard.generate.settings import Decoding, Ends
 def decode(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
     """The continuations of each prompt, the best first."""
     with torch.inference_mode():
+        if job.settings.beams > 1:
+            return search(job, prompts)
         rows = list(grow(job, prompts))[-1]
     found: list[list[Row]] = [[] for _ in prompts]
     for row in rows:

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.errors import InputError
-from regard.generate.rules import Rule, Seen, apply
+from regard.generate.history import History
+from regard.generate.rules import Rule, apply
 from regard.generate.settings import Decoding, Ends
 from regard.model.cache import Cache
 from regard.ragged import Ragged
@@ -121,12 +122,14 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
     drawn_BT = _drawn(settings, len(prompts), copies).to(job.device) if settings.samples else None
     alive = list(range(len(rows)))
     cache, logits_BV = job.read(sources, starts, max(row.room for row in rows))
-    history = _History(starts, job, settings.max_tokens) if job.rules else None
+    history = History(starts, settings.max_tokens, job.network.config.vocabulary, job.device) if job.rules else None
     for step in range(settings.max_tokens):
         logits_BV = logits_BV.float()
         log_BV = logits_BV.log_softmax(-1) if job.log_probs else None
         if history is not None:
-            logits_BV = apply(job.rules, logits_BV, history.seen(step, [rows[i] for i in alive]))
+            logits_BV = apply(
+                job.rules, logits_BV, history.seen(step, [rows[i].room for i in alive], [rows[i].prompt for i in alive])
+            )
         next_B = logits_BV.argmax(1) if drawn_BT is None else draw(logits_BV, drawn_BT[:, step])
         chosen = next_B.tolist()
         chances = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
@@ -163,32 +166,6 @@ def _tails(job: Job, whole: Sequence[Sequence[int]]) -> list[list[int]]:
     if not job.settings.slide or limit is None:
         return [list(ids) for ids in whole]
     return [list(ids) if len(ids) < limit else list(ids[-max(limit - limit // 4, 1) :]) for ids in whole]
-
-
-class _History:
-    """The tokens so far in one tensor, for the rules."""
-
-    def __init__(self, starts: Sequence[Sequence[int]], job: Job, new: int) -> None:
-        lengths = [len(start) for start in starts]
-        filler = job.network.config.vocabulary
-        self.ids_BT = torch.full((len(starts), max(lengths) + new), filler)
-        for row, start in enumerate(starts):
-            self.ids_BT[row, : len(start)] = torch.tensor(start)
-        self.ids_BT = self.ids_BT.to(job.device)
-        self.lengths_B = torch.tensor(lengths, device=job.device)
-        self.longest = max(lengths)
-
-    def seen(self, new: int, rows: Sequence[Row]) -> Seen:
-        room, prompts = [row.room for row in rows], [row.prompt for row in rows]
-        return Seen(self.ids_BT[:, : self.longest], self.lengths_B, new, room, prompts)
-
-    def add(self, next_B: Tensor) -> None:
-        self.ids_BT.scatter_(1, self.lengths_B.unsqueeze(1), next_B.unsqueeze(1))
-        self.lengths_B = self.lengths_B + 1
-        self.longest += 1
-
-    def select(self, rows_B: Tensor) -> None:
-        self.ids_BT, self.lengths_B = self.ids_BT[rows_B], self.lengths_B[rows_B]
 
 
 def _drawn(settings: Decoding, prompts: int, copies: int) -> Tensor:

@@ -85,14 +85,14 @@ class Attention(nn.Module):
         """Queries of these tokens, keys and values of the memory (computed once where they can be kept)."""
         q_NHK = self.query(x_ND).unflatten(1, (-1, self.head_width))
         if store is not None and store.memory is not None:
-            k_MGK, v_MGK = store.memory
+            k_MGK, v_MGK = store.recall(flow.cache)
             q_NHK, _ = self.score(q_NHK, k_MGK[:0])
         else:
             both = self.memory(flow.memory_MD).unflatten(1, (-1, self.head_width))
             k_MGK, v_MGK = both.split(self.sizes[1:], dim=1)
             q_NHK, k_MGK = self.score(q_NHK, k_MGK)
-        if store is not None:
-            store.memory = (k_MGK, v_MGK)
+            if store is not None:
+                store.memory = (k_MGK, v_MGK)
         return self.q(q_NHK), self.k(k_MGK), self.v(v_MGK)
 
     def turned(self, q_NHK: Tensor, k_NGK: Tensor, flow: Flow) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ class Store:
     k_BCGK: Tensor | None = None
     v_BCGK: Tensor | None = None
     memory: tuple[Tensor, Tensor] | None = None  # of the encoder's tokens, flat
+    memory_slots: tuple[Tensor, Tensor] | None = None  # the same, one slot a place
 
     def extend(self, k_NGK: Tensor, v_NGK: Tensor, cache: Cache) -> tuple[Tensor, Tensor]:
         """Keep the new keys and values; return what the layout of the pass speaks of: those of all tokens, flat."""
@@ -46,11 +47,37 @@ class Store:
             return F.pad(kept, (0, 0, 0, 0, 0, cache.capacity - kept.shape[1]))
         return kept
 
-    def select(self, rows: Tensor, memory_index: Tensor | None) -> None:
-        if self.k_BCGK is not None and self.v_BCGK is not None:
+    def recall(self, cache: Cache | None) -> tuple[Tensor, Tensor]:
+        """Keys and values of the memory: flat, or in slots where the pass brings one token a sequence."""
+        assert self.memory is not None
+        if cache is None or not cache.single or cache.memory is None:
+            return self.memory
+        if self.memory_slots is None:
+            self.memory_slots = (_in_slots(self.memory[0], cache.memory), _in_slots(self.memory[1], cache.memory))
+        return self.memory_slots
+
+    def select(self, rows: Tensor, moved: tuple[Tensor, Tensor] | None, length: int) -> None:
+        """Rows in a new order: in place where as many stay, of which only some `moved` (to, from)."""
+        if self.k_BCGK is None or self.v_BCGK is None:
+            return
+        if moved is None:
             self.k_BCGK, self.v_BCGK = self.k_BCGK[rows], self.v_BCGK[rows]
-        if self.memory is not None and memory_index is not None:
-            self.memory = (self.memory[0][memory_index], self.memory[1][memory_index])
+        elif moved[0].numel():
+            for kept in (self.k_BCGK, self.v_BCGK):
+                kept[moved[0], :length] = kept[moved[1], :length]
+
+    def select_memory(self, index: Tensor) -> None:
+        if self.memory is not None:
+            self.memory, self.memory_slots = (self.memory[0][index], self.memory[1][index]), None
+
+
+def _in_slots(flat_MGK: Tensor, memory: Ragged) -> Tensor:
+    """As many slots a sequence as the longest has tokens, laid flat."""
+    if memory.tokens == len(memory) * memory.longest:
+        return flat_MGK
+    slots = flat_MGK.new_zeros(len(memory), memory.longest, *flat_MGK.shape[1:])
+    slots[memory.owners, memory.positions] = flat_MGK
+    return slots.flatten(0, 1)
 
 
 @dataclass(eq=False)
@@ -68,6 +95,9 @@ class Cache:
     seen: tuple[Tensor, Tensor] | None = None  # rows and slots of every token, where the pass needs them flat
     memory_MD: Tensor | None = None
     memory: Ragged | None = None
+    share: int = 1  # sequences, one after the other, that look at the same memory
+    even: bool = True  # all sequences are equally long
+    memory_layout: Slots | None = None
 
     @classmethod
     def empty(cls, *, layers: int, sequences: int, device: torch.device, capacity: int = 0) -> Cache:
@@ -87,8 +117,12 @@ class Cache:
             raise InputError(f"sequence {new.index(0)} brings no token; a step needs at least one of each sequence.")
         longest = self.longest + 1 if single else int(lengths.max()) if len(self) else 0
         check_length(longest, limit)
-        self.rows = batch.owners
-        self.places = batch.positions + self.lengths[self.rows]
+        if single:
+            self.rows, self.places = torch.arange(len(self), device=self.lengths.device), self.lengths
+        else:
+            self.rows = batch.owners
+            self.places = batch.positions + self.lengths[self.rows]
+            self.even = bool((lengths == longest).all())
         self.lengths, self.longest, self.fresh, self.single = lengths, longest, fresh, single
         if not fresh and not single:
             self.seen = self._all()
@@ -107,19 +141,62 @@ class Cache:
         if self.fresh:
             return own
         if self.single:
-            return Slots(own.q_bounds, own.k_bounds, 1, self.longest, self.lengths, self.capacity)
+            return Slots(own.q_bounds, own.k_bounds, 1, self.longest, self.lengths, self.capacity, self.even)
         bounds = F.pad(self.lengths.cumsum(0), (1, 0)).to(own.q_bounds.dtype)
         return Layout(own.q_bounds, bounds, own.q_longest, self.longest)
 
-    def select(self, rows: Tensor) -> None:
-        """Keep these sequences in this order; one may be named several times (beam search)."""
-        memory_index = None
-        if self.memory is not None:
-            places = Ragged.from_flat(torch.arange(self.memory.tokens), self.memory.lengths.tolist())
-            memory_index = places.select(rows.tolist()).ids.to(rows.device)
-            self.memory = self.memory.select(rows.tolist())
-            self.memory_MD = None if self.memory_MD is None else self.memory_MD[memory_index]
+    def across(self, own: Layout) -> Layout:
+        """Queries of the new tokens, keys of the memory that they share; the same for all steps of one token."""
+        assert self.memory is not None
+        bounds, longest = self.memory.bounds, self.memory.longest
+        queries = own.q_bounds if self.share == 1 else own.q_bounds[:: self.share]
+        if not self.single:
+            return Layout(queries, bounds, self.share * own.q_longest, longest)
+        if self.memory_layout is None:
+            even = self.memory.tokens == len(self.memory) * longest
+            lengths = self.memory.lengths
+            self.memory_layout = Slots(queries, bounds, self.share, longest, lengths, longest, even)
+        return self.memory_layout
+
+    def spread(self, count: int) -> None:
+        """Each sequence `count` times, one after the other; the memory is kept once and shared."""
+        rows = torch.arange(len(self), device=self.lengths.device).repeat_interleave(count)
         for store in self.stores:
-            store.select(rows, memory_index)
+            store.select(rows, None, self.longest)
+        self.lengths, self.share, self.memory_layout = self.lengths[rows], self.share * count, None
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these sequences in this order; one may be named several times (beam search).
+
+        Sequences that share a memory stay or go together.
+        """
+        order = rows.tolist()
+        if self.memory is not None:
+            self._select_memory([row // self.share for row in order[:: self.share]], rows.device)
+        moved = None
+        if len(order) == len(self):
+            places = [place for place, row in enumerate(order) if place != row]
+            to = torch.tensor(places, dtype=torch.int64, device=rows.device)
+            moved = (to, rows[to])
+        for store in self.stores:
+            store.select(rows, moved, self.longest)
         self.lengths = self.lengths[rows]
         self.longest = int(self.lengths.max()) if len(self) else 0
+        self.even = bool((self.lengths == self.longest).all())
+
+    def _select_memory(self, order: list[int], device: torch.device) -> None:
+        assert self.memory is not None
+        if order == list(range(len(self.memory))):
+            return
+        places = Ragged.from_flat(torch.arange(self.memory.tokens), self.memory.lengths.tolist())
+        index = places.select(order).ids.to(device)
+        self.memory = self.memory.select(order)
+        self.memory_MD = None if self.memory_MD is None else self.memory_MD[index]
+        self.memory_layout = None
+        for store in self.stores:
+            store.select_memory(index)
+
+    def rewind(self, lengths: Tensor) -> None:
+        """Forget what lies beyond these lengths."""
+        self.lengths, self.longest = lengths, int(lengths.max())
+        self.even = bool((lengths == self.longest).all())

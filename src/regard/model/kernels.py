@@ -85,22 +85,43 @@ def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor
     return torch.cat(parts) if parts else torch.zeros_like(q_NHK)
 
 
-def slots(q_BHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
-    """One new query a sequence against its slots; those not filled yet are masked."""
+def slots(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+    """The new queries of each sequence against its slots; those not filled yet are masked."""
     layout = call.layout
     assert isinstance(layout, Slots)
-    q_BH1K = q_BHK.unsqueeze(2)
+    q_BHTK = q_NHK.unflatten(0, (-1, layout.q_longest)).transpose(1, 2)
     k_BGSK, v_BGSK = (
         x_MGK.unflatten(0, (-1, layout.capacity))[:, : layout.k_longest].transpose(1, 2) for x_MGK in (k_MGK, v_MGK)
     )
-    slot_S = torch.arange(layout.k_longest, device=q_BHK.device).view(1, 1, 1, -1)
+    if not call.fused:
+        out_BHTK = written_out(q_BHTK, k_BGSK, v_BGSK, call, *_between(layout, call, q_NHK.shape[1]))
+    else:
+        out_BHTK = fused(q_BHTK, k_BGSK, v_BGSK, call, None, _added(layout, call, q_NHK))
+    return out_BHTK.transpose(1, 2).flatten(0, 1)
+
+
+def _between(layout: Slots, call: Call, heads: int) -> tuple[Tensor, Tensor | None]:
+    """Who may attend to whom, and the bias, broadcast over (B, H, 1, S)."""
+    device = layout.filled.device
+    slot_S = torch.arange(layout.k_longest, device=device).view(1, 1, 1, -1)
     query_B = (layout.filled - 1).view(-1, 1, 1, 1)
-    row_B = torch.arange(len(layout), device=q_BHK.device).view(-1, 1, 1, 1)
-    head_H = torch.arange(q_BHK.shape[1], device=q_BHK.device).view(1, -1, 1, 1)
+    row_B = torch.arange(len(layout), device=device).view(-1, 1, 1, 1)
+    head_H = torch.arange(heads, device=device).view(1, -1, 1, 1)
     allowed = call.mask.allowed(row_B, head_H, query_B, torch.where(slot_S <= query_B, slot_S, -1))
-    bias = None if call.bias_HR is None else bias_between(call.bias_HR, query_B, slot_S)
-    work = fused if call.fused else written_out
-    return work(q_BH1K, k_BGSK, v_BGSK, call, allowed, bias).squeeze(2)
+    return allowed, None if call.bias_HR is None else bias_between(call.bias_HR, query_B, slot_S)
+
+
+def _added(layout: Slots, call: Call, q_NHK: Tensor) -> Tensor | None:
+    """What is added to the scores, made by the first layer that needs it; None where every slot may be seen."""
+    left, right, function = call.mask.left, call.mask.right, call.mask.function
+    if layout.even and left is None and function is None and call.bias_HR is None:
+        return None
+    key = (left, right, function, q_NHK.dtype)
+    if key not in layout.kept:
+        allowed, bias = _between(layout, call, q_NHK.shape[1])
+        start = torch.zeros((), dtype=q_NHK.dtype, device=q_NHK.device) if bias is None else bias.to(q_NHK.dtype)
+        layout.kept[key] = torch.where(allowed, start, float("-inf"))
+    return layout.kept[key]
 
 
 def varlen(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:

@@ -6,7 +6,7 @@ Shapes: N queries and M keys of all sequences, B sequences, T and S the queries 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -135,14 +135,20 @@ def _filled(edges: list[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Slots(Layout):
-    """One query a sequence; its keys lie in a row of `capacity` slots, of which the first `filled` hold one."""
+    """As many queries of each sequence; its keys lie in `capacity` slots, the first `filled` of which hold one.
+
+    A query stands at the last key. Several of one sequence are beams, which look at the same memory.
+    """
 
     filled: Tensor  # (B,)
     capacity: int
+    even: bool = False  # all are filled alike, up to k_longest
+    kept: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
 
     def spans(self, row: int) -> tuple[slice, slice]:
         start = row * self.capacity
-        return slice(row, row + 1), slice(start, start + int(self.filled[row]))
+        queries = slice(row * self.q_longest, (row + 1) * self.q_longest)
+        return queries, slice(start, start + int(self.filled[row]))
 
 
 @dataclass(frozen=True, eq=False)

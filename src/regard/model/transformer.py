@@ -89,7 +89,10 @@ class Stack(nn.Module):
         longest = batch.longest if cache is None else cache.longest
         check_length(longest, self.longest)
         own = Layout.own(batch.bounds, batch.longest)
-        across = None if memory is None else Layout(batch.bounds, memory[1].bounds, batch.longest, memory[1].longest)
+        across = None
+        if memory is not None:
+            bounds, longest_memory = memory[1].bounds, memory[1].longest
+            across = Layout(batch.bounds, bounds, batch.longest, longest_memory) if cache is None else cache.across(own)
         return Flow(
             layout=own if cache is None else cache.layout(own),
             turn=None if self.rotary is None else self.rotary(batch.positions),

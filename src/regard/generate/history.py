@@ -1,0 +1,37 @@
+"""The tokens so far of a batch in one tensor, for the rules.
+
+Shapes: B sequences, T places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.generate.rules import Seen
+
+
+class History:
+    """Tokens that grow by one a step, filled up with what is no word."""
+
+    def __init__(self, starts: Sequence[Sequence[int]], new: int, filler: int, device: torch.device | str) -> None:
+        lengths = [len(start) for start in starts]
+        self.ids_BT = torch.full((len(starts), max(lengths) + new), filler)
+        for row, start in enumerate(starts):
+            self.ids_BT[row, : len(start)] = torch.tensor(start)
+        self.ids_BT = self.ids_BT.to(device)
+        self.lengths_B = torch.tensor(lengths, device=device)
+        self.longest = max(lengths)
+
+    def seen(self, new: int, room: Sequence[int], prompts: Sequence[int]) -> Seen:
+        return Seen(self.ids_BT[:, : self.longest], self.lengths_B, new, room, prompts)
+
+    def add(self, next_B: Tensor) -> None:
+        self.ids_BT.scatter_(1, self.lengths_B.unsqueeze(1), next_B.unsqueeze(1))
+        self.lengths_B = self.lengths_B + 1
+        self.longest += 1
+
+    def select(self, rows_B: Tensor) -> None:
+        self.ids_BT, self.lengths_B = self.ids_BT[rows_B], self.lengths_B[rows_B]
