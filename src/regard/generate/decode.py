@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
 from regard.errors import InputError
 from regard.generate.beam import search
+from regard.generate.contrast import contrast
+from regard.generate.lookup import leap
 from regard.generate.loop import Ended, Job, Network, Row, grow
 from regard.generate.rules import build_rules
 from regard.generate.settings import Decoding, Ends
@@ -18,7 +20,7 @@ def decode(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
     with torch.inference_mode():
         if job.settings.beams > 1:
             return search(job, prompts)
-        rows = list(grow(job, prompts))[-1]
+        rows = list(_steps(job)(job, prompts))[-1]
     found: list[list[Row]] = [[] for _ in prompts]
     for row in rows:
         found[row.prompt].append(row)
@@ -27,13 +29,20 @@ def decode(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
 
 def follow(job: Job, prompt: Sequence[int]) -> Iterator[Row]:
     """The continuation of one prompt after every step."""
-    steps = grow(job, [prompt])
+    steps = _steps(job)(job, [prompt])
     while True:
         with torch.inference_mode():  # not held while the caller has the turn
             rows = next(steps, None)
         if rows is None:
             return
         yield rows[0]
+
+
+def _steps(job: Job) -> Callable[[Job, Sequence[Sequence[int]]], Iterator[list[Row]]]:
+    """The way that goes step by step."""
+    if job.settings.contrast is not None:
+        return contrast
+    return leap if job.settings.lookup else grow
 
 
 def prepare(

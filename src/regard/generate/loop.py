@@ -98,12 +98,15 @@ class Job:
 
     def read(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> tuple[Cache, Tensor]:
         """A cache that holds the prompts, with room for `new` tokens each, and the scores of what comes next."""
+        cache = self.begin(prompts, starts, new)
+        return cache, self.network.step(Ragged.of(starts, device=self.device), cache)
+
+    def begin(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> Cache:
+        """An empty cache with room for the starts and `new` tokens each."""
         capacity = max(map(len, starts)) + new
         if self.network.config.kind == "encoder-decoder":
-            cache = self.network.begin(source=Ragged.of(prompts, device=self.device), capacity=capacity)
-        else:
-            cache = self.network.begin(sequences=len(starts), capacity=capacity)
-        return cache, self.network.step(Ragged.of(starts, device=self.device), cache)
+            return self.network.begin(source=Ragged.of(prompts, device=self.device), capacity=capacity)
+        return self.network.begin(sequences=len(starts), capacity=capacity)
 
 
 def one_each(ids_B: Tensor) -> Ragged:

@@ -98,9 +98,6 @@ class Decoding:
         for name in ("beams", "contrast", "lookup"):
             if self.slide and self._is_set(name):
                 raise _against(self, "slide", name, "only greedy decoding and sampling can slide")
-        for name in ("repetition_penalty", "no_repeat", "banned", "forced", "constraint", "min_tokens"):
-            if self.lookup and self._is_set(name):
-                raise _against(self, "lookup", name, "what is copied ahead is checked against the plain scores")
 
     def _is_set(self, name: str) -> bool:
         return bool(getattr(self, name) != DEFAULTS[name])

@@ -165,14 +165,16 @@ class Cache:
             store.select(rows, None, self.longest)
         self.lengths, self.share, self.memory_layout = self.lengths[rows], self.share * count, None
 
-    def select(self, rows: Tensor) -> None:
+    def select(self, rows: Tensor, *, share: int | None = None) -> None:
         """Keep these sequences in this order; one may be named several times (beam search).
 
-        Sequences that share a memory stay or go together.
+        Of those that share a memory, as many stay together, or `share` of them.
         """
-        order = rows.tolist()
+        order, before = rows.tolist(), self.share
+        self.share = before if share is None else share
         if self.memory is not None:
-            self._select_memory([row // self.share for row in order[:: self.share]], rows.device)
+            self._select_memory([row // before for row in order[:: self.share]], rows.device)
+        self.memory_layout = None if self.share != before else self.memory_layout
         moved = None
         if len(order) == len(self):
             places = [place for place, row in enumerate(order) if place != row]

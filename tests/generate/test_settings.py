@@ -1,0 +1,82 @@
+"""Settings that cannot be, and pairs that contradict each other, are refused with both named."""
+
+import pytest
+
+from regard.errors import InputError
+from regard.generate.settings import Decoding
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"beams": 0}, "beams must be a whole number of at least 1, not 0"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1, not 0"),
+        ({"max_tokens": 2.5}, "max_tokens must be a whole number"),
+        ({"top_k": 0}, "top_k must be a whole number of at least 1"),
+        ({"top_p": 0.0}, "top_p must be a number above 0 and at most 1, not 0.0"),
+        ({"top_p": 1.1}, "top_p must be a number above 0 and at most 1"),
+        ({"temperature": 0}, "temperature must be a number above 0, not 0"),
+        ({"temperature": float("nan")}, "temperature must be a number above 0"),
+        ({"min_p": "a"}, "min_p must be a number"),
+        ({"early_stop": "soon"}, 'Choose True, False or "never"'),
+        ({"stop": ""}, "stop holds an empty word"),
+        ({"banned": [[]]}, "banned holds an empty word"),
+    ],
+)
+def test_what_cannot_be(given, says):
+    with pytest.raises(InputError, match=says):
+        Decoding(**given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"min_tokens": 60, "max_tokens": 50},
+        {"beams": 2, "top_p": 0.5},
+        {"beams": 2, "contrast": 0.5},
+        {"beams": 2, "lookup": 3},
+        {"lookup": 3, "temperature": 2.0},
+        {"contrast": 0.5, "top_p": 0.5},
+        {"contrast": 0.5, "lookup": 3},
+        {"best": 2, "beams": 1},
+        {"best": 3, "beams": 2},
+        {"slide": True, "beams": 2},
+        {"slide": True, "contrast": 0.2},
+        {"slide": True, "lookup": 2},
+        {"forced": "cat", "banned": "cat"},
+        {"forced": [[1, 2]], "banned": [[1, 2]]},
+    ],
+    ids=lambda given: " and ".join(given),
+)
+def test_what_contradicts_is_named(given):
+    with pytest.raises(InputError) as error:
+        Decoding(**given)
+    assert "contradict" in str(error.value)
+    assert all(name in str(error.value) for name in given)
+
+
+def test_one_word_is_a_list_of_one():
+    settings = Decoding(stop="\n", banned=[3, 4], forced=["a", [5]])
+    assert (settings.stop, settings.banned, settings.forced) == (("\n",), ([3, 4],), ("a", [5]))
+
+
+def test_an_unknown_setting_names_the_nearest():
+    with pytest.raises(InputError, match=r'"max_token" is not a setting of decoding\. Did you mean "max_tokens"'):
+        Decoding.of({"max_token": 3})
+
+
+def test_what_the_folder_says_gives_way():
+    usual = {"beams": 4, "length_penalty": 2.0, "max_tokens": 99, "no_repeat": 3, "min_tokens": 10}
+    assert Decoding.of({}, usual=usual) == Decoding(**usual)
+    assert Decoding.of({"top_p": 0.5}, usual=usual) == Decoding(max_tokens=99, no_repeat=3, min_tokens=10, top_p=0.5)
+    assert Decoding.of({"max_tokens": 5}, usual=usual).min_tokens == 5
+    drawing = {"sample": True, "temperature": 0.6, "top_p": 0.9}
+    assert Decoding.of({"beams": 2}, usual=drawing) == Decoding(beams=2)
+    assert Decoding.of({"top_p": 0.5}, usual=drawing) == Decoding(sample=True, temperature=0.6, top_p=0.5)
+    assert Decoding.of({"beams": None}, usual=usual).beams == 4
+
+
+def test_contrastive_search_takes_its_candidates_from_top_k():
+    assert not Decoding(contrast=0.5, top_k=6).samples
+    assert Decoding(top_k=6).samples
+    assert not Decoding().samples

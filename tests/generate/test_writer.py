@@ -1,0 +1,181 @@
+"""Models that write: prompts in, texts out, and clear words where that cannot be."""
+
+import json
+
+import pytest
+import tokenizers
+
+import regard
+from regard.checkpoint.source import from_preset
+from regard.errors import FolderError, InputError
+from regard.predict import Model
+from regard.text.tokenizer import Tokenizer
+
+
+def letters(size=100):
+    """A tokenizer of single letters, the 100 characters from the space on."""
+    vocabulary = {chr(32 + number): number for number in range(size)}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+    backend.decoder = tokenizers.decoders.Fuse()
+    return Tokenizer(backend)
+
+
+def model(name="tiny-gpt2", seed=0):
+    checkpoint = from_preset(name, seed=seed)
+    for parameter in checkpoint.network.parameters():
+        parameter.data *= 8.0
+    return Model(checkpoint, letters())
+
+
+@pytest.fixture(scope="module")
+def writer():
+    return model()
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return model("tiny-transformer", seed=1)
+
+
+SETTINGS = {"max_tokens": 12, "sample": True, "seed": 0}
+
+
+def test_one_prompt_or_several(writer):
+    one = writer.generate("Once upon", **SETTINGS)
+    assert isinstance(one, str)
+    assert len(one) == 12
+    assert writer.generate(["Once upon", "a time"], **SETTINGS)[0] == one
+
+
+@pytest.mark.parametrize("settings", [{}, {"lookup": 4}, {"contrast": 0.5}, {"top_p": 0.9, "seed": 3}])
+def test_a_stream_joins_to_the_text(writer, settings):
+    pieces = list(writer.stream("Once upon", max_tokens=20, **settings))
+    assert "".join(pieces) == writer.generate("Once upon", max_tokens=20, **settings)
+    assert len(pieces) > 1 or settings == {"lookup": 4}
+
+
+def test_a_stop_ends_the_text_before_it(writer):
+    whole = writer.generate("Once upon", **SETTINGS)
+    stop = whole[5:7]
+    place = whole.index(stop)
+    (found,) = writer.continuations(["Once upon"], **SETTINGS, stop=[stop])[0]
+    assert (found.text, found.why) == (whole[:place], "stop")
+    assert len(found.ids) == place + 2
+    assert "".join(writer.stream("Once upon", **SETTINGS, stop=stop)) == whole[:place]
+
+
+def test_a_stop_ends_beams_too(writer):
+    whole = writer.generate("Once upon", max_tokens=12, beams=3)
+    found = writer.continuations(["Once upon"], max_tokens=12, beams=3, stop=whole[4:6])[0]
+    assert all(whole[4:6] not in one.text for one in found)
+
+
+def test_banned_words_never_come(writer):
+    whole = writer.generate("Once upon", **SETTINGS)
+    banned = [whole[3], whole[6:8]]
+    other = writer.generate("Once upon", **SETTINGS, banned=banned)
+    assert other[:3] == whole[:3]
+    assert not any(word in other for word in banned)
+
+
+@pytest.mark.parametrize("settings", [{"sample": True, "seed": 0}, {}, {"beams": 3}, {"lookup": 3}, {"contrast": 0.4}])
+def test_forced_words_come(writer, settings):
+    found = writer.generate(["Once upon", "a"], max_tokens=14, forced=["abc", "xyz"], **settings)
+    assert all("abc" in text and "xyz" in text for text in found)
+
+
+def test_forced_words_come_before_the_end(writer):
+    """Where the end would be the likeliest at once."""
+    ends = writer.writer.ends.stop
+    first = lambda row, ids: ends if not ids else None  # noqa: E731
+    (found,) = writer.continuations(["Once"], max_tokens=14, constraint=first)[0]
+    assert len(found.ids) == 1
+    (found,) = writer.continuations(["Once"], max_tokens=14, constraint=first, forced="abc")[0]
+    assert found.text.startswith("abc")
+
+
+def test_a_constraint_of_ones_own(writer):
+    digits = [ord(digit) - 32 for digit in "0123456789"]
+    text = writer.generate("Once upon", max_tokens=12, constraint=lambda row, ids: digits)
+    assert text.isdigit()
+    assert writer.generate("Once upon", max_tokens=12, beams=2, constraint=lambda row, ids: digits).isdigit()
+
+
+def test_a_context_that_is_full_ends_or_slides(writer):
+    prompt = "a" * 120
+    (found,) = writer.continuations([prompt], max_tokens=40)[0]
+    assert (len(found.ids), found.why) == (8, "full")
+    (slid,) = writer.continuations([prompt], max_tokens=40, slide=True)[0]
+    assert (len(slid.ids), slid.why) == (40, "length")
+    assert slid.ids[:8] == found.ids
+    both = writer.generate_ids([[5] * 120, [6, 7]], max_tokens=30, slide=True)
+    assert both == [writer.generate_ids([row], max_tokens=30, slide=True)[0] for row in ([5] * 120, [6, 7])]
+
+
+def test_a_prompt_that_is_too_long_is_refused_unless_it_slides(writer):
+    with pytest.raises(InputError, match=r"prompt 1 has 128 tokens.*at most 127.*slide=True"):
+        writer.generate(["a", "b" * 128])
+    with pytest.raises(InputError, match="200 tokens"):
+        writer.generate("b" * 200)
+    assert len(writer.generate("b" * 200, slide=True, max_tokens=40)) == 40
+
+
+def test_an_encoder_decoder_writes_from_its_start_token(translator):
+    (found,) = translator.continuations(["Good morning."], max_tokens=9, beams=4)[0]
+    assert translator.generate("Good morning.", max_tokens=9, beams=4) == found.text
+    assert translator.generate_ids([[39, 79]], max_tokens=4)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("tiny-bert", "model.embed"), ("tiny-roberta", "model.embed"), ("tiny-distilbert", "gpt2")]
+)
+def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
+    with pytest.raises(InputError, match="reads text and cannot write it") as error:
+        regard.load(name).generate_ids([[1]])
+    assert instead in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda model: model.generate(""), "prompt 0 is empty"),
+        (lambda model: model.generate(["a", "  "]), "empty"),
+        (lambda model: model.generate([]), "empty"),
+        (lambda model: model.generate_ids([[]]), "sequence 0 is empty"),
+        (lambda model: model.generate_ids([[100]]), "outside the vocabulary"),
+        (lambda model: model.generate_ids([[1]], beam=2), 'Did you mean "beams"'),
+        (lambda model: model.generate_ids([[1]], beams=0), "at least 1, not 0"),
+        (lambda model: model.generate_ids([[1]], sample=True, seed=[1, 2]), "1 prompts but 2 seeds"),
+        (lambda model: model.generate_ids([[1]], banned=[[100]]), "no run of ids"),
+        (lambda model: model.generate_ids([[1]], banned=[[7]], forced=[[6, 7]]), r"forced \[6, 7\] holds the banned"),
+        (lambda model: model.generate_ids([[1]], max_tokens=2, forced=[[6, 7, 8]]), "forced and max_tokens=2"),
+    ],
+)
+def test_bad_input_is_named(writer, call, says):
+    with pytest.raises(InputError, match=says):
+        call(writer)
+
+
+def test_without_a_tokenizer_only_ids():
+    plain = regard.load("tiny-gpt2")
+    assert len(plain.generate_ids([[1, 2]], max_tokens=3)[0]) == 3
+    for call in (lambda: plain.generate("a"), lambda: list(plain.stream("a"))):
+        with pytest.raises(InputError, match="no tokenizer"):
+            call()
+    with pytest.raises(InputError, match="stop holds text, but this model has no tokenizer"):
+        plain.generate_ids([[1]], stop="a")
+
+
+def test_what_the_folder_says_of_decoding_is_followed(tmp_path):
+    folder = model("tiny-bart").save(tmp_path / "model")
+    said = {"eos_token_id": [7, 8], "num_beams": 3, "bad_words_ids": [[9]], "max_length": 20, "forced_bos_token_id": 4}
+    (folder / "generation_config.json").write_text(json.dumps(said), encoding="utf-8")
+    read = regard.load(folder)
+    assert (read.writer.ends.stop, read.writer.ends.first) == ((7, 8), 4)
+    assert read.writer.usual == {"beams": 3, "banned": [[9]], "max_tokens": 19}
+    found = read.generate_ids([[5, 6]])[0]
+    assert found[0] == 4
+    assert len(found) <= 19
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": "x"}), encoding="utf-8")
+    with pytest.raises(FolderError, match="eos_token_id"):
+        regard.load(folder).generate_ids([[5]])
