@@ -18,7 +18,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli import check, doctor, embed, evaluate, fill, info, predict, pretrain, tokenizer, train
+from regard.cli import check, doctor, embed, evaluate, fill, generate, info, predict, pretrain, tokenizer, train
 from regard.cli.shared import UsageError, Verb
 from regard.errors import RegardError, did_you_mean
 
@@ -31,6 +31,7 @@ VERBS: dict[str, Verb] = {
     "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run),
     "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
+    "generate": Verb(generate.Generate, generate.ABOUT, generate.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
 }

@@ -1,0 +1,81 @@
+"""`regard generate`: what it prints, streams and asks for."""
+
+import io
+import json
+
+import pytest
+
+from regard import cli
+from regard.cli import generate as verb
+from regard.cli.generate import Generate, settings_of
+from tests.generate.test_writer import model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return str(model().save(tmp_path_factory.mktemp("verb") / "gpt"))
+
+
+def run(capsys, *argv):
+    status = cli.main(["generate", *argv])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_settings_keep_their_names():
+    given = settings_of(Generate("m", ("a",), beams=0, top_p=0.5, early_stop="no", stop=("x",), slide=True))
+    assert given == {"beams": 0, "top_p": 0.5, "early_stop": False, "stop": ("x",), "slide": True}
+    assert settings_of(Generate("m")) == {}
+
+
+def test_text_json_and_table(folder, capsys):
+    status, out, err = run(capsys, folder, "Once", "--max-tokens", "6")
+    assert (status, err, len(out)) == (0, "", 7)
+    status, told, _ = run(capsys, folder, "Once", "upon", "--max-tokens", "6", "--json")
+    rows = [json.loads(line) for line in told.splitlines()]
+    assert [row["prompt"] for row in rows] == ["Once", "upon"]
+    assert rows[0]["text"] == out[:-1]
+    assert set(rows[0]) == {"prompt", "rank", "text", "ids", "log_probs", "score", "why"}
+    status, out, _ = run(capsys, folder, "Once", "--max-tokens", "6", "--beams", "3", "--best", "2")
+    assert len(out.splitlines()) == 2
+
+
+def test_a_terminal_sees_the_text_as_it_comes(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    pieces = []
+    monkeypatch.setattr(verb, "print", lambda *what, **how: pieces.append((what, how)), raising=False)
+    run(capsys, folder, "Once", "--max-tokens", "6")
+    assert len(pieces) > 3
+    assert pieces[0][1] == {"end": "", "flush": True}
+    assert pieces[-1] == ((), {})
+
+
+def test_prompt_after_prompt(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Once\n\n" + "a" * 400 + "\nOnce\n"))
+    status, out, err = run(capsys, folder, "--interactive", "--max-tokens", "6")
+    lines = out.splitlines()
+    assert (status, len(lines), lines[0]) == (0, 2, lines[1])
+    assert "400 tokens" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "says"),
+    [
+        ([], 2, "no prompt was given"),
+        (["a", "--interactive"], 2, "give one of them"),
+        (["a", "--beams", "0"], 1, "beams must be a whole number of at least 1"),
+        (["a", "--beams", "2", "--top-k", "3"], 1, "beams=2 and top_k=3 contradict"),
+        ([""], 1, "prompt 0 is empty"),
+        (["a", "--topp", "1"], 2, "--top-p"),
+    ],
+)
+def test_wrong_use(folder, capsys, argv, status, says):
+    given, out, err = run(capsys, folder, *argv)
+    assert (given, out) == (status, "")
+    assert says in err
+
+
+def test_a_model_that_only_reads(capsys):
+    status, _, err = run(capsys, "tiny-bert", "a")
+    assert status == 1
+    assert "cannot write it" in err
