@@ -1,10 +1,14 @@
 """Tiny random models of transformers, saved, and the same folders opened here."""
 
 import pytest
+import tokenizers
 import torch
 import transformers
 
 import regard
+from regard.checkpoint.source import from_preset
+from regard.predict import Model
+from regard.text.tokenizer import Tokenizer
 
 PROMPTS = [[5, 9, 31], [7], [11, 3, 8, 8, 20, 41, 2 + 3], [40, 6]]
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -122,3 +126,23 @@ def decoder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def prompts():
     return [list(row) for row in PROMPTS]
+
+
+def letters(size=100):
+    """A tokenizer of single letters, the 100 characters from the space on."""
+    vocabulary = {chr(32 + number): number for number in range(size)}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
+    backend.decoder = tokenizers.decoders.Fuse()
+    return Tokenizer(backend)
+
+
+def lettered(name="tiny-gpt2", seed=0):
+    checkpoint = from_preset(name, seed=seed)
+    for parameter in checkpoint.network.parameters():
+        parameter.data *= 8.0
+    return Model(checkpoint, letters())
+
+
+@pytest.fixture(scope="session", name="lettered")
+def lettered_fixture():
+    return lettered

@@ -8,12 +8,11 @@ import pytest
 from regard import cli
 from regard.cli import generate as verb
 from regard.cli.generate import Generate, settings_of
-from tests.generate.test_writer import model
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return str(model().save(tmp_path_factory.mktemp("verb") / "gpt"))
+def folder(lettered, tmp_path_factory):
+    return str(lettered().save(tmp_path_factory.mktemp("verb") / "gpt"))
 
 
 def run(capsys, *argv):

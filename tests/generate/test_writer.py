@@ -1,40 +1,22 @@
 """Models that write: prompts in, texts out, and clear words where that cannot be."""
 
+import dataclasses
 import json
 
 import pytest
-import tokenizers
 
 import regard
-from regard.checkpoint.source import from_preset
 from regard.errors import FolderError, InputError
-from regard.predict import Model
-from regard.text.tokenizer import Tokenizer
-
-
-def letters(size=100):
-    """A tokenizer of single letters, the 100 characters from the space on."""
-    vocabulary = {chr(32 + number): number for number in range(size)}
-    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
-    backend.decoder = tokenizers.decoders.Fuse()
-    return Tokenizer(backend)
-
-
-def model(name="tiny-gpt2", seed=0):
-    checkpoint = from_preset(name, seed=seed)
-    for parameter in checkpoint.network.parameters():
-        parameter.data *= 8.0
-    return Model(checkpoint, letters())
 
 
 @pytest.fixture(scope="module")
-def writer():
-    return model()
+def writer(lettered):
+    return lettered()
 
 
 @pytest.fixture(scope="module")
-def translator():
-    return model("tiny-transformer", seed=1)
+def translator(lettered):
+    return lettered("tiny-transformer", seed=1)
 
 
 SETTINGS = {"max_tokens": 12, "sample": True, "seed": 0}
@@ -166,8 +148,8 @@ def test_without_a_tokenizer_only_ids():
         plain.generate_ids([[1]], stop="a")
 
 
-def test_what_the_folder_says_of_decoding_is_followed(tmp_path):
-    folder = model("tiny-bart").save(tmp_path / "model")
+def test_what_the_folder_says_of_decoding_is_followed(lettered, tmp_path):
+    folder = lettered("tiny-bart").save(tmp_path / "model")
     said = {"eos_token_id": [7, 8], "num_beams": 3, "bad_words_ids": [[9]], "max_length": 20, "forced_bos_token_id": 4}
     (folder / "generation_config.json").write_text(json.dumps(said), encoding="utf-8")
     read = regard.load(folder)
@@ -179,3 +161,10 @@ def test_what_the_folder_says_of_decoding_is_followed(tmp_path):
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": "x"}), encoding="utf-8")
     with pytest.raises(FolderError, match="eos_token_id"):
         regard.load(folder).generate_ids([[5]])
+
+
+def test_a_preset_with_words_of_its_own_ends_with_their_end_token(lettered, tmp_path):
+    made = lettered("tiny-marian")
+    made.checkpoint = dataclasses.replace(made.checkpoint, special={"eos": 11, "pad": 12})
+    ends = regard.load(made.save(tmp_path / "model")).writer.ends
+    assert (ends.stop, ends.start, ends.last) == ((11,), 12, 11)

@@ -19,7 +19,14 @@ from regard.checkpoint.family import Family, Foreign, check_types, only
 from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.checkpoint.fit import by_tidy_name, check, check_copies, holds, own_tensors, part_sizes, paths, places_of
 from regard.checkpoint.names import Place, place_of
-from regard.checkpoint.sidecars import generation_config, label_count, labels_of, pooling_of, read_companions
+from regard.checkpoint.sidecars import (
+    generation_config,
+    label_count,
+    labels_of,
+    pooling_of,
+    read_companions,
+    special_ids,
+)
 from regard.checkpoint.weights import Stored, check_finite, not_finite, stored_tensors, write_weights
 from regard.config import ModelConfig
 from regard.errors import FolderError, InputError, RegardError, did_you_mean, listed
@@ -49,6 +56,7 @@ class Checkpoint:
     pool: str | None = None  # how a sentence-transformers folder pools
     companions: Mapping[str, Any] = field(default_factory=dict)  # small JSON files that are kept as they are
     fresh: tuple[str, ...] = ()  # tensors that were not in the folder and start anew
+    special: Mapping[str, int] = field(default_factory=dict)  # ids by role, where the words are not the family's own
 
 
 def read_folder(
@@ -284,7 +292,8 @@ def foreign_config(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
     config = {**given, **written, "model_type": family.model_type or family.name}
     config |= {"architectures": [family.architecture(checkpoint.network.heads)], "dtype": DTYPE_NAMES[dtype]}
     config.pop("torch_dtype", None)
-    return config | _labels(checkpoint)
+    ids = special_ids(config, checkpoint.special) if "language" in checkpoint.network.heads else {}
+    return config | ids | _labels(checkpoint)
 
 
 def _labels(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -98,3 +98,11 @@ def generation_config(config: Mapping[str, Any], heads: Iterable[str]) -> dict[s
         return {}
     kept = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
     return {"generation_config.json": {"_from_model_config": True, **kept}}
+
+
+def special_ids(config: Mapping[str, Any], special: Mapping[str, int]) -> dict[str, int]:
+    """The ids of a tokenizer in place of the family's own; what the decoder starts with is one of them there too."""
+    roles = {config.get(f"{role}_token_id"): number for role, number in special.items()}
+    given = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
+    own = {key: special[key.removesuffix("_token_id")] for key in given if key.removesuffix("_token_id") in special}
+    return {key: roles[value] for key, value in given.items() if value in roles} | own

@@ -93,7 +93,8 @@ def run(verb: Generate) -> None:
 
 def _streams(settings: dict[str, Any], model: Model) -> bool:
     """Whether tokens are final as they come: not with beams, nor with several answers."""
-    return {**model.writer.usual, **settings}.get("beams", 1) == 1 and settings.get("best", 1) == 1
+    beams: int = {**model.writer.usual, **settings}.get("beams", 1)
+    return beams == 1 and settings.get("best", 1) == 1
 
 
 def flow(model: Model, prompt: str, settings: dict[str, Any]) -> None:

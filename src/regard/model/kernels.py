@@ -114,7 +114,7 @@ def _between(layout: Slots, call: Call, heads: int) -> tuple[Tensor, Tensor | No
 def _added(layout: Slots, call: Call, q_NHK: Tensor) -> Tensor | None:
     """What is added to the scores, made by the first layer that needs it; None where every slot may be seen."""
     left, right, function = call.mask.left, call.mask.right, call.mask.function
-    if layout.even and left is None and function is None and call.bias_HR is None:
+    if layout.alike and left is None and function is None and call.bias_HR is None:
         return None
     key = (left, right, function, q_NHK.dtype)
     if key not in layout.kept:

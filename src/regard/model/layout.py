@@ -142,7 +142,7 @@ class Slots(Layout):
 
     filled: Tensor  # (B,)
     capacity: int
-    even: bool = False  # all are filled alike, up to k_longest
+    alike: bool = False  # all are filled alike, up to k_longest
     kept: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
 
     def spans(self, row: int) -> tuple[slice, slice]:

@@ -42,6 +42,7 @@ def begin(
     if isinstance(found, str):
         words = opened(tokenizer) if tokenizer is not None else _learned(found, texts)
         checkpoint = from_preset(found, heads=task.heads, seed=seed, vocabulary=words.size)
+        checkpoint = replace(checkpoint, special=words.special)
     elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         raise InputError(f"{found} has a tokenizer of its own; leave tokenizer out, or name a preset.")
     else:

@@ -1,0 +1,129 @@
+"""Decoding, regard and transformers in one run, the same weights in both.
+
+    python benchmarks/generate.py                  # GPT-2-small shape and Transformer-base translation on the CPU
+    python benchmarks/generate.py --device cuda    # GPT-2-small shape in bf16, steps recorded
+    python benchmarks/generate.py --tiny           # small networks, to see that it runs
+
+Prompts have different lengths: transformers gets them padded on the left with their mask (sources on the right), regard
+as they are. Neither may end early, so both do the same number of steps. Every case first checks that both say the same
+(in bf16 rounding may choose another word of two that are alike, so there the first words are compared).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+import transformers
+from common import Row, keep, lengths, together
+
+import regard
+from regard.predict import Model
+
+PROMPTS, NEW = 16, 128
+TARGETS = {"cpu": 1.4, "cuda": 6.0}
+
+
+def gpt2(tiny: bool) -> transformers.PreTrainedModel:
+    small = {"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 500} if tiny else {}
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**small, bos_token_id=0, eos_token_id=0))
+
+
+def translator(tiny: bool) -> transformers.PreTrainedModel:
+    """Marian's shape is that of the Transformer of 2017, base."""
+    width, layers, vocabulary = (64, 2, 500) if tiny else (512, 6, 37000)
+    sides = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("layers", layers), ("attention_heads", 8), ("ffn_dim", 4 * width))
+    }
+    config = transformers.MarianConfig(
+        vocab_size=vocabulary,
+        d_model=width,
+        **sides,
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=0,
+        forced_eos_token_id=1,
+        scale_embedding=True,
+        max_position_embeddings=512,
+    )
+    return transformers.MarianMTModel(config)
+
+
+def pair(there: transformers.PreTrainedModel, device: str, dtype: str) -> tuple[transformers.PreTrainedModel, Model]:
+    """The same random model there and here."""
+    with tempfile.TemporaryDirectory() as folder:
+        there.eval().save_pretrained(folder)
+        here = regard.load(folder, device=device, dtype=dtype)
+    return there.to(device, next(here.network.parameters()).dtype), here
+
+
+def padded(rows: Sequence[Sequence[int]], device: str, *, left: bool) -> dict[str, torch.Tensor]:
+    longest = max(map(len, rows))
+    fill = [[0] * (longest - len(row)) for row in rows]
+    ids = [[*more, *row] if left else [*row, *more] for row, more in zip(rows, fill, strict=True)]
+    ones = [[1] * len(row) for row in rows]
+    mask = [[*more, *row] if left else [*row, *more] for row, more in zip(ones, fill, strict=True)]
+    return {"input_ids": torch.tensor(ids, device=device), "attention_mask": torch.tensor(mask, device=device)}
+
+
+def case(name: str, there: transformers.PreTrainedModel, device: str, given: argparse.Namespace, *, beams: int) -> Row:
+    both = there.config.is_encoder_decoder
+    dtype = "bf16" if device == "cuda" else "fp32"
+    theirs, ours = pair(there, device, dtype)
+    vocabulary = there.config.vocab_size
+    rng = random.Random(0)
+    sizes = lengths(given.prompts, 32, rng=rng, spread=0.6, longest=128)
+    rows = [[rng.randrange(2, vocabulary) for _ in range(size)] for size in sizes]
+    batch = padded(rows, device, left=not both)
+    new, start = given.new, 1 if both else batch["input_ids"].shape[1]
+
+    def peer() -> list[list[int]]:
+        settings = {"num_beams": beams, "do_sample": False, "max_new_tokens": new, "min_new_tokens": new}
+        said: list[list[int]] = theirs.generate(**batch, **settings, pad_token_id=0)[:, start:].tolist()
+        return said
+
+    def own() -> list[list[int]]:
+        return ours.generate_ids(rows, max_tokens=new, min_tokens=new, beams=beams)
+
+    one, other = peer(), own()
+    sure = new if device == "cpu" else 4
+    same = sum(left[:sure] == right[:sure] for left, right in zip(one, other, strict=True))
+    assert same >= (len(rows) if device == "cpu" else 0.7 * len(rows)), f"only {same} of {len(rows)} are the same"
+    peer_ms, own_ms = together(peer, own, rounds=given.rounds)
+    tokens = len(rows) * new
+    note = f"{1e3 * tokens / own_ms:,.0f} tokens/s, {own_ms / new:.1f} ms a step; {same} of {len(rows)} alike"
+    return Row(name, peer_ms, own_ms, TARGETS[device] if beams == 1 else 2.0 if device == "cpu" else None, note)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--prompts", type=int, default=PROMPTS)
+    parser.add_argument("--new", type=int, default=NEW)
+    parser.add_argument("--only", choices=("gpt2", "translate"), nargs="*", default=("gpt2", "translate"))
+    parser.add_argument("--tiny", action="store_true", help="small networks, to see that it runs")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    given = parser.parse_args()
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    torch.manual_seed(0)
+    rows = []
+    if "gpt2" in given.only:
+        name = f"GPT-2 small, {given.prompts} prompts, {given.new} new tokens, greedy"
+        rows.append(case(name, gpt2(given.tiny), given.device, given, beams=1))
+    if "translate" in given.only:
+        name = f"Transformer base, {given.prompts} texts, {given.new} new tokens, 4 beams"
+        rows.append(case(name, translator(given.tiny), given.device, given, beams=4))
+    title = f"Decoding, {'fp32, CPU' if given.device == 'cpu' else 'bf16, GPU'}"
+    keep(rows, name=f"generate-{given.device}", title=title, peer="transformers", out=given.out)
+
+
+if __name__ == "__main__":
+    main()
