@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.model.cache import Cache, Store
 from regard.model.call import Call
+from regard.model.dense import Linear
 from regard.model.kernels import attend
 from regard.model.layout import Layout, Mask, MaskFunction
 from regard.model.positions import rotate
@@ -54,14 +55,14 @@ class Attention(nn.Module):
         self.right = 0 if causal else self.window
         self.select, self.dropout = config.attention.select, config.attention.dropout
         if cross:
-            self.query = nn.Linear(config.width, heads * width, bias=config.bias)
-            self.memory = nn.Linear(config.width, 2 * groups * width, bias=config.bias)
+            self.query = Linear(config.width, heads * width, bias=config.bias)
+            self.memory = Linear(config.width, 2 * groups * width, bias=config.bias)
         else:
-            self.qkv = nn.Linear(config.width, (heads + 2 * groups) * width, bias=config.bias)
+            self.qkv = Linear(config.width, (heads + 2 * groups) * width, bias=config.bias)
         self.score = build_score(config.attention.score, heads, width, groups=groups)
         self.q, self.k, self.v = Tap(), Tap(), Tap()
         self.mix = Mix()
-        self.out = nn.Linear(heads * width, config.width, bias=config.bias)
+        self.out = Linear(heads * width, config.width, bias=config.bias)
 
     def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None) -> Tensor:
         if self.cross:

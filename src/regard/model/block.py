@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from regard.config import ModelConfig
 from regard.model.attention import Attention, Flow
 from regard.model.cache import Store
+from regard.model.dense import Linear
 
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -56,8 +57,8 @@ class FeedForward(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.gated, self.bend = config.activation in GATED, activation(config.activation)
-        self.up = nn.Linear(config.width, config.inner * (2 if self.gated else 1), bias=config.bias)
-        self.down = nn.Linear(config.inner, config.width, bias=config.bias)
+        self.up = Linear(config.width, config.inner * (2 if self.gated else 1), bias=config.bias)
+        self.down = Linear(config.inner, config.width, bias=config.bias)
 
     def forward(self, x_ND: Tensor) -> Tensor:
         wide_NF = self.up(x_ND)

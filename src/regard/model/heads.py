@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.errors import InputError, did_you_mean
 from regard.model.block import activation, build_norm
+from regard.model.dense import Linear
 from regard.ragged import Ragged
 
 
@@ -21,7 +22,7 @@ class Transform(nn.Module):
 
     def __init__(self, config: ModelConfig, width: int, *, bend: str, norm: bool, bias: bool = True) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.width, width, bias=bias)
+        self.dense = Linear(config.width, width, bias=bias)
         self.bend = activation(bend)
         self.norm = build_norm(config, width, bias=config.bias) if norm else nn.Identity()
 
@@ -56,7 +57,7 @@ class Words(nn.Module):
         super().__init__()
         width = tokens.embedding_dim
         self.transform = Transform(config, width, bend=config.activation, norm=True, bias=config.pool.bias)
-        self.output = nn.Linear(width, config.vocabulary)
+        self.output = Linear(width, config.vocabulary)
         if config.tied:
             self.output.weight = tokens.weight
 
@@ -71,7 +72,7 @@ class NextWord(nn.Module):
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         self.scale = config.width**-0.5 if config.output_scale else 1.0
-        self.output = nn.Linear(config.width, config.vocabulary, bias=False)
+        self.output = Linear(config.width, config.vocabulary, bias=False)
         if config.tied:
             self.output.weight = tokens.weight
         self.bias: Tensor | None
@@ -91,7 +92,7 @@ class Labels(nn.Module):
         super().__init__()
         self.transform = transform or nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(config.width, classes)
+        self.output = Linear(config.width, classes)
 
     def forward(self, x_ND: Tensor) -> Tensor:
         logits_NC: Tensor = self.output(self.dropout(self.transform(x_ND)))
