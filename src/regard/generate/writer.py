@@ -123,6 +123,8 @@ class Writer:
     def _read(self, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[list[int]]:
         """Prompts as ids. What a tokenizer puts after a text would end a decoder's prompt, and stays out of it."""
         tokenizer = self._need_tokenizer()
+        if not prompts:
+            raise InputError("the list of prompts is empty; give at least one.")
         for number, prompt in enumerate(prompts):
             if isinstance(prompt, str) and not prompt.strip():
                 begin = "" if tokenizer.bos is None else f" To begin with nothing: generate_ids([[{tokenizer.bos}]])."

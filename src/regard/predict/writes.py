@@ -8,7 +8,6 @@ from typing import Any, overload
 
 from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.generation import read_generation
-from regard.data.inputs import text_list
 from regard.errors import InputError
 from regard.generate.writer import Continuation, Writer
 from regard.predict.kinds import can
@@ -27,7 +26,7 @@ class Writes:
     def generate(self, prompt: Sequence[str], **settings: Any) -> list[str]: ...
     def generate(self, prompt: str | Sequence[str], **settings: Any) -> str | list[str]:
         """What the prompt is continued with, or each of several."""
-        texts = self.writer.texts([prompt] if isinstance(prompt, str) else text_list(prompt), settings)
+        texts = self.writer.texts([prompt] if isinstance(prompt, str) else list(prompt), settings)
         return texts[0] if isinstance(prompt, str) else texts
 
     def generate_ids(self, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[int]]:
