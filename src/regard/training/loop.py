@@ -32,7 +32,7 @@ from regard.training.parallel import World
 from regard.training.record import Event, Recorder, Tell
 from regard.training.schedule import rate
 from regard.training.settings import Settings
-from regard.training.state import Position, load_state, put_weights, save_state, weights_of
+from regard.training.state import Position, clean, load_state, put_weights, save_state, weights_of
 from regard.training.stepper import Shape, Stepper
 
 
@@ -114,6 +114,8 @@ class _Loop:
         self.job, self.settings, self.world = job, job.settings, job.world
         self.device = next(job.network.parameters()).device
         assert self.settings.lr is not None
+        if self.world.ranks > 1:
+            leave_out(job)
         self.optimizer = build_optimizer(job.network, self.settings, lr=self.settings.lr)
         wrapped = self.world.wrap(job.network)
         self.stepper = Stepper(
@@ -132,6 +134,9 @@ class _Loop:
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
         self.signal: int | None = None
+        if self.world.first:
+            clean(job.folder, state=not job.resume)
+        self.world.wait()
         if job.resume:
             self._resume()
         self.record = Recorder(job.folder, step=self.at.step, tell=job.tell) if self.world.first else None
@@ -232,16 +237,26 @@ class _Loop:
             self._score()
         if (settings.save_every and step % settings.save_every == 0) or (scored and not last and not self.early):
             self.save()
-        if self.signal is not None and not last:
+        if self._told_to_stop() and not last:
             self.save()
             raise Stopped(
                 f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
                 "Go on from here with --resume."
             )
 
+    def _told_to_stop(self) -> bool:
+        """Ranks agree on the step they stop at; on GPUs, which it makes wait, only where they wait for words anyway."""
+        if self.world.ranks > 1 and self.device.type == "cuda" and self.at.step % self.settings.log_every:
+            return False
+        return self.world.agreed(self.signal is not None, self.device)
+
     def _log(self) -> None:
         loss = self.stepper.mean_loss()
         skipped, row = self.stepper.guard.counts()
+        if fresh := skipped - self.at.skipped:
+            what = "a step was" if fresh == 1 else f"{fresh} steps were"
+            self._tell("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
+        self.at.skipped = skipped
         speed = self.at.tokens / max(self.at.seconds, 1e-9)
         norm = float(self.stepper.told[2])
         self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
@@ -250,7 +265,8 @@ class _Loop:
             raise RegardError(
                 f"the last {row} steps in a row had a loss that is not a number or far from the usual, and were "
                 f"skipped; the training is stopped at step {self.at.step}, with the last good weights saved in "
-                f"{self.job.folder}. Try a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or fp32."
+                f"{self.job.folder}. Begin again with a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or "
+                "fp32; or go on behind these steps with --resume."
             )
 
     def _rate(self) -> float:
@@ -278,7 +294,7 @@ class _Loop:
 
     def save(self) -> None:
         """The state as it is now."""
-        self.at.guard = self.stepper.guard.state.tolist()
+        self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
         if self.world.first:
             save_state(
                 self.job.folder,
@@ -296,11 +312,19 @@ class _Loop:
             return
         put_weights(self.job.network, saved.weights)
         restore_state(self.job.network, self.optimizer, saved.optimizer)
-        self.at, self.best = saved.position, saved.best
+        asked, self.at, self.best = self.at.micro_tokens, saved.position, saved.best
+        self.at.micro_tokens = min(asked, self.at.micro_tokens)
+        self.early = 0 < self.settings.patience <= self.at.worse
         self.stepper.guard.state.copy_(torch.tensor(self.at.guard, dtype=torch.float64))
+        self.stepper.total.copy_(torch.tensor(self.at.losses, dtype=torch.float64))
 
     def _smaller(self, error: torch.OutOfMemoryError) -> None:
         """Half as much in memory at once, twice as many parts: the step stays the same."""
+        if self.world.ranks > 1:  # the others wait for this one in the middle of a step
+            raise RegardError(
+                f"a rank has not enough memory for {self.at.micro_tokens} tokens at once. Go on with "
+                f"--resume --micro-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
+            ) from error
         if self.job.shape is not None or self.at.micro_tokens <= 1:
             raise RegardError(
                 f"the GPU has not enough memory for {self.at.micro_tokens} tokens at once. Use a smaller batch_tokens, "
@@ -330,6 +354,17 @@ class _Loop:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def leave_out(job: Job) -> None:
+    """Take what the loss never reads out of the training: ranks would wait for its gradients."""
+    rows = job.source.epoch(0)
+    inputs = rows.take(np.array([np.asarray(rows.lengths).argmin()])).to(next(job.network.parameters()).device)
+    drawn = job.task.prepare(inputs)
+    job.task.loss(job.network(drawn.tokens, drawn.target, at=drawn.at), drawn).sum.backward()
+    for parameter in job.network.parameters():
+        parameter.requires_grad_(parameter.grad is not None)
+        parameter.grad = None
 
 
 def seed_step(seed: int, step: int, rank: int = 0) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from regard.checkpoint.files import read_json
 from regard.data.batches import BatchSettings
 from regard.data.packing import Ints
 from regard.device import pick_device
@@ -24,13 +25,13 @@ from regard.training.begin import begin
 from regard.training.gather import Data, Where, gather, texts_of
 from regard.training.loop import Job, Source, fit, total_steps
 from regard.training.optimizer import freeze
-from regard.training.outcome import finish
-from regard.training.parallel import World, join
+from regard.training.outcome import RUN, finish
+from regard.training.parallel import World, join, leave
 from regard.training.record import Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
 from regard.training.start import Size, resolved
-from regard.training.state import STATE
+from regard.training.state import STATE, check_same
 from regard.training.stepper import Shape
 from regard.training.track import tracked
 
@@ -78,6 +79,8 @@ def train(
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
     task: read from the data where it is not told.
+    resume: go on where a run of the same data and settings was stopped or killed; begin it where it had not begun,
+        and give its result where it had ended.
     settings: see `regard.training.settings.Settings`.
     """
     chosen = Settings.of(settings)
@@ -109,6 +112,8 @@ def train(
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
+    if resume and (before := ended(folder, identity)) is not None:
+        return before
     done = fit(with_identity(job, identity))
     final = None if job.score is None else job.score()
     if final is not None and (tuned := work.tuned(final.meter)) != work:
@@ -116,6 +121,7 @@ def train(
         final = score_of(replace(job, task=tuned), found, reading)
     if world.first:
         finish(folder, checkpoint, words, work, job, done, final, found, identity)
+    leave(world)
     return Result(
         work.name,
         len(found.train),
@@ -136,12 +142,8 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; expected a folder to write.")
     occupied = folder.is_dir() and any(folder.iterdir())
-    if resume and not occupied:
-        raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
-    if resume and not (folder / STATE).is_dir():
-        ended = (folder / "config.json").exists()
-        why = "its training ended, and nothing is left to resume" if ended else "it holds no saved state"
-        raise FolderError(f"{folder} cannot be resumed: {why}. Begin again with --overwrite, or name a new folder.")
+    if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
+        raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
         raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
     try:
@@ -149,6 +151,21 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     except OSError as error:
         raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
     return folder
+
+
+def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
+    """What the training in the folder gave, where it has come to its end."""
+    if (folder / STATE).is_dir() or not (folder / RUN).exists():
+        return None
+    run = read_json(folder, RUN)
+    try:
+        same = {"data": run["data"]["hash"], "start": run["start"], **run["settings"]}
+        done, scores = run["done"], {name: Score(**held) for name, held in run["scores"].items()}
+        check_same(folder, same, identity)
+        counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"])
+        return Result(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
+    except (KeyError, TypeError) as error:
+        raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
 
 
 def plan_job(

@@ -80,7 +80,7 @@ class Settings:
     clip: float = 1.0  # longest gradient; 0 for any
     beta1: float = 0.9
     beta2: float = 0.999
-    eps: float = 1e-8
+    eps: float = 1e-6  # BERT's own; smaller makes steps of what is rounding in small gradients
     layer_decay: float = 1.0  # rate of a layer as a share of the one above it
     freeze: tuple[str, ...] = ()  # embeddings, encoder, or numbers of layers
     lora: Lora = Lora()

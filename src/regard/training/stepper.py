@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.examples import Inputs
+from regard.model.attention import Attention
 from regard.model.transformer import Transformer
 from regard.tasks.task import Loss, Task
 from regard.training.guard import Guard
@@ -53,6 +54,7 @@ class Stepper:
         self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
         self.device = next(network.parameters()).device
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self.unfelt = unfelt(network)
         self.guard = Guard(self.device)
         self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
         self.told = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
@@ -108,6 +110,8 @@ class Stepper:
         if self.gather is not None:
             self.gather(self.sums)
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        if still := [bias.grad[rows] for bias, rows in self.unfelt if bias.grad is not None]:
+            torch._foreach_zero_(still)
         count = self.sums[1].clamp(min=1e-12)
         mean = self.sums[0] / count
         summed = torch.nn.utils.get_total_norm(grads)
@@ -151,6 +155,12 @@ class Stepper:
             assert parameter.grad is not None
             parameter.grad.copy_(grad)
         return graph
+
+
+def unfelt(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
+    """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
+    found = [module.unfelt() for module in network.modules() if isinstance(module, Attention)]
+    return [held for held in found if held is not None and held[0].requires_grad]
 
 
 def _whole(norm: Tensor) -> Tensor:

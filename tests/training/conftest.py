@@ -1,0 +1,65 @@
+"""Small trainings: a few dozen rows, a tiny network."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard import samples
+from regard.training.run import Result, train
+
+SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
+Train = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """48 labelled messages."""
+    path = tmp_path_factory.mktemp("rows") / "messages.csv"
+    with samples.path("messages").open(encoding="utf-8", newline="") as source, path.open("w", newline="") as out:
+        csv.writer(out).writerows(list(csv.reader(source))[:49])
+    return path
+
+
+@pytest.fixture
+def small(rows: Path) -> Train:
+    """A training of a few steps."""
+
+    def run(out: Path, **settings: Any) -> Result:
+        return train(rows, out=out, **{**SMALL, **settings})
+
+    return run
+
+
+@pytest.fixture
+def digest() -> Callable[[Path], str]:
+    """What tells two models apart."""
+    return lambda folder: hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def torchrun(rows: Path, tmp_path: Path) -> Callable[..., None]:
+    """A training on several ranks, as a user starts one."""
+    script = tmp_path / "ranks.py"
+    script.write_text("import json, sys\nfrom regard.training.run import train\ntrain(**json.loads(sys.argv[1]))\n")
+
+    def run(out: Path, *, ranks: int = 2, **settings: Any) -> None:
+        given = {**SMALL, **settings, "data": str(rows), "out": str(out)}
+        words = [sys.executable, "-W", "error", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+        command = [*words, str(ranks), str(script), json.dumps(given)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert "Warning" not in done.stderr, done.stderr
+
+    return run
