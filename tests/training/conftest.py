@@ -31,6 +31,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def given() -> dict[str, Any]:
+    return dict(SMALL)
+
+
+@pytest.fixture
 def small(rows: Path) -> Train:
     """A training of a few steps."""
 
