@@ -8,15 +8,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from regard import samples
 from regard.training.run import Result, train
 
+os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
 Train = Callable[..., Result]
 
@@ -28,6 +30,16 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with samples.path("messages").open(encoding="utf-8", newline="") as source, path.open("w", newline="") as out:
         csv.writer(out).writerows(list(csv.reader(source))[:49])
     return path
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One thread, and no picture of curves: both cost more than the training."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.setattr("regard.training.outcome.draw_curves", lambda *_: None)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -117,6 +117,7 @@ def test_twenty_kills(whole: Path, rows: Path, given: dict[str, Any], digest: Di
     settings = {**given, **LONG, "data": str(rows), "save_every": 1, "resume": True}
 
     def started(out: Path) -> Any:
+        out.mkdir(exist_ok=True)
         process = processes.Process(target=train, kwargs={**settings, "out": out})
         process.start()
         return process
@@ -239,6 +240,9 @@ def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[s
 
 def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
     """A job that always says --resume comes to the same end wherever it was killed."""
+    with pytest.raises(FolderError, match="holds no training that could be resumed"):
+        small(tmp_path / "run", **LONG, resume=True)
+    (tmp_path / "run").mkdir()  # a kill before the first state
     begun = small(tmp_path / "run", **LONG, resume=True)
     assert digest(tmp_path / "run") == digest(whole)
     again = small(tmp_path / "run", **LONG, resume=True)

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.tasks.answering import Scored
 from regard.tasks.task import Task
+from regard.training.memory import Memory
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
 from regard.training.parallel import World
 from regard.training.record import Event, Recorder, Tell
@@ -66,6 +67,8 @@ class Job:
     steps: int
     folder: Path
     batches: BatchSettings
+    at_once: int | None = None  # tokens in memory; a whole step when None
+    memory: Memory | None = None  # what is expected of it
     dtype: torch.dtype = torch.float32
     shape: Shape | None = None  # fixed sizes, for a compiled step
     compile: bool = False
@@ -130,7 +133,8 @@ class _Loop:
             ranks=self.world.ranks,
             gather=self.world.add if self.world.ranks > 1 else None,
         )
-        self.at = Position(micro_tokens=self.settings.micro_tokens or job.batches.tokens)
+        self.shape, self.epoch_steps = job.shape, 1
+        self.at = Position(micro_tokens=job.at_once or self.settings.micro_tokens or job.batches.tokens)
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
         self.signal: int | None = None
@@ -144,6 +148,9 @@ class _Loop:
     def run(self) -> Done:
         began = time.monotonic() - self.at.seconds
         self.job.network.train()
+        if self.job.memory is not None and self.at.step == 0:
+            expected = self.job.memory.total(self.at.micro_tokens)
+            self._tell("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
         with self._signals():
             while not self._over():
                 try:
@@ -208,8 +215,8 @@ class _Loop:
             sizes = lengths[mine].tolist()
             parts = [rows.take(mine[cut]) for cut in batches(sizes, max(micro, max(sizes)))]
             parts = [part.blank() for part in parts] if idle else parts
-            if self.job.shape is not None:
-                parts = [part.fixed(**vars(self.job.shape)) for part in parts]
+            if self.shape is not None:
+                parts = [part.fixed(**vars(self.shape)) for part in parts]
             if self.job.record:
                 parts = [pinned(part) for part in parts]
             yield parts, int(lengths[batch.rows].sum())
@@ -312,8 +319,10 @@ class _Loop:
             return
         put_weights(self.job.network, saved.weights)
         restore_state(self.job.network, self.optimizer, saved.optimizer)
-        asked, self.at, self.best = self.at.micro_tokens, saved.position, saved.best
-        self.at.micro_tokens = min(asked, self.at.micro_tokens)
+        self.at, self.best = saved.position, saved.best
+        self.at.micro_tokens = min(self.settings.micro_tokens or self.at.micro_tokens, self.at.micro_tokens)
+        if self.shape is not None:
+            self.shape = self.shape.cut(min(self.shape.tokens, self.at.micro_tokens))
         self.early = 0 < self.settings.patience <= self.at.worse
         self.stepper.guard.state.copy_(torch.tensor(self.at.guard, dtype=torch.float64))
         self.stepper.total.copy_(torch.tensor(self.at.losses, dtype=torch.float64))
@@ -325,15 +334,20 @@ class _Loop:
                 f"a rank has not enough memory for {self.at.micro_tokens} tokens at once. Go on with "
                 f"--resume --micro-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
             ) from error
-        if self.job.shape is not None or self.at.micro_tokens <= 1:
+        fewer = -(-self.at.micro_tokens // 2)
+        if self.shape is not None:
+            fewer = -(-fewer // self.shape.longest) * self.shape.longest
+        if fewer >= self.at.micro_tokens or not self.job.task.parts:
             raise RegardError(
                 f"the GPU has not enough memory for {self.at.micro_tokens} tokens at once. Use a smaller batch_tokens, "
                 "recompute=true, or a smaller model."
             ) from error
         self.optimizer.zero_grad(set_to_none=True)
-        self.stepper.sums.zero_()
+        self.stepper.restart()
         torch.cuda.empty_cache()
-        self.at.micro_tokens = -(-self.at.micro_tokens // 2)
+        self.at.micro_tokens = fewer
+        if self.shape is not None:
+            self.shape = self.shape.cut(fewer)
         self._tell("note", text=f"out of memory: {self.at.micro_tokens} tokens at once from now on, the step as it was")
 
     @contextlib.contextmanager

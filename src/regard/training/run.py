@@ -24,6 +24,8 @@ from regard.tasks.task import Reading, Task
 from regard.training.begin import begin
 from regard.training.gather import Data, Where, gather, texts_of
 from regard.training.loop import Job, Source, fit, total_steps
+from regard.training.lora import adapt, merge
+from regard.training.memory import plan_memory, tokens_at_once
 from regard.training.optimizer import freeze
 from regard.training.outcome import RUN, finish
 from regard.training.parallel import World, join, leave
@@ -105,7 +107,7 @@ def train(
     examples = work.examples(found.train, reading, labelled=True)
     gpu = device.type == "cuda"
     chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
-    freeze(network, chosen.freeze)
+    set_up(network, chosen)
     if chosen.track and world.first:
         tell = tracked(folder, tell)
     source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
@@ -113,8 +115,11 @@ def train(
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
     if resume and (before := ended(folder, identity)) is not None:
+        leave(world)
         return before
     done = fit(with_identity(job, identity))
+    if chosen.lora.rank:
+        merge(network)
     final = None if job.score is None else job.score()
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
@@ -142,6 +147,8 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; expected a folder to write.")
     occupied = folder.is_dir() and any(folder.iterdir())
+    if resume and not folder.exists():
+        raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
     if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
         raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
@@ -168,6 +175,16 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
         raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
 
 
+def set_up(network: Transformer, settings: Settings) -> None:
+    """What is trained of the network, and how it keeps its states."""
+    if settings.lora.rank:
+        adapt(network, settings.lora, seed=settings.seed)
+    freeze(network, settings.freeze)
+    for stack in (network.encoder, network.decoder):
+        if stack is not None:
+            stack.recompute = settings.recompute
+
+
 def plan_job(
     network: Transformer,
     task: Task,
@@ -186,16 +203,23 @@ def plan_job(
     """
     device = next(network.parameters()).device
     lengths = source.epoch(0).lengths
+    longest = longest or int(lengths.max())
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
     fixed = task.steady and compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     shape, most = None, settings.batch
     if fixed:
-        shape, most = steady_shape(tokens, most, lengths, longest or int(lengths.max()))
+        shape, most = steady_shape(tokens, most, lengths, longest)
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
+    dtype = torch.bfloat16 if bf16 else torch.float32
+    memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
+    at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
+    at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
+    if shape is not None:
+        at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
     return Job(
         network=network,
         task=task,
@@ -204,8 +228,10 @@ def plan_job(
         steps=total_steps(source, batches, settings),
         folder=folder,
         batches=batches,
-        dtype=torch.bfloat16 if bf16 else torch.float32,
-        shape=shape,
+        at_once=at_once,
+        memory=memory,
+        dtype=dtype,
+        shape=None if shape is None else shape.cut(at_once),
         compile=fixed,
         record=fixed and world.ranks == 1,
         world=world,

@@ -63,6 +63,13 @@ class Lora:
     alpha: float = 16.0
     dropout: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.rank < 0 or not 0 <= self.dropout < 1 or not self.alpha > 0:
+            raise InputError(
+                f"lora has rank {self.rank}, alpha {self.alpha:g} and dropout {self.dropout:g}; expected a rank from 0 "
+                "(for none), an alpha above 0 and a dropout from 0 to 1."
+            )
+
 
 @dataclass(frozen=True)
 class Settings:

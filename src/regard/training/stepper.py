@@ -27,6 +27,11 @@ class Shape:
     sequences: int
     longest: int
 
+    def cut(self, tokens: int) -> Shape:
+        """A shape of fewer tokens; a rectangle stays one."""
+        rectangle = self.sequences * self.longest == self.tokens
+        return Shape(tokens, tokens // self.longest if rectangle else self.sequences, self.longest)
+
 
 class Stepper:
     """Sums of gradients over the parts of a step, divided once by how much was counted, then AdamW.
@@ -81,6 +86,11 @@ class Stepper:
         if self._update is None:
             self._update = self._record_update()
         self._update.replay()
+
+    def restart(self) -> None:
+        """Forget a step that was not finished, and what was recorded for its shape."""
+        self.sums.zero_()
+        self._part = self._update = None
 
     @contextlib.contextmanager
     def unsynced(self, *, last: bool) -> Iterator[None]:
