@@ -1,6 +1,10 @@
-"""Which sentences are alike: the pretrained encoder on a few texts, offline."""
+"""From a file to a model, offline: which sentences are alike, then a classifier for the messages to a shop."""
 
 from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -8,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import regard
+from regard import cli, samples
 
 SENTENCES = [
     "The kitten fell asleep on a warm windowsill.",
@@ -19,6 +24,15 @@ SENTENCES = [
     "The telescope found water in the air of a distant planet.",
     "Astronomers study worlds that circle other stars.",
 ]
+MESSAGES = [
+    "My parcel was due on Monday and there is still no sign of it.",
+    "How do I change the password of my account?",
+    "The lady at the desk was so patient with my grandmother, thank you!",
+    "Is the blue lamp bright enough to read by?",
+    "Could we have a table for six on Friday evening?",
+    "You charged me twice, please send the money back.",
+]
+TEST_ROWS = 76
 
 
 def similarities(texts: list[str]) -> np.ndarray:
@@ -44,10 +58,38 @@ def table(texts: list[str], alike: np.ndarray) -> Table:
     return drawn
 
 
+def divide(folder: Path) -> tuple[Path, Path]:
+    """The sample as two files: to learn from, and to be tested on. Its rows are in a mixed order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    header, *rows = samples.path("messages").read_text(encoding="utf-8").splitlines(keepends=True)
+    learn, test = folder / "messages.csv", folder / "messages-test.csv"
+    learn.write_text(header + "".join(rows[:-TEST_ROWS]), encoding="utf-8")
+    test.write_text(header + "".join(rows[-TEST_ROWS:]), encoding="utf-8")
+    return learn, test
+
+
+def regard_(*words: object) -> None:
+    """A command as it would be typed, and what it says."""
+    argv = [str(word) for word in words]
+    print(f"\n$ regard {shlex.join(argv)}", flush=True)
+    if status := cli.main(argv):
+        raise SystemExit(status)
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="where the model and the data go")
+    parser.add_argument("--quick", action="store_true", help="a tiny network from nothing, to see that it all runs")
+    given = parser.parse_args()
     console = Console()
     console.width = max(console.width, 130)  # a pipe has no width, and a narrow terminal would cut the numbers
     console.print(table(SENTENCES, similarities(SENTENCES)))
+    learn, test = divide(given.out / "demo-data")
+    model, start = given.out / "demo", ["--preset", "tiny-bert"] if given.quick else ["--start", "minilm"]
+    epochs = 1 if given.quick else 4
+    regard_("train", learn, *start, "--epochs", epochs, "--lr", "2e-4", "--batch", "32", "--out", model, "--overwrite")
+    regard_("evaluate", model, test)
+    regard_("predict", model, *MESSAGES)
 
 
 if __name__ == "__main__":

@@ -6,20 +6,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regard.evaluation import evaluate
     from regard.predict import Model, load
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
+    from regard.training.run import train
 
 __version__ = "0.1.0"
 
-__all__ = ["Model", "Ragged", "__version__", "load", "pretrain"]
+__all__ = ["Model", "Ragged", "__version__", "evaluate", "load", "pretrain", "train"]
 
 # Where each public name lives. It is imported when it is first used, so that `import regard` is free of torch.
 _HOMES = {
     "Model": "regard.predict",
     "Ragged": "regard.ragged",
+    "evaluate": "regard.evaluation",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
+    "train": "regard.training.run",
 }
 
 

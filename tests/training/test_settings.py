@@ -15,7 +15,9 @@ def test_every_old_name_leads_to_a_setting() -> None:
         value: Any = (
             "linear" if ours == "schedule" else True if ours == "recompute" else "no" if ours == "compile" else 0.5
         )
-        value = 1 if ours in ("steps", "batch", "window", "save_every", "eval_every", "patience") else value
+        value = (
+            1 if ours in ("steps", "batch", "window", "save_every", "eval_every", "log_every", "patience") else value
+        )
         with pytest.warns(UserWarning, match=f'"{old}" is called "{ours}" here'):
             assert getattr(Settings.of({old: value}), ours) == value
 

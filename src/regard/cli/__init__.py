@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,15 +18,19 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli import check, doctor, embed, info, pretrain, tokenizer
+from regard.cli import check, doctor, embed, evaluate, fill, info, predict, pretrain, tokenizer, train
 from regard.cli.shared import UsageError, Verb
 from regard.errors import RegardError, did_you_mean
 
 VERBS: dict[str, Verb] = {
     "info": Verb(info.Info, info.ABOUT, info.run),
-    "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "check": Verb(check.Check, check.ABOUT, check.run),
+    "train": Verb(train.Train, train.ABOUT, train.run, train.parse),
+    "evaluate": Verb(evaluate.Evaluate, evaluate.ABOUT, evaluate.run),
+    "predict": Verb(predict.Predict, predict.ABOUT, predict.run),
     "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run),
+    "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
+    "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
 }
@@ -38,6 +43,8 @@ Verbs:
 {verbs}
 
 Examples:
+  regard train reviews.csv --out runs/mine  a model for your data
+  regard predict runs/mine "a text"         what it says of a text
   regard info bert-base-uncased             what a network is, before anything is downloaded
   regard embed minilm "a text" "another"    one vector a text
   regard embed --help                       everything a verb can do, with examples
@@ -61,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except RegardError as error:
         print(f"regard: {error}", file=sys.stderr)
-        return 1
+        return 130 if getattr(error, "signal", None) == signal.SIGINT else 1  # a training that Ctrl-C stopped
     except KeyboardInterrupt:
         print("regard: stopped", file=sys.stderr)
         return 130
@@ -86,7 +93,8 @@ def _run(given: list[str]) -> int:
     if given[0] not in VERBS:
         raise UsageError(f'"{given[0]}" is not a verb.{did_you_mean(given[0], VERBS)} See regard --help.')
     verb, prog = VERBS[given[0]], f"regard {given[0]}"
-    verb.run(tyro.cli(verb.settings, prog=prog, description=verb.about, args=given[1:], config=(FlagCreatePairsOff,)))
+    told: dict[str, Any] = {"prog": prog, "description": verb.about, "config": (FlagCreatePairsOff,)}
+    verb.run(verb.parse(given[1:], **told) if verb.parse else tyro.cli(verb.settings, args=given[1:], **told))
     return 0
 
 

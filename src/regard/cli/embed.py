@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, ModelName, UsageError, print_json, print_table, progress_bar
+from regard.cli.shared import Json, ModelName, UsageError, print_json, print_table, progress_bar, short
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def run(verb: Embed) -> None:
         for text, vector in zip(texts, vectors, strict=True):
             print_json({"text": text, name: vector.tolist()})
     else:
-        print_table([(_short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
+        print_table([(short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 
 
 def read_texts(name: str, columns: str | None = None) -> list[str]:
@@ -139,11 +139,6 @@ def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
     finally:
         with contextlib.suppress(OSError):
             fresh.unlink(missing_ok=True)
-
-
-def _short(text: str, most: int = 40) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
 def _numbers(vector: np.ndarray, most: int = 5) -> str:

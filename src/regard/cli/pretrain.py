@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from regard.cli.course import Course
 from regard.cli.shared import Json, UsageError, print_json, print_table
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
     from regard.training.pretrain import Pretrained
-    from regard.training.record import Event
 
 ABOUT = """Pretrain a language model on plain text: from nothing, or going on from a model.
 
@@ -71,8 +70,7 @@ def run(verb: Pretrain) -> None:
         raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
     from regard.training.pretrain import pretrain
 
-    course = Course()
-    try:
+    with Course() as course:
         found = pretrain(
             verb.files,
             out=verb.out,
@@ -89,8 +87,6 @@ def run(verb: Pretrain) -> None:
             tell=course if sys.stderr.isatty() else None,
             **asdict(verb.settings),
         )
-    finally:
-        course.close()
     if verb.json:
         every = found.json()
         print_json({name: every[name] for name in ("task", "rows", "scores", "baseline", "seconds", "folder")})
@@ -107,56 +103,3 @@ def _say(found: Pretrained) -> None:
         rows.append(("scores", "none: no text was held out"))
     rows.append(("steps", f"{found.steps:,} ({found.tokens:,} tokens, {found.seconds:.0f} s)"))
     print_table([*rows, ("folder", found.folder)])
-
-
-class Course:
-    """One line on stderr that says how far it is; scores stay above it."""
-
-    def __init__(self) -> None:
-        self.bar: Any = None
-        self.began: tuple[int, float] | None = None
-        self.score = ""
-
-    def __call__(self, event: Event) -> None:
-        if self.bar is None:
-            from rich.console import Console
-
-            self.bar = Console(stderr=True).status("", spinner="line")
-            self.bar.start()
-        if event.kind == "begin":
-            for line in event.values["said"]:
-                self._print(line)
-        elif event.kind == "read":
-            share = event.step / max(event.steps, 1)
-            self.bar.update(f"reading {share:.0%}, {event.values['tokens']:,} tokens")
-        elif event.kind == "log":
-            self._log(event)
-        elif event.kind == "score":
-            main = event.values["main"]
-            self.score = f"  {main.replace('_', ' ')} {event.values['scores'][main]:.4g}"
-            best = ", the best so far" if event.values["best"] else ""
-            self._print(f"step {event.step:,} of {event.steps:,}:{self.score}{best}")
-        elif event.kind == "note":
-            self._print(event.values["text"])
-
-    def _log(self, event: Event) -> None:
-        now = time.monotonic()
-        self.began = self.began or (event.step, now)
-        steps, seconds = event.step - self.began[0], now - self.began[1]
-        left = f"  {_clock(seconds / steps * (event.steps - event.step))} left" if steps else ""
-        speed = f"{event.values['tokens_per_second']:,.0f} tokens/s"
-        loss = f"loss {event.values['loss']:.3f}"
-        self.bar.update(f"step {event.step:,}/{event.steps:,}  {loss}{self.score}  {speed}{left}")
-
-    def _print(self, line: str) -> None:
-        self.bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

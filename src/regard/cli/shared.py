@@ -6,10 +6,13 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tyro.conf import Positional, arg
+
+if TYPE_CHECKING:
+    from regard.metrics.confidence import Score
 
 ModelName = Annotated[
     Positional[str], arg(help='A model folder, the name of a preset, "minilm", or a hub id.', metavar="MODEL")
@@ -22,11 +25,12 @@ class UsageError(Exception):
 
 
 class Verb(NamedTuple):
-    """What a verb takes, what it says of itself with examples, and what it does."""
+    """What a verb takes, what it says of itself with examples, what it does, and how it reads its arguments."""
 
     settings: type
     about: str
     run: Callable[[Any], None]
+    parse: Callable[..., Any] | None = None  # tyro itself where nothing has to be done before
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -39,6 +43,19 @@ def print_table(rows: Sequence[tuple[str, str]]) -> None:
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         print(f"{left.ljust(width)}  {right}")
+
+
+def print_scores(scores: Mapping[str, Score]) -> None:
+    """A line a score, with its interval."""
+    width = max(5, *(len(name) for name in scores))
+    print(f"{'score'.ljust(width)}   value   95 % interval")
+    for name, score in scores.items():
+        print(f"{name.ljust(width)}  {score.value:>6.4f}   {score.low:.4f} to {score.high:.4f}")
+
+
+def print_said(line: str) -> None:
+    """Something about the work, on stderr."""
+    print(line, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -69,6 +86,32 @@ def progress_bar(what: str, *, after: float = 2.0) -> Iterator[Callable[[int, in
         yield tell
     finally:
         bar.stop()
+
+
+@contextlib.contextmanager
+def progress_rows(what: str, *, every: float = 0.5, after: float = 2.0) -> Iterator[Callable[[int], None]]:
+    """How many so far, where a person is looking and nobody knows how many there will be."""
+    looking, began = sys.stderr.isatty(), time.monotonic()
+    last = began + after - every
+
+    def tell(done: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if looking and now - last >= every:
+            last = now
+            print(f"\r{done:,} {what}, {done / (now - began):,.0f} a second", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        if looking and last > began + after - every:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def short(text: str, most: int = 40) -> str:
+    """The beginning of a text, on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
 def in_bytes(count: int) -> str:

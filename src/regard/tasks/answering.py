@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from regard.data.examples import Inputs
+from regard.data.examples import Examples, Inputs
 from regard.data.pieces import batches
 from regard.data.records import Record
+from regard.errors import RegardError
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.model.transformer import Output
@@ -72,19 +73,40 @@ def answers(
         examples = task.examples(held, reading, labelled=labelled)
         found: list[Any] = [None] * len(examples)
         for rows in batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
-            inputs = task.prepare(examples.take(rows).to(device))
-            output = run(inputs)
-            for row, said in zip(rows, task.read(output, inputs), strict=True):
-                found[row] = said
-            if losses is not None and labelled:
-                loss = task.loss(output, inputs)
-                losses[0] += float(loss.sum)
-                losses[1] += float(loss.count)
+            for part, inputs, output in _run_all(task, run, examples, rows, device):
+                for row, said in zip(part, task.read(output, inputs), strict=True):
+                    found[row] = said
+                if losses is not None and labelled:
+                    loss = task.loss(output, inputs)
+                    losses[0] += float(loss.sum)
+                    losses[1] += float(loss.count)
         windows: list[list[Any]] = [[] for _ in held]
         for owner, said in zip(examples.owners.tolist(), found, strict=True):
             windows[owner].append(said)
         for record, said in zip(held, windows, strict=True):
             yield record, task.answer(record, said)
+
+
+def _run_all(
+    task: Task, run: Run, examples: Examples, rows: list[int], device: torch.device
+) -> Iterator[tuple[list[int], Inputs, Output]]:
+    """The batch of these rows, in halves where the device has not enough memory for all of it."""
+    waiting = [rows]
+    while waiting:
+        part = waiting.pop()
+        try:
+            inputs = task.prepare(examples.take(part).to(device))
+            output = run(inputs)
+        except torch.OutOfMemoryError as error:
+            if len(part) == 1:
+                raise RegardError(
+                    f"the GPU has not enough memory for one sequence of {int(examples.lengths[part[0]])} tokens. "
+                    "Free some, use a smaller model, or the CPU."
+                ) from error
+            torch.cuda.empty_cache()
+            waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
+            continue
+        yield part, inputs, output
 
 
 def score(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +64,9 @@ def opened(tokenizer: str | Path | Tokenizer) -> Tokenizer:
 
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
     kind, size = vocabulary_of(name)
-    return learn_from(texts, kind=kind, size=size)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the text gives")  # fewer pieces than the preset has room for
+        return learn_from(texts, kind=kind, size=size)
 
 
 def vocabulary_of(name: str) -> tuple[str, int]:

@@ -55,6 +55,10 @@ class Source(Protocol):
 class Stopped(RegardError):
     """The training was stopped from outside, its state saved."""
 
+    def __init__(self, words: str, *, signal: int) -> None:
+        super().__init__(words)
+        self.signal = signal
+
 
 @dataclass(frozen=True)
 class Job:
@@ -248,7 +252,8 @@ class _Loop:
             self.save()
             raise Stopped(
                 f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
-                "Go on from here with --resume."
+                "Go on from here with --resume.",
+                signal=self.signal or signal.SIGTERM,
             )
 
     def _told_to_stop(self) -> bool:

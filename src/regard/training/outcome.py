@@ -69,9 +69,7 @@ def finish(
     try:
         write_folder(folder, checkpoint, overwrite=True, beside=beside)
     except OSError as error:
-        raise FolderError(
-            f"{error} Make room on the disk, or mend it; then finish the training with --resume."
-        ) from error
+        raise FolderError(f"{error} The state saved before is kept: mend that, then go on with --resume.") from error
     shutil.rmtree(folder / STATE, ignore_errors=True)
 
 

@@ -55,8 +55,8 @@ def _written(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FolderError(
-            f"{path} could not be written: {error.strerror or error}. Make room on the disk, or mend it; then go on "
-            "with --resume."
+            f"{path} could not be written: {error.strerror or error}. The state saved before is kept: mend that, then "
+            "go on with --resume."
         ) from error
 
 

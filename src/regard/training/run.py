@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,14 @@ import torch
 from regard.checkpoint.files import read_json
 from regard.data.batches import BatchSettings
 from regard.data.packing import Ints
+from regard.data.records import Record
 from regard.device import pick_device
 from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
 from regard.model.kernels import runs_flat
 from regard.model.transformer import Transformer
 from regard.tasks import task_class
-from regard.tasks.answering import Scored, runner, score
+from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
 from regard.training.begin import begin
 from regard.training.gather import Data, Where, gather, texts_of
@@ -29,11 +30,11 @@ from regard.training.memory import plan_memory, tokens_at_once
 from regard.training.optimizer import freeze
 from regard.training.outcome import RUN, finish
 from regard.training.parallel import World, join, leave
-from regard.training.record import Tell
+from regard.training.record import Event, Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
 from regard.training.start import Size, resolved
-from regard.training.state import STATE, check_same
+from regard.training.state import STATE
 from regard.training.stepper import Shape
 from regard.training.track import tracked
 
@@ -70,6 +71,7 @@ def train(
     dev: Where | None = None,
     task: str | None = None,
     columns: Mapping[str, str | int] | None = None,
+    labels: str | None = None,
     skip_bad: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -80,18 +82,26 @@ def train(
 
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
-    task: read from the data where it is not told.
+    task: read from the data where it is not told, and so is what `labels` are (single, class, multi, number).
     resume: go on where a run of the same data and settings was stopped or killed; begin it where it had not begun,
         and give its result where it had ended.
     settings: see `regard.training.settings.Settings`.
     """
-    chosen = Settings.of(settings)
+    asked = chosen = Settings.of(settings)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     began = time.monotonic()
     found = gather(
-        data, dev=dev, task=task, columns=columns, dev_share=chosen.dev_share, seed=chosen.seed, skip_bad=skip_bad
+        data,
+        dev=dev,
+        task=task,
+        columns=columns,
+        labels=labels,
+        dev_share=chosen.dev_share,
+        seed=chosen.seed,
+        skip_bad=skip_bad,
     )
-    work = task_class(found.task).learn(found.train, balance=chosen.balance, smoothing=chosen.smoothing)
+    known = [*found.train, *found.dev] if found.split_off else found.train
+    work = task_class(found.task).learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
     checkpoint, words, pretrained = begin(
         work,
         start=start,
@@ -105,6 +115,7 @@ def train(
     network = checkpoint.network.to(device)
     reading = Reading(words, checkpoint.config, window=chosen.window, overlap=chosen.overlap)
     examples = work.examples(found.train, reading, labelled=True)
+    check_rows(work, found.dev, reading)
     gpu = device.type == "cuda"
     chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
     set_up(network, chosen)
@@ -117,6 +128,8 @@ def train(
     if resume and (before := ended(folder, identity)) is not None:
         leave(world)
         return before
+    if tell is not None and world.first:
+        tell(beginning(found, asked, job, identity["start"], network))
     done = fit(with_identity(job, identity))
     if chosen.lora.rank:
         merge(network)
@@ -138,6 +151,31 @@ def train(
         done.skipped,
         done.stopped_early,
     )
+
+
+def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
+    """Whether every row can be scored, before hours are spent: a label the training has not seen is found here."""
+    for start in range(0, len(records), CHUNK):
+        task.examples(records[start : start + CHUNK], reading, labelled=True)
+
+
+def beginning(data: Data, asked: Settings, job: Job, start: str, network: Transformer) -> Event:
+    """What was recognised, and what was chosen, in words."""
+    chosen, source = job.settings, "split off from them" if data.split_off else "given"
+    rows = f"{len(data.train):,} rows to learn from"
+    rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
+    said = [f"data: {data.why}", f"rows: {rows}"]
+    weights = sum(parameter.numel() for parameter in network.parameters())
+    said.append(f"model: {start}, {weights:,} parameters, on {next(network.parameters()).device}")
+    parts = {
+        "lr": f"lr {chosen.lr:.2g}",
+        "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",
+        "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}" if chosen.batch_tokens else "",
+    }
+    own = [words for name, words in parts.items() if words and getattr(asked, name) is None]
+    if own:
+        said.append(f"chosen: {', '.join(own)}: {job.steps:,} steps")
+    return Event("begin", 0, job.steps, 0.0, {"said": said})
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
@@ -168,7 +206,11 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
     try:
         same = {"data": run["data"]["hash"], "start": run["start"], **run["settings"]}
         done, scores = run["done"], {name: Score(**held) for name, held in run["scores"].items()}
-        check_same(folder, same, identity)
+        if any(same[name] != value for name, value in identity.items()):
+            raise FolderError(
+                f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "
+                "or data. Begin again with --overwrite, or name a new folder."
+            )
         counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"])
         return Result(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
     except (KeyError, TypeError) as error:

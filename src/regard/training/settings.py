@@ -6,7 +6,8 @@ import difflib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from regard.errors import InputError, did_you_mean
 
@@ -37,6 +38,9 @@ OLD_NAMES = {
     "gradient_checkpointing": "recompute",
     "torch_compile": "compile",
     "adam_epsilon": "eps",
+    "adam_beta1": "beta1",
+    "adam_beta2": "beta2",
+    "logging_steps": "log_every",
 }
 # Known, and with nothing to set here: what is said instead.
 NOT_NEEDED = {
@@ -52,6 +56,12 @@ NOT_NEEDED = {
     "padding": "no batch has padding",
     "truncation": "nothing is cut; long texts are read in windows",
     "dataloader_num_workers": "a thread keeps the device fed",
+    "do_train": "train trains, and scores where there is dev data",
+    "do_eval": "train trains, and scores where there is dev data",
+    "metric_for_best_model": "the main score of the task is watched",
+    "save_total_limit": "one state is kept, the newest",
+    "report_to": "metrics.jsonl and curves.png are in the folder",
+    "disable_tqdm": "there is a bar only where a person is looking",
 }
 
 
@@ -60,8 +70,8 @@ class Lora:
     """Small matrices beside frozen ones. Merged into them when the model is saved."""
 
     rank: int = 0  # 0 for none
-    alpha: float = 16.0
-    dropout: float = 0.0
+    alpha: float = 16.0  # how much they count
+    dropout: float = 0.0  # of what goes into them
 
     def __post_init__(self) -> None:
         if self.rank < 0 or not 0 <= self.dropout < 1 or not self.alpha > 0:
@@ -75,37 +85,37 @@ class Lora:
 class Settings:
     """How to train. None means: chosen from the size of the data and of the model."""
 
-    epochs: float | None = None
+    epochs: float | None = None  # how often the data is read; fewer the more there is of it
     steps: int | None = None  # instead of epochs
-    lr: float | None = None
+    lr: float | None = None  # the highest rate; smaller for wide networks and small steps
     batch: int | None = None  # texts of a step
     batch_tokens: int | None = None  # tokens of a step, over all devices
     micro_tokens: int | None = None  # tokens in memory at once; a step is done in parts of so many
-    schedule: Schedule = "linear"
+    schedule: Schedule = "linear"  # how the rate goes down after the warm-up
     warmup: float = 0.1  # share of all steps, or a number of steps from 1 on
     decay: float = 0.01  # of weights; never of norms and biases
     clip: float = 1.0  # longest gradient; 0 for any
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-6  # BERT's own; smaller makes steps of what is rounding in small gradients
+    beta1: float = 0.9  # of AdamW: how long gradients are remembered
+    beta2: float = 0.999  # of AdamW: how long their squares are
+    eps: float = 1e-6  # of AdamW, as BERT had it: far smaller ones make steps of what is only rounding
     layer_decay: float = 1.0  # rate of a layer as a share of the one above it
     freeze: tuple[str, ...] = ()  # embeddings, encoder, or numbers of layers
     lora: Lora = Lora()
     dropout: float | None = None  # of the whole network, in place of its own
     smoothing: float = 0.0  # of labels
-    balance: Literal["none", "weights", "sampling"] = "none"
+    balance: Literal["none", "weights", "sampling"] = "none"  # make rare classes count as much as common ones
     window: int | None = None  # most tokens of a sequence
     overlap: float = 0.25  # share of a window that the next one shows too
-    dev_share: float = 0.1  # split off for dev where none is given
+    dev_share: float = 0.1  # split off for dev where none is given; 0 for no scores
     patience: int = 0  # scores without a better one before it stops; 0 for never
     eval_every: int = 0  # steps between scores; 0 for once an epoch
     save_every: int = 0  # steps between saved states; 0 for at every score
-    log_every: int = 10
+    log_every: int = 10  # steps between lines of metrics.jsonl
     spikes: int = 5  # skipped steps in a row before it stops
-    seed: int = 0
-    device: str = "auto"
-    dtype: Literal["auto", "fp32", "bf16"] = "auto"
-    compile: Literal["auto", "yes", "no"] = "auto"
+    seed: int = 0  # of all that is drawn: fresh weights, order, dropout, what is split off
+    device: str = "auto"  # cpu, cuda or cuda:1
+    dtype: Literal["auto", "fp32", "bf16"] = "auto"  # bf16 where the GPU has it
+    compile: Literal["auto", "yes", "no"] = "auto"  # steps compiled as a whole, where that pays
     recompute: bool = False  # activations again in the backward pass, for less memory
     track: bool = False  # TensorBoard events too
     deterministic: bool = False  # the same numbers on a GPU every time, a little slower
@@ -124,12 +134,8 @@ class Settings:
                 raise InputError(f"{name} is {getattr(self, name):g}, expected a share from 0 to 1.")
         if not 0 < self.layer_decay <= 1:
             raise InputError(f"layer_decay is {self.layer_decay:g}, expected a share above 0, up to 1 for none.")
-        if self.schedule not in ("linear", "cosine", "wsd", "sqrt", "constant"):
-            choices = ("linear", "cosine", "wsd", "sqrt", "constant")
-            raise InputError(f'schedule "{self.schedule}" is not known.{did_you_mean(self.schedule, choices)}')
-        if self.balance not in ("none", "weights", "sampling"):
-            near = did_you_mean(self.balance, ("none", "weights", "sampling"))
-            raise InputError(f'balance "{self.balance}" is not known.{near}')
+        for name in ("schedule", "balance", "dtype", "compile"):
+            _typed(type(self), name, getattr(self, name))
 
     def _at_least(self, name: str, least: float, *, above: bool = False) -> None:
         value = getattr(self, name)
@@ -149,7 +155,7 @@ class Settings:
             if ours == "lora" or ours.startswith("lora."):
                 lora |= _lora(ours, value)
             else:
-                values[ours] = tuple(value) if isinstance(value, list) else value
+                values[ours] = _typed(cls, ours, value)
         try:
             return replace(start or cls(), **values, lora=Lora(**lora))
         except TypeError as error:
@@ -163,7 +169,33 @@ def _lora(name: str, value: Any) -> dict[str, Any]:
     known = [field.name for field in fields(Lora)]
     if not isinstance(held, Mapping) or not set(held) <= set(known):
         raise InputError(f"lora is {value!r}, expected its rank, or some of {', '.join(known)}.")
-    return dict(held)
+    return {name: _typed(Lora, name, one, shown=f"lora.{name}") for name, one in held.items()}
+
+
+def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -> Any:
+    """The value as its setting holds it, or words about what was expected. Yes and no may be true and false."""
+    wanted = get_type_hints(settings)[name]
+    kinds = get_args(wanted) if get_origin(wanted) is UnionType else (wanted,)
+    if get_origin(wanted) is Literal:
+        choices = get_args(wanted)
+        value = {True: "yes", False: "no"}[value] if isinstance(value, bool) and "yes" in choices else value
+        if value not in choices:
+            raise InputError(f'{shown or name} "{value}" is not known.{did_you_mean(str(value), choices)}')
+        return value
+    if get_origin(wanted) is tuple:
+        given = [value] if isinstance(value, str | int) else value
+        if isinstance(given, list | tuple):
+            return tuple(str(one) for one in given)
+    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if int in kinds and isinstance(value, float) and value.is_integer():
+        return int(value)
+    plain = tuple(kind for kind in kinds if isinstance(kind, type) and get_origin(kind) is None)
+    if not isinstance(value, plain) or (isinstance(value, bool) and bool not in plain):
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+        expected = next((words[kind] for kind in plain if kind in words), "a list of texts")
+        raise InputError(f"{shown or name} is {value!r:.80}, expected {expected}.")
+    return value
 
 
 def _ours(name: str, known: set[str]) -> str | None:

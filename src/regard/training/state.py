@@ -74,10 +74,9 @@ def save_state(
                 _save(fresh / BEST, best)
             write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
     except FolderError as error:
-        before = "The state before it is whole" if target.exists() else "There is no state before it"
+        before = "The state saved before is kept" if target.exists() else "No state was saved before"
         raise FolderError(
-            f"the state at step {position.step} was not saved: {error} {before}. Make room on the disk, or mend it; "
-            "then go on with --resume."
+            f"the state at step {position.step} was not saved: {error} {before}: mend that, then go on with --resume."
         ) from error
 
 

@@ -1,10 +1,12 @@
-"""A model in hand: a network with its tokenizer, from texts to answers."""
+"""A model in hand: a network with its tokenizer, from texts to vectors and answers."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +14,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.checkpoint.files import inside
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.checkpoint.source import open_checkpoint
 from regard.checkpoint.weights import weight_files
 from regard.config import POOLS, ModelConfig
+from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
-from regard.device import pick_device, pick_dtype
+from regard.data.records import Record
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
 from regard.model.heads import TOKEN_HEADS
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
+from regard.predict.inputs import as_list, as_records, is_pair
+from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
+from regard.predict.parts import joined, pooled, split
+from regard.predict.words import Filled, fill, follows
 from regard.ragged import Ragged
+from regard.tasks import TASKS
+from regard.tasks.answering import Run, answers, runner
+from regard.tasks.task import Answer, Reading, Task
 from regard.text.tokenizer import Encoding, Tokenizer
 
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
 TEXTS_AT_ONCE = 1024
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-)
-TASKS = {
-    "sequence": "classify",
-    "token": "tag",
-    "span": "answer",
-    "masked": "masked",
-    "replaced": "masked",
-    "next": "masked",
-}
 
 
 @dataclass(frozen=True)
@@ -67,39 +58,6 @@ class Info:
     pool: str
     tokenizer: str | None
     labels: tuple[str, ...] | None
-
-
-def load(
-    name: str | Path,
-    *,
-    device: str = "auto",
-    dtype: str | torch.dtype = "fp32",
-    revision: str | None = None,
-    compile: bool = False,
-) -> Model:
-    """A model by name: a folder, a preset (untrained), `minilm`, or a hub id such as `organisation/model`.
-
-    Nothing is downloaded but for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
-    """
-    checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
-    tokenizer = _read_tokenizer(folder)
-    checkpoint.network.to(pick_device(device))
-    return Model(checkpoint, tokenizer, folder=folder, compile=compile)
-
-
-def info(name: str | Path, *, revision: str | None = None) -> Info:
-    """What a model is, from its settings and headers alone: no weight is read."""
-    checkpoint, folder = open_checkpoint(name, revision=revision, weights=False)
-    return Model(checkpoint, _read_tokenizer(folder), folder=folder).info()
-
-
-def _read_tokenizer(folder: Path | None) -> Tokenizer | None:
-    """The tokenizer of a folder that holds one, its files inside it like all others."""
-    if folder is None or not Tokenizer.present(folder):
-        return None
-    for name in TOKENIZER_FILES:
-        inside(folder, name)
-    return Tokenizer.load(folder)
 
 
 class Model:
@@ -139,10 +97,11 @@ class Model:
 
     @property
     def task(self) -> str | None:
-        """What the model was made for, by its heads; None for a plain network."""
-        if "language" in self.network.heads:
-            return "translate" if self.network.encoder is not None else "causal"
-        return next((task for head, task in TASKS.items() if head in self.network.heads), None)
+        """What the model was made for: as its training says, else by its heads; None for a plain network."""
+        kept = trained(self.folder)
+        if kept is not None:
+            return kept.task
+        return name_of(self.network.heads, encoder=self.network.encoder is not None)
 
     @property
     def device(self) -> torch.device:
@@ -177,9 +136,14 @@ class Model:
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the model as a folder that transformers' `from_pretrained` opens too."""
         target = Path(folder).expanduser()
-        beside = None if self.tokenizer is None else self.tokenizer.save
-        write_folder(target, self.checkpoint, overwrite=overwrite, beside=beside)
+        write_folder(target, self.checkpoint, overwrite=overwrite, beside=self._save_beside)
         return target
+
+    def _save_beside(self, fresh: Path) -> None:
+        if self.tokenizer is not None:
+            self.tokenizer.save(fresh)
+        if self.folder is not None and trained(self.folder) is not None:
+            shutil.copy2(self.folder / RUN, fresh / RUN)  # its task, and how it came about
 
     @torch.inference_mode()
     def outputs(
@@ -212,7 +176,7 @@ class Model:
             batch = self._ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
             target = None if targets is None else self._ragged([targets[row] for row in rows])
             output = self._runner("outputs")(batch) if target is None else self._runner("both")(batch, target)
-            for row, one in zip(rows, _split(output, batch, target, by_token=self._by_token), strict=True):
+            for row, one in zip(rows, split(output, batch, target, by_token=self._by_token), strict=True):
                 found[row] = one
         return [one for one in found if one is not None]
 
@@ -247,15 +211,78 @@ class Model:
             batch = self._ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
             states = batch.split(self._runner(depth)(batch).float())
             for piece, state_TD in zip(chosen, states, strict=True):
-                parts[piece.text].append(_pooled(state_TD, piece.keep, how).cpu())
+                parts[piece.text].append(pooled(state_TD, piece.keep, how).cpu())
                 counts[piece.text].append(piece.keep.stop - piece.keep.start)
             done += sum(piece.last for piece in chosen)
             if progress is not None:
                 progress(done, len(texts))
-        vectors = [_joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
+        vectors = [joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
         if normalise:
             vectors = [torch.nn.functional.normalize(vector, dim=-1) for vector in vectors]
         return [vector.numpy() for vector in vectors] if how is None else torch.stack(vectors).numpy()
+
+    def predict(
+        self,
+        texts: Iterable[Any],
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        progress: Progress | None = None,
+    ) -> list[Answer]:
+        """An answer for each: texts, or what the task reads: (first, second), (question, context), words to tag.
+
+        Long texts are read in windows; every answer says in how many. `answer.json()` is a plain dict.
+        """
+        given = as_list(texts)
+        found: list[Answer] = []
+        for answer in self.answers(given, batch_tokens=batch_tokens):
+            found.append(answer)
+            if progress is not None:
+                progress(len(found), len(given))
+        return found
+
+    def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
+        """The same, one after the other: neither what is given nor the answers have to fit in memory."""
+        task, stream = self.answering(given)
+        found = answers(task, self.run_of(task), stream, self.reading(), device=self.device, batch_tokens=batch_tokens)
+        return (answer for _, answer in found)
+
+    def run_of(self, task: Task) -> Run:
+        """The network as a task reads it; a tokenizer of another model is found out here."""
+        plain = runner(self.network, task)
+
+        def run(inputs: Inputs) -> Output:
+            most = int(inputs.tokens.ids.max())
+            if most >= self.config.vocabulary:
+                raise InputError(self._foreign_token("a text", most))
+            return plain(inputs)
+
+        return run
+
+    def answering(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
+        """The task that answers what is given, and its records."""
+        task = task_for(self.checkpoint, self.folder)
+        if task.name in GUESSES:
+            raise no_answers(self.network, task.name)
+        items = iter(given)
+        first = next(items, None)
+        if task.name == "classify" and "pair" in TASKS and is_pair(first) and trained(self.folder) is None:
+            task = TASKS["pair"].restore(task.settings())  # a folder from elsewhere does not say which of the two
+        return task, as_records(items if first is None else chain([first], items), task.record)
+
+    def reading(self) -> Reading:
+        """How texts are read: in the windows the model was trained with."""
+        kept = trained(self.folder)
+        window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
+        return Reading(self._tokenizer(), self.config, window=window, overlap=overlap)
+
+    def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
+        """The likeliest words in the place of [MASK]; one list a mask where there are several."""
+        found = fill(self, text, top=top)
+        return found[0] if len(found) == 1 else found
+
+    def follows(self, first: str, second: str) -> float:
+        """How likely the second text comes right after the first, by the head that learned it."""
+        return follows(self, first, second)
 
     @torch.inference_mode()
     def attention(
@@ -333,44 +360,10 @@ class Model:
         if all(encoding.special):
             raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
         if max(encoding.ids) >= self.config.vocabulary:
-            raise InputError(
-                f"{what} holds the token {max(encoding.ids)}, but this network knows {self.config.vocabulary}: the "
-                "tokenizer in its folder belongs to another model. Copy the right one there."
-            )
+            raise InputError(self._foreign_token(what, max(encoding.ids)))
 
-
-def _pooled(state_TD: Tensor, keep: slice, how: str | None) -> Tensor:
-    if how is None:
-        return state_TD[keep].clone()
-    if how == "first":
-        return state_TD[0].clone()  # a view would keep the whole batch
-    return state_TD[keep].mean(0) if how == "mean" else state_TD[keep].amax(0)
-
-
-def _joined(parts: list[Tensor], counts: list[int], how: str | None) -> Tensor:
-    """One vector of the windows' vectors (all of them where `how` is None); a mean weighs each by its tokens."""
-    if len(parts) == 1:
-        return parts[0]
-    if how is None:
-        return torch.cat(parts)
-    stacked = torch.stack(parts)
-    if how == "max":
-        return stacked.amax(0)
-    share = torch.tensor(counts, device=stacked.device, dtype=stacked.dtype) if how == "mean" else None
-    return stacked.mean(0) if share is None else (stacked * (share / share.sum()).unsqueeze(1)).sum(0)
-
-
-def _split(output: Output, batch: Ragged, target: Ragged | None, *, by_token: bool) -> list[Output]:
-    """One output a sequence."""
-    own = batch if target is None else target
-    hidden = own.split(output.hidden)
-    memory = batch.split(output.memory) if output.memory is not None else [None] * len(batch)
-    logits: Sequence[Tensor | None] = [None] * len(own)
-    if output.logits is not None:
-        logits = own.split(output.logits) if by_token else list(output.logits)
-    singles = [Output(state, logit, memory=kept) for state, logit, kept in zip(hidden, logits, memory, strict=True)]
-    if output.pooled is not None:
-        singles = [replace(one, pooled=pooled) for one, pooled in zip(singles, output.pooled, strict=True)]
-    if output.next is not None:
-        singles = [replace(one, next=following) for one, following in zip(singles, output.next, strict=True)]
-    return singles
+    def _foreign_token(self, what: str, token: int) -> str:
+        return (
+            f"{what} holds the token {token}, but this network knows {self.config.vocabulary}: the "
+            "tokenizer in its folder belongs to another model. Copy the right one there."
+        )

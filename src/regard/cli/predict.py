@@ -1,0 +1,145 @@
+"""`regard predict`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.shared import Json, ModelName, UsageError, print_json, print_said, progress_rows, short
+
+if TYPE_CHECKING:
+    from regard.predict import Model
+
+ABOUT = """What a trained model says of texts.
+
+Examples:
+  regard predict runs/reviews "a great film" "two dull hours"
+  regard predict runs/reviews --input texts.txt --output answers.jsonl
+  regard predict runs/reviews --input new.csv --columns text=opinion --json
+  regard predict runs/same "a text" "another text"       a model for pairs takes texts two by two
+  regard predict runs/reader "a question" "a context"    and so does one that answers questions
+  cat texts.txt | regard predict runs/reviews --input - --json"""
+
+
+@dataclass(frozen=True)
+class Predict:
+    model: ModelName
+    texts: Annotated[
+        Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")
+    ] = ()
+    input: Annotated[
+        str | None,
+        arg(help="A file instead: a text a line, or CSV, TSV, JSONL or Parquet; - is stdin.", metavar="FILE"),
+    ] = None
+    columns: Annotated[
+        str | None, arg(help="Which column of --input is what: text=opinion.", metavar="ROLE=NAME,...")
+    ] = None
+    output: Annotated[
+        Path | None, arg(help="Write the answers there, a JSON object a line, in order.", metavar="FILE")
+    ] = None
+    batch_tokens: Annotated[int, arg(help="How many tokens go through the network at once.")] = 8192
+    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
+    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    json: Json = False
+
+
+def run(verb: Predict) -> None:
+    if verb.texts and verb.input is not None:
+        raise UsageError("texts were given and --input too; give one of them.")
+    if not verb.texts and verb.input is None:
+        raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
+    if verb.columns is not None and verb.input is None:
+        raise UsageError("--columns was given without --input; it names a column of a file.")
+    from regard.checkpoint.files import check_place, whole_file
+    from regard.predict import load
+
+    if verb.output is not None:
+        check_place(verb.output, "--output")
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    given = _given(verb, model)
+    if verb.output is not None:
+        rows = 0
+        with whole_file(verb.output) as file, progress_rows("answers") as tell:
+            for rows, answer in enumerate(model.answers(given, batch_tokens=verb.batch_tokens), 1):
+                file.write(json.dumps(answer.json(), ensure_ascii=False) + "\n")
+                tell(rows)
+        done = {"rows": rows, "output": str(verb.output)}
+        print_json(done) if verb.json else print_said(f"{rows:,} answers: {verb.output}")
+        return
+    kept: list[Any] = []
+    for answer in model.answers(_noted(given, kept), batch_tokens=verb.batch_tokens):
+        item = kept.pop(0)
+        if verb.json:
+            print_json(answer.json())
+        else:
+            print(f"{shown(answer.json())}  {short(_text(item), 70)}")
+
+
+def _given(verb: Predict, model: Model) -> Iterable[Any]:
+    task = model.task
+    if verb.input is not None:
+        return read_inputs(verb.input, task, verb.columns)
+    if task not in ("pair", "answer"):
+        return verb.texts
+    if len(verb.texts) % 2:
+        what = "a question and its context" if task == "answer" else "two texts that belong together"
+        raise UsageError(f"this model takes {what}, but the last of {len(verb.texts)} texts stands alone.")
+    return list(zip(verb.texts[::2], verb.texts[1::2], strict=True))
+
+
+def read_inputs(name: str, task: str | None, columns: str | None = None) -> Iterator[Any]:
+    """What a file holds for a task, row by row: labels in it are not looked at."""
+    from regard.data.names import parse_columns
+    from regard.data.readers import read
+    from regard.data.sources import TABLES, suffix_of
+    from regard.errors import DataError
+
+    told = {} if columns is None else parse_columns(columns)
+    plain = not told and not Path(name).is_dir() and suffix_of(Path(name)) not in TABLES
+    if task in ("pair", "answer"):
+        return iter(read(name, task=task, columns=told, labels="class" if task == "pair" else None))
+    if plain:
+        return iter(read(name, task="text", format="lines"))
+    if task == "tag":
+        try:
+            return iter(read(name, task="tag", columns=told))
+        except DataError:  # no words and tags; a text will do
+            pass
+    return iter(read(name, task="text", columns=told))
+
+
+def _noted(given: Iterable[Any], kept: list[Any]) -> Iterator[Any]:
+    """The same, and a note of each until its answer comes."""
+    for item in given:
+        kept.append(item)
+        yield item
+
+
+def _text(item: Any) -> str:
+    if isinstance(item, tuple):
+        return " | ".join(item)
+    names = ("question", "first", "text")
+    return item if isinstance(item, str) else str(next(getattr(item, name) for name in names if hasattr(item, name)))
+
+
+def shown(answer: dict[str, Any]) -> str:
+    """An answer in a line, for reading."""
+    if "label" in answer:
+        return f"{answer['label']:<16} {answer['score']:.3f}"
+    if "labels" in answer:
+        labels = [f"{name} {answer['scores'][name]:.2f}" for name in answer["labels"]]
+        return f"{', '.join(labels) or '(none)':<32}"
+    if "value" in answer:
+        return f"{answer['value']:>9.4f}"
+    if "entities" in answer:
+        return ", ".join(f"{one['text']} ({one['label']} {one['score']:.2f})" for one in answer["entities"]) or "(none)"
+    if "words" in answer:
+        return " ".join(f"{one['text']}/{one['label']}" for one in answer["words"])
+    if "answer" in answer:
+        return f"{answer['answer'] or '(no answer)'}  {answer['score']:.3f}"
+    return json.dumps(answer, ensure_ascii=False)

@@ -1,0 +1,92 @@
+"""Settings of a verb from a TOML file: tables may be nested, names are those of the flags."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from regard.cli.shared import UsageError
+from regard.errors import InputError, did_you_mean
+from regard.training.settings import OLD_NAMES, Settings
+
+PATHS = ("out", "skip_bad")
+FLAGS = ("resume", "overwrite", "json")
+
+
+def without_config(given: Sequence[str]) -> tuple[list[str], Path | None]:
+    """The arguments without --config, and the file it names."""
+    rest: list[str] = []
+    found: Path | None = None
+    words = iter(given)
+    for word in words:
+        if word == "--config":
+            name = next(words, None)
+            if name is None:
+                raise UsageError("--config was given without a file. Write --config run.toml.")
+            found = Path(name)
+        elif word.startswith("--config="):
+            found = Path(word.partition("=")[2])
+        else:
+            rest.append(word)
+    return rest, found
+
+
+def read_config(path: Path, verb: type) -> dict[str, Any]:
+    """What a file says, as fields of a verb; settings of the training under `settings`."""
+    own = {field.name for field in fields(verb)} - {"settings", "config"}
+    values: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    try:
+        for name, value in _read(path).items():
+            plain = name.replace("-", "_")
+            if plain in own:
+                values[plain] = _value(plain, value)
+            else:
+                rest[name] = value
+        _check_names(rest, own)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            values["settings"] = Settings.of(rest)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    for one in said:
+        warnings.warn(f"{path}: {one.message}", UserWarning, stacklevel=2)
+    return values
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.expanduser().open("rb") as file:
+            return tomllib.load(file)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"this is not TOML: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError("this is not UTF-8, which TOML is written in.") from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}.") from error
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "columns" and isinstance(value, Mapping):
+        return ",".join(f"{role}={column}" for role, column in value.items())
+    if not isinstance(value, bool if name in FLAGS else str):
+        raise InputError(f"{name} is {value!r}, expected {'true or false' if name in FLAGS else 'a text in quotes'}.")
+    return Path(str(value)) if name in PATHS else value
+
+
+def _check_names(given: Mapping[str, Any], own: set[str]) -> None:
+    """A name that is near one of the verb's own is not a setting of the training with a slip in it."""
+    from difflib import get_close_matches
+
+    settings = {field.name for field in fields(Settings)}
+    for name in given:
+        plain = name.replace("-", "_")
+        if plain in settings or plain.startswith("lora.") or plain in OLD_NAMES:
+            continue
+        near = get_close_matches(plain, [*own, *settings, *OLD_NAMES], n=1)
+        if near and near[0] in own:
+            raise InputError(f'there is no setting "{name}".{did_you_mean(plain, own)}')

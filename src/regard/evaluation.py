@@ -1,0 +1,146 @@
+"""How good a model is on data it has not seen: scores with their 95 % intervals, over a stream of rows."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import torch
+
+from regard.checkpoint.files import check_place, whole_file
+from regard.data.readers import Reader, read, splits
+from regard.data.records import Record
+from regard.data.sources import Where
+from regard.errors import InputError, did_you_mean
+from regard.metrics.confidence import Score
+from regard.predict import BATCH_TOKENS, Model, load
+from regard.predict.kinds import task_for
+from regard.tasks import TASKS
+from regard.tasks.answering import answers as answered
+from regard.tasks.task import Answer, Task
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores on some rows; `main` names the one that matters most."""
+
+    task: str
+    rows: int
+    scores: dict[str, Score]
+    seconds: float
+    folder: str | None
+    main: str
+    loss: float
+    data: str  # what it was recognised as
+    bad: int = 0  # rows that were skipped
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def evaluate(
+    model: Model | str | Path,
+    data: Where,
+    *,
+    split: str | None = None,
+    columns: Mapping[str, str | int] | None = None,
+    labels: str | None = None,
+    skip_bad: str | Path | None = None,
+    answers: str | Path | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+    seed: int = 0,
+    tell: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Score a model, or the model of a folder, on labelled data.
+
+    Rows are read, answered, scored and forgotten: a million of them take no more memory than ten thousand.
+    split: of a folder that has several; test, else valid.
+    answers: a file for the answers, a JSON object a row, in order; written whole or not at all.
+    """
+    began = time.monotonic()
+    target = None if answers is None else Path(answers).expanduser()
+    if target is not None:
+        check_place(target, "answers")
+    model = model if isinstance(model, Model) else load(model)
+    task, reader = _open(model, data, split=split, columns=columns, labels=labels, skip_bad=skip_bad)
+    meter, losses, rows = task.meter(), [0.0, 0.0], 0
+    torch.manual_seed(seed)  # what a task draws is the same every time
+    with contextlib.ExitStack() as stack:
+        file = None if target is None else stack.enter_context(whole_file(target))
+        for rows, (record, answer) in enumerate(_answered(model, task, reader, batch_tokens, losses), 1):
+            task.mark(meter, answer, record)
+            _write(file, answer)
+            if tell is not None:
+                tell(rows)
+    return Evaluation(
+        task=task.name,
+        rows=rows,
+        scores=meter.scores(),
+        seconds=round(time.monotonic() - began, 3),
+        folder=None if model.folder is None else str(model.folder),
+        main=meter.main,
+        loss=losses[0] / losses[1] if losses[1] else float("nan"),
+        data=str(reader.recognised),
+        bad=reader.bad,
+    )
+
+
+def _answered(
+    model: Model, task: Task, reader: Reader, batch_tokens: int, losses: list[float]
+) -> Iterator[tuple[Record, Answer]]:
+    return answered(
+        task,
+        model.run_of(task),
+        reader,
+        model.reading(),
+        device=model.device,
+        labelled=True,
+        batch_tokens=batch_tokens,
+        losses=losses,
+    )
+
+
+def _write(file: TextIO | None, answer: Answer) -> None:
+    if file is not None:
+        file.write(json.dumps(answer.json(), ensure_ascii=False) + "\n")
+
+
+def _open(model: Model, data: Where, *, split: str | None, labels: str | None, **told: Any) -> tuple[Task, Reader]:
+    """The model's task, and a reader that reads the data as the training did."""
+    task = task_for(model.checkpoint, model.folder)
+    there = _splits(data)
+    if split is not None and split not in there:
+        raise InputError(f'there is no split "{split}" in {data}.{did_you_mean(split, there) if there else ""}')
+    if split is None and there:
+        split = next((name for name in ("test", "valid") if name in there), there[0])
+    if task.name == "classify" and "pair" in TASKS and _two_texts(data, split, told):
+        task = TASKS["pair"].restore(task.settings())
+    kind = labels or _labels(task)
+    return task, read(data, split=split, task=task.name, labels=kind, **told)
+
+
+def _splits(data: Where) -> tuple[str, ...]:
+    if isinstance(data, str | Path) and str(data) != "-" and Path(data).expanduser().is_dir():
+        return splits(data)
+    return ()
+
+
+def _two_texts(data: Where, split: str | None, told: Mapping[str, Any]) -> bool:
+    """Whether rows hold two texts: a folder from elsewhere does not say that its labels are for pairs."""
+    if str(data) == "-":
+        return False
+    rest = {name: value for name, value in told.items() if name != "skip_bad"}
+    return read(data, split=split, **rest).recognised.task == "pair"
+
+
+def _labels(task: Task) -> str | None:
+    """How labels are to be read for the task: a number that names a class is no number to be learned."""
+    kind = getattr(task, "kind", None)
+    if kind == "single":
+        return "class" if any("|" in name for name in task.labels or ()) else "single"
+    return kind if kind in ("multi", "number") else None

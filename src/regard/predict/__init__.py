@@ -1,0 +1,8 @@
+"""A model in hand: a network with its tokenizer, from texts to vectors and answers."""
+
+from __future__ import annotations
+
+from regard.predict.load import info, load
+from regard.predict.model import BATCH_TOKENS, Info, Model
+
+__all__ = ["BATCH_TOKENS", "Info", "Model", "info", "load"]

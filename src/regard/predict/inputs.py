@@ -1,0 +1,132 @@
+"""What a caller hands over to be answered, as the records of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from regard.data.names import USUAL
+from regard.data.records import (
+    AnswerRecord,
+    ClassifyRecord,
+    DocumentRecord,
+    PairRecord,
+    Place,
+    Record,
+    TagRecord,
+    TranslateRecord,
+)
+from regard.errors import InputError
+
+RECORDS = (ClassifyRecord, PairRecord, TagRecord, AnswerRecord, TranslateRecord, DocumentRecord)
+WANTED = {
+    ClassifyRecord: "a text",
+    DocumentRecord: "a text",
+    TagRecord: "a text, or a list of words",
+    PairRecord: "two texts, as (first, second)",
+    AnswerRecord: "(question, context)",
+    TranslateRecord: "a text",
+}
+ROLES = {PairRecord: ("first", "second"), AnswerRecord: ("question", "context")}
+
+
+def as_list(given: Iterable[Any]) -> list[Any]:
+    """What was given, counted."""
+    if isinstance(given, str | bytes | Mapping):
+        raise InputError(f"one {type(given).__name__} was given where a list was expected. Write [it].")
+    try:
+        return list(given)
+    except TypeError as error:
+        raise InputError(f"a list was expected, not {given!r:.100}.") from error
+
+
+def is_pair(item: Any) -> bool:
+    """Whether these are two texts that belong together."""
+    if isinstance(item, Mapping):
+        return all(any(name in item for name in USUAL[role]) for role in ("first", "second"))
+    return isinstance(item, PairRecord) or (
+        isinstance(item, tuple) and len(item) == 2 and all(isinstance(text, str) for text in item)
+    )
+
+
+def as_records(given: Iterable[Any], kind: type[Any]) -> Iterator[Record]:
+    """Texts, tuples, dicts or records as records of one kind, one after the other."""
+    for number, item in enumerate(given):
+        yield as_record(item, kind, number)
+
+
+def as_record(item: Any, kind: type[Any], number: int) -> Record:
+    """One of them."""
+    if isinstance(item, kind):
+        _check(_texts(item), number, item.place)
+        return item  # type: ignore[no-any-return]  # `kind` is a kind of record
+    place = Place("the input", row=number + 1)
+    if isinstance(item, RECORDS):
+        place = item.place
+        if not isinstance(item, ClassifyRecord | TagRecord | DocumentRecord):
+            raise InputError(f"input {number} is a {type(item).__name__}; this model needs {WANTED[kind]}.")
+        item = item.text
+    if kind in ROLES:
+        first, second = _two(item, kind, number)
+        _check((first, second), number, place)
+        if kind is PairRecord:
+            return PairRecord(first, second, place=place)
+        return AnswerRecord(str(number), second, first, place=place)
+    if kind is TagRecord and _is_words(item):
+        _check(item, number, place)
+        return TagRecord.of_tokens(item, None, place=place)
+    text = _one(item, kind, number)
+    _check((text,), number, place)
+    if kind is TagRecord:
+        return TagRecord.of_text(text, place=place)
+    if kind is TranslateRecord:
+        return TranslateRecord(text, "", place=place)
+    return DocumentRecord(text, place=place) if kind is DocumentRecord else ClassifyRecord(text, place=place)
+
+
+def _is_words(item: Any) -> bool:
+    return isinstance(item, list | tuple) and all(isinstance(word, str) for word in item)
+
+
+def _one(item: Any, kind: type[Any], number: int) -> str:
+    if isinstance(item, Mapping):
+        item = _column(item, "text", number)
+    if not isinstance(item, str):
+        raise InputError(f"input {number} is {item!r:.80} ({type(item).__name__}); this model needs {WANTED[kind]}.")
+    return item
+
+
+def _two(item: Any, kind: type[Any], number: int) -> tuple[str, str]:
+    if isinstance(item, Mapping):
+        first, second = (_column(item, role, number) for role in ROLES[kind])
+    elif isinstance(item, Sequence) and not isinstance(item, str | bytes) and len(item) == 2:
+        first, second = item
+    else:
+        raise InputError(f"input {number} is {item!r:.80}; this model needs {WANTED[kind]}.")
+    for text in (first, second):
+        if not isinstance(text, str):
+            raise InputError(f"input {number} holds {text!r:.80} ({type(text).__name__}); expected texts.")
+    return first, second
+
+
+def _column(item: Mapping[str, Any], role: str, number: int) -> Any:
+    name = next((name for name in USUAL[role] if name in item), None)
+    if name is None:
+        raise InputError(f'input {number} has {", ".join(map(str, item)):.80}; expected "{USUAL[role][0]}" among them.')
+    return item[name]
+
+
+def _texts(record: Any) -> tuple[str, ...]:
+    if isinstance(record, PairRecord):
+        return record.first, record.second
+    if isinstance(record, AnswerRecord):
+        return record.question, record.context
+    return (record.source,) if isinstance(record, TranslateRecord) else (record.text,)
+
+
+def _check(texts: Iterable[str], number: int, place: Place) -> None:
+    for text in texts:
+        if not text.strip():
+            if place.line is not None:
+                raise place.fault("holds an empty text", mend="Remove the line, or give it words.")
+            raise InputError(f"input {number} holds an empty text. Leave it out, or give it words.")

@@ -1,0 +1,59 @@
+"""A little data, and a little model that was trained on it once."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOOD = ("a lovely film", "great and warm", "really good fun", "the best of the year", "warm and lovely")
+BAD = ("a dull film", "poor and cold", "really bad work", "the worst of the year", "cold and dull")
+
+
+Rows = Iterable[Sequence[Any]]
+
+
+def _write_rows(path: Path, rows: Rows, header: Sequence[str] = ("text", "label")) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def _reviews(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Texts that differ, half of them good."""
+    draw = random.Random(seed)
+    return [
+        (f"{draw.choice((BAD, GOOD)[number % 2])} {seed}{number}", ("bad", "good")[number % 2])
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="session")
+def write_rows() -> Callable[..., Path]:
+    return _write_rows
+
+
+@pytest.fixture(scope="session")
+def reviews() -> Callable[..., list[tuple[str, str]]]:
+    return _reviews
+
+
+@pytest.fixture(scope="session")
+def reviews_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_rows(tmp_path_factory.mktemp("data") / "reviews.csv", _reviews(80))
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory, reviews_csv: Path) -> Path:
+    """A folder that `regard.train` wrote, with good scores on such texts."""
+    from regard.training.run import train
+
+    folder = tmp_path_factory.mktemp("runs") / "reviews"
+    train(reviews_csv, out=folder, preset="tiny-bert", epochs=6, lr=8e-3, batch=8, device="cpu")
+    return folder
