@@ -33,7 +33,8 @@ from regard.training.parallel import World
 from regard.training.record import Event, Recorder, Tell
 from regard.training.schedule import rate
 from regard.training.settings import Settings
-from regard.training.state import Position, clean, load_state, put_weights, save_state, weights_of
+from regard.training.shards import is_shard, shard
+from regard.training.state import Position, clean, load_state, put_weights, save_sharded, save_state, weights_of
 from regard.training.stepper import Shape, Stepper
 
 
@@ -123,8 +124,11 @@ class _Loop:
         assert self.settings.lr is not None
         if self.world.ranks > 1:
             leave_out(job)
+        sharded = self.settings.shard and self.world.ranks > 1
+        if sharded:
+            shard(job.network)
         self.optimizer = build_optimizer(job.network, self.settings, lr=self.settings.lr)
-        wrapped = self.world.wrap(job.network)
+        wrapped = None if sharded else self.world.wrap(job.network)
         self.stepper = Stepper(
             job.network,
             job.task,
@@ -134,7 +138,7 @@ class _Loop:
             compile=job.compile,
             record=job.record,
             wrapped=wrapped,
-            ranks=self.world.ranks,
+            ranks=1 if sharded else self.world.ranks,
             gather=self.world.add if self.world.ranks > 1 else None,
         )
         self.shape, self.epoch_steps = job.shape, 1
@@ -219,11 +223,19 @@ class _Loop:
             sizes = lengths[mine].tolist()
             parts = [rows.take(mine[cut]) for cut in batches(sizes, max(micro, max(sizes)))]
             parts = [part.blank() for part in parts] if idle else parts
+            parts += [parts[0].blank()] * (self._most_parts(batch.rows, lengths) - len(parts))
             if self.shape is not None:
                 parts = [part.fixed(**vars(self.shape)) for part in parts]
             if self.job.record:
                 parts = [pinned(part) for part in parts]
             yield parts, int(lengths[batch.rows].sum())
+
+    def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
+        """How many parts the rank with the most has: ranks that hold shards of the weights go through as many."""
+        if not self.stepper.sharded:
+            return 0
+        shares = [lengths[rows[rank :: self.world.ranks]].tolist() for rank in range(self.world.ranks)]
+        return max(len(list(batches(sizes, max(self.at.micro_tokens, *sizes)))) for sizes in shares if sizes)
 
     def _step(self, parts: list[Inputs]) -> None:
         settings, step = self.settings, self.at.step
@@ -292,7 +304,7 @@ class _Loop:
         better = self.at.best is None or (found.value > self.at.best if found.higher else found.value < self.at.best)
         if better:
             self.at.best, self.at.best_step, self.at.worse = found.value, self.at.step, 0
-            self.best = {name: tensor.detach().cpu().clone() for name, tensor in weights_of(network).items()}
+            self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
         else:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
@@ -307,7 +319,12 @@ class _Loop:
     def save(self) -> None:
         """The state as it is now."""
         self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
-        if self.world.first:
+        if self.settings.shard:
+            optimizer = named_state(self.job.network, self.optimizer)
+            held = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
+            tensors = {f"{kind}|{name}": tensor for kind, part in held.items() for name, tensor in part.items()}
+            save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
+        elif self.world.first:
             save_state(
                 self.job.folder,
                 self.at,
@@ -319,7 +336,7 @@ class _Loop:
         self.world.wait()
 
     def _resume(self) -> None:
-        saved = load_state(self.job.folder, self.job.identity)
+        saved = load_state(self.job.folder, self.job.identity, weights_of(self.job.network))
         if saved is None:
             return
         put_weights(self.job.network, saved.weights)
@@ -373,6 +390,11 @@ class _Loop:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _aside(tensor: Tensor) -> Tensor:
+    """A copy that takes no room on the device; of a shard, one beside it."""
+    return tensor.clone() if is_shard(tensor) else tensor.cpu().clone()
 
 
 def leave_out(job: Job) -> None:

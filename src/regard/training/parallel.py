@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -46,6 +48,14 @@ class World:
         device = next(network.parameters()).device
         places = [device.index] if device.type == "cuda" else None
         return DistributedDataParallel(network, device_ids=places)
+
+    def told(self, path: Path) -> Path:
+        """The path that the first rank names."""
+        if self.ranks == 1:
+            return path
+        held: list[Any] = [str(path)]
+        dist.broadcast_object_list(held)
+        return Path(held[0])
 
     def agreed(self, flag: bool, device: torch.device) -> bool:
         """Whether any rank says so: they all hear the same."""

@@ -35,6 +35,7 @@ from regard.training.parallel import World, join, leave
 from regard.training.record import Event, Tell
 from regard.training.run import Result, claim, kept, plan_job, set_up, with_identity
 from regard.training.settings import Settings
+from regard.training.shards import unshard
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
 from regard.training.track import tracked
@@ -137,6 +138,7 @@ def pretrain(
     if held is not None and isinstance(texts.dev, Stream):
         usual = baseline(texts.train, texts.dev, held, vocabulary=checkpoint.config.vocabulary)
         usual = {name: usual[name] for name in usual if final is not None and name in final.scores}
+    unshard(network)
     if world.first:
         more = {"objective": objective, "baseline": usual}
         finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)

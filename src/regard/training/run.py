@@ -33,6 +33,7 @@ from regard.training.parallel import World, join, leave
 from regard.training.record import Event, Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
+from regard.training.shards import unshard
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
 from regard.training.stepper import Shape
@@ -137,6 +138,7 @@ def train(
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
         final = score_of(replace(job, task=tuned), found, reading)
+    unshard(network)
     if world.first:
         finish(folder, checkpoint, words, work, job, done, final, found, identity)
     leave(world)
@@ -219,6 +221,8 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
 
 def set_up(network: Transformer, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
+    if settings.lora.rank and settings.shard:
+        raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
     if settings.lora.rank:
         adapt(network, settings.lora, seed=settings.seed)
     freeze(network, settings.freeze)
@@ -284,7 +288,7 @@ def plan_job(
 
 def compiles(network: Transformer, settings: Settings, device: torch.device) -> bool:
     """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
-    if settings.compile == "no" or device.type != "cuda":
+    if settings.compile == "no" or settings.shard or device.type != "cuda":
         return False
     plain = network.config.kind == "encoder" and network.config.positions.kind not in ("relative", "alibi")
     flat = runs_flat(torch.bfloat16, network.config.head_width, device.index or 0) and settings.dtype != "fp32"

@@ -118,6 +118,7 @@ class Settings:
     compile: Literal["auto", "yes", "no"] = "auto"  # steps compiled as a whole, where that pays
     recompute: bool = False  # activations again in the backward pass, for less memory
     track: bool = False  # TensorBoard events too
+    shard: bool = False  # weights and optimizer split over the ranks (FSDP), for what fits no single GPU
     deterministic: bool = False  # the same numbers on a GPU every time, a little slower
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -18,9 +19,17 @@ from torch import Tensor, nn
 
 from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.errors import FolderError, InputError
+from regard.training.parallel import World
+from regard.training.shards import load_shards, save_shards
 
 STATE = "state"
-WEIGHTS, OPTIMIZER, BEST, POSITION = "weights.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"
+WEIGHTS, OPTIMIZER, BEST, POSITION, SHARDS = (
+    "weights.safetensors",
+    "optimizer.safetensors",
+    "best.safetensors",
+    "state.json",
+    "shards",
+)
 
 
 @dataclass
@@ -74,10 +83,28 @@ def save_state(
                 _save(fresh / BEST, best)
             write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
     except FolderError as error:
-        before = "The state saved before is kept" if target.exists() else "No state was saved before"
-        raise FolderError(
-            f"the state at step {position.step} was not saved: {error} {before}: mend that, then go on with --resume."
-        ) from error
+        raise _unsaved(error, target, position) from error
+
+
+def save_sharded(
+    folder: Path, position: Position, *, tensors: Mapping[str, Tensor], identity: Mapping[str, Any], world: World
+) -> None:
+    """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
+    target = folder / STATE
+    try:
+        with whole_folder(target, overwrite=True) if world.first else contextlib.nullcontext(Path()) as fresh:
+            save_shards(world.told(fresh / SHARDS), tensors)
+            if world.first:
+                write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+    except OSError as error:
+        raise _unsaved(error, target, position) from error
+
+
+def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
+    before = "The state saved before is kept" if target.exists() else "No state was saved before"
+    return FolderError(
+        f"the state at step {position.step} was not saved: {error} {before}: mend that, then go on with --resume."
+    )
 
 
 def _linked(old: Path, fresh: Path, best_step: int) -> bool:
@@ -108,7 +135,9 @@ class Saved:
     best: dict[str, Tensor] | None
 
 
-def load_state(folder: Path, identity: Mapping[str, Any]) -> Saved | None:
+def load_state(
+    folder: Path, identity: Mapping[str, Any], parameters: Mapping[str, Tensor] | None = None
+) -> Saved | None:
     """The state of a run; None where it has none. Refused where what was asked for has changed since."""
     target = folder / STATE
     if not (target / POSITION).exists():
@@ -116,6 +145,10 @@ def load_state(folder: Path, identity: Mapping[str, Any]) -> Saved | None:
     stored = read_json(target, POSITION)
     check_same(folder, stored["identity"], identity)
     try:
+        if parameters is not None and (target / SHARDS).is_dir():
+            held = load_shards(target / SHARDS, parameters)
+            best = held["best"] or None
+            return Saved(Position(**stored["position"]), held["weights"], held["optimizer"], best)
         return Saved(
             Position(**stored["position"]),
             load_file(target / WEIGHTS),

@@ -15,6 +15,7 @@ from regard.model.attention import Attention
 from regard.model.transformer import Transformer
 from regard.tasks.task import Loss, Task
 from regard.training.guard import Guard
+from regard.training.shards import is_shard, local
 
 WARM = 3  # runs before a recording, so that nothing is made for the first time in it
 
@@ -60,6 +61,8 @@ class Stepper:
         self.device = next(network.parameters()).device
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self.unfelt = unfelt(network)
+        self.sharded = any(is_shard(parameter) for parameter in self.parameters)
+        self.felt = [(bias, felt(bias, rows)) for bias, rows in self.unfelt] if self.sharded else []
         self.guard = Guard(self.device)
         self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
         self.told = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
@@ -120,6 +123,9 @@ class Stepper:
         if self.gather is not None:
             self.gather(self.sums)
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        if self.sharded:
+            self._update_shards(grads)
+            return
         if still := [bias.grad[rows] for bias, rows in self.unfelt if bias.grad is not None]:
             torch._foreach_zero_(still)
         count = self.sums[1].clamp(min=1e-12)
@@ -135,6 +141,24 @@ class Stepper:
         self.told.copy_(torch.stack((mean, self.sums[1], norm)))
         self.total += torch.where(bad > 0, 0.0, self.sums.double())
         torch._foreach_zero_(grads)
+        self.sums.zero_()
+
+    def _update_shards(self, grads: list[Tensor]) -> None:
+        """The same on what this rank holds. Fused steps cannot scale or skip shards, so it is done here."""
+        for bias, mask in self.felt:
+            if bias.grad is not None:
+                local(bias.grad).mul_(mask)
+        count = self.sums[1].clamp(min=1e-12)
+        mean, held = self.sums[0] / count, [local(grad) for grad in grads]
+        norm = _whole(torch.nn.utils.get_total_norm(grads)) / count
+        scale = count * (norm / self.clip).clamp(min=1.0) if self.clip else count
+        bad = self.guard.judge(mean, norm)
+        if not bool(bad):
+            torch._foreach_div_(held, scale)
+            self.optimizer.step()
+        self.told.copy_(torch.stack((mean, self.sums[1], norm)))
+        self.total += torch.where(bad > 0, 0.0, self.sums.double())
+        torch._foreach_zero_(held)
         self.sums.zero_()
 
     def _forget(self) -> None:
@@ -171,6 +195,16 @@ def unfelt(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
     """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
     found = [module.unfelt() for module in network.modules() if isinstance(module, Attention)]
     return [held for held in found if held is not None and held[0].requires_grad]
+
+
+def felt(bias: nn.Parameter, rows: slice) -> Tensor:
+    """1 where a shard of the bias is felt, else 0."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(bias, DTensor)
+    mask = torch.ones(bias.shape, device=bias.device)
+    mask[rows] = 0.0
+    return local(distribute_tensor(mask, bias.device_mesh, bias.placements))
 
 
 def _whole(norm: Tensor) -> Tensor:
