@@ -48,6 +48,9 @@ class Course:
             self._show("reading", event.step, event.steps, f"{event.values['tokens']:,} tokens")
         elif event.kind == "begin":
             self._begin(event)
+        elif event.kind == "plan":
+            size, tokens = event.values["bytes"] / 1e9, event.values["tokens_at_once"]
+            self._print(f"memory: about {size:.2f} GB, {tokens:,} tokens at once")
         elif event.kind == "log":
             self._log(event)
         elif event.kind == "score":

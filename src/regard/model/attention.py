@@ -54,6 +54,8 @@ class Attention(nn.Module):
         self.window = config.attention.window if local else None
         self.right = 0 if causal else self.window
         self.select, self.dropout = config.attention.select, config.attention.dropout
+        turned = config.positions.kind == "rotary"
+        self.shifted = config.attention.score in ("scaled", "dot", "bilinear") and (cross or not turned)
         if cross:
             self.query = Linear(config.width, heads * width, bias=config.bias)
             self.memory = Linear(config.width, 2 * groups * width, bias=config.bias)
@@ -95,6 +97,14 @@ class Attention(nn.Module):
             if store is not None:
                 store.memory = (k_MGK, v_MGK)
         return self.q(q_NHK), self.k(k_MGK), self.v(v_MGK)
+
+    def unfelt(self) -> tuple[nn.Parameter, slice] | None:
+        """The bias that is added to keys, where nothing feels it: it moves all scores of a query alike."""
+        bias, (heads, groups, _) = (self.memory if self.cross else self.qkv).bias, self.sizes
+        if bias is None or not self.shifted:
+            return None
+        start = 0 if self.cross else heads * self.head_width
+        return bias, slice(start, start + groups * self.head_width)
 
     def turned(self, q_NHK: Tensor, k_NGK: Tensor, flow: Flow) -> tuple[Tensor, Tensor]:
         """Rotated by their places, where positions are rotary."""

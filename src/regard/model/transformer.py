@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from regard.config import ModelConfig
 from regard.errors import InputError
@@ -42,6 +44,7 @@ class Stack(nn.Module):
         super().__init__()
         attention, places = config.attention, config.positions
         self.depth, self.distinct, self.longest = layers, config.distinct_layers or layers, config.longest
+        self.recompute = False  # inner states again in the backward pass, for less memory
         self.embeddings = Embeddings(config, tokens)
         self.layers = nn.ModuleList(
             Block(
@@ -74,7 +77,9 @@ class Stack(nn.Module):
         x_ND: Tensor = self.embeddings(batch)
         depth = self.depth if layers is None else layers
         for i in range(depth):
-            x_ND = self.layers[self.layer_of(i)](x_ND, flow, None if cache is None else cache.stores[i])
+            layer, store = self.layers[self.layer_of(i)], None if cache is None else cache.stores[i]
+            again = self.recompute and torch.is_grad_enabled()
+            x_ND = checkpoint(layer, x_ND, flow, store, use_reentrant=False) if again else layer(x_ND, flow, store)
         out_ND: Tensor = self.norm(x_ND) if depth == self.depth else x_ND
         return out_ND
 

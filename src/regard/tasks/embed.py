@@ -136,6 +136,10 @@ class Embed(Task):
         unit_TD = F.normalize(sums_TD, dim=1)  # the mean points where the sum points
         return unit_TD[0::2], unit_TD[1::2]
 
+    @property
+    def parts(self) -> bool:
+        return self.scale is not None  # else every text of a step is held against every other
+
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         first_PD, second_PD = self.vectors(output, inputs)
         count = torch.tensor(float(len(first_PD)), device=first_PD.device)

@@ -103,6 +103,11 @@ class Task(ABC):
         return None
 
     @property
+    def parts(self) -> bool:
+        """Whether a step may be done in parts: its loss is the sum of theirs."""
+        return True
+
+    @property
     def problem(self) -> str | None:
         """`problem_type` in config.json, where there is one."""
         return None

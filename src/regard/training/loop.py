@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,12 +27,14 @@ from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.tasks.answering import Scored
 from regard.tasks.task import Task
+from regard.training.memory import Memory
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
 from regard.training.parallel import World
 from regard.training.record import Event, Recorder, Tell
 from regard.training.schedule import rate
 from regard.training.settings import Settings
-from regard.training.state import Position, load_state, put_weights, save_state, weights_of
+from regard.training.shards import is_shard, shard
+from regard.training.state import Position, clean, load_state, put_weights, save_sharded, save_state, weights_of
 from regard.training.stepper import Shape, Stepper
 
 
@@ -70,6 +72,8 @@ class Job:
     steps: int
     folder: Path
     batches: BatchSettings
+    at_once: int | None = None  # tokens in memory; a whole step when None
+    memory: Memory | None = None  # what is expected of it
     dtype: torch.dtype = torch.float32
     shape: Shape | None = None  # fixed sizes, for a compiled step
     compile: bool = False
@@ -118,8 +122,13 @@ class _Loop:
         self.job, self.settings, self.world = job, job.settings, job.world
         self.device = next(job.network.parameters()).device
         assert self.settings.lr is not None
+        if self.world.ranks > 1:
+            leave_out(job)
+        sharded = self.settings.shard and self.world.ranks > 1
+        if sharded:
+            shard(job.network)
         self.optimizer = build_optimizer(job.network, self.settings, lr=self.settings.lr)
-        wrapped = self.world.wrap(job.network)
+        wrapped = None if sharded else self.world.wrap(job.network)
         self.stepper = Stepper(
             job.network,
             job.task,
@@ -129,13 +138,17 @@ class _Loop:
             compile=job.compile,
             record=job.record,
             wrapped=wrapped,
-            ranks=self.world.ranks,
+            ranks=1 if sharded else self.world.ranks,
             gather=self.world.add if self.world.ranks > 1 else None,
         )
-        self.at = Position(micro_tokens=self.settings.micro_tokens or job.batches.tokens)
+        self.shape, self.epoch_steps = job.shape, 1
+        self.at = Position(micro_tokens=job.at_once or self.settings.micro_tokens or job.batches.tokens)
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
         self.signal: int | None = None
+        if self.world.first:
+            clean(job.folder, state=not job.resume)
+        self.world.wait()
         if job.resume:
             self._resume()
         self.record = Recorder(job.folder, step=self.at.step, tell=job.tell) if self.world.first else None
@@ -143,6 +156,9 @@ class _Loop:
     def run(self) -> Done:
         began = time.monotonic() - self.at.seconds
         self.job.network.train()
+        if self.job.memory is not None and self.at.step == 0:
+            expected = self.job.memory.total(self.at.micro_tokens)
+            self._tell("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
         with self._signals():
             while not self._over():
                 try:
@@ -207,11 +223,19 @@ class _Loop:
             sizes = lengths[mine].tolist()
             parts = [rows.take(mine[cut]) for cut in batches(sizes, max(micro, max(sizes)))]
             parts = [part.blank() for part in parts] if idle else parts
-            if self.job.shape is not None:
-                parts = [part.fixed(**vars(self.job.shape)) for part in parts]
+            parts += [parts[0].blank()] * (self._most_parts(batch.rows, lengths) - len(parts))
+            if self.shape is not None:
+                parts = [part.fixed(**vars(self.shape)) for part in parts]
             if self.job.record:
                 parts = [pinned(part) for part in parts]
             yield parts, int(lengths[batch.rows].sum())
+
+    def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
+        """How many parts the rank with the most has: ranks that hold shards of the weights go through as many."""
+        if not self.stepper.sharded:
+            return 0
+        shares = [lengths[rows[rank :: self.world.ranks]].tolist() for rank in range(self.world.ranks)]
+        return max(len(list(batches(sizes, max(self.at.micro_tokens, *sizes)))) for sizes in shares if sizes)
 
     def _step(self, parts: list[Inputs]) -> None:
         settings, step = self.settings, self.at.step
@@ -236,17 +260,27 @@ class _Loop:
             self._score()
         if (settings.save_every and step % settings.save_every == 0) or (scored and not last and not self.early):
             self.save()
-        if self.signal is not None and not last:
+        if self._told_to_stop() and not last:
             self.save()
             raise Stopped(
                 f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
                 "Go on from here with --resume.",
-                signal=self.signal,
+                signal=self.signal or signal.SIGTERM,
             )
+
+    def _told_to_stop(self) -> bool:
+        """Ranks agree on the step they stop at; on GPUs, which it makes wait, only where they wait for words anyway."""
+        if self.world.ranks > 1 and self.device.type == "cuda" and self.at.step % self.settings.log_every:
+            return False
+        return self.world.agreed(self.signal is not None, self.device)
 
     def _log(self) -> None:
         loss = self.stepper.mean_loss()
         skipped, row = self.stepper.guard.counts()
+        if fresh := skipped - self.at.skipped:
+            what = "a step was" if fresh == 1 else f"{fresh} steps were"
+            self._tell("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
+        self.at.skipped = skipped
         speed = self.at.tokens / max(self.at.seconds, 1e-9)
         norm = float(self.stepper.told[2])
         self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
@@ -255,7 +289,8 @@ class _Loop:
             raise RegardError(
                 f"the last {row} steps in a row had a loss that is not a number or far from the usual, and were "
                 f"skipped; the training is stopped at step {self.at.step}, with the last good weights saved in "
-                f"{self.job.folder}. Try a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or fp32."
+                f"{self.job.folder}. Begin again with a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or "
+                "fp32; or go on behind these steps with --resume."
             )
 
     def _rate(self) -> float:
@@ -269,7 +304,7 @@ class _Loop:
         better = self.at.best is None or (found.value > self.at.best if found.higher else found.value < self.at.best)
         if better:
             self.at.best, self.at.best_step, self.at.worse = found.value, self.at.step, 0
-            self.best = {name: tensor.detach().cpu().clone() for name, tensor in weights_of(network).items()}
+            self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
         else:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
@@ -283,8 +318,13 @@ class _Loop:
 
     def save(self) -> None:
         """The state as it is now."""
-        self.at.guard = self.stepper.guard.state.tolist()
-        if self.world.first:
+        self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
+        if self.settings.shard:
+            optimizer = named_state(self.job.network, self.optimizer)
+            held = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
+            tensors = {f"{kind}|{name}": tensor for kind, part in held.items() for name, tensor in part.items()}
+            save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
+        elif self.world.first:
             save_state(
                 self.job.folder,
                 self.at,
@@ -296,25 +336,40 @@ class _Loop:
         self.world.wait()
 
     def _resume(self) -> None:
-        saved = load_state(self.job.folder, self.job.identity)
+        saved = load_state(self.job.folder, self.job.identity, weights_of(self.job.network))
         if saved is None:
             return
         put_weights(self.job.network, saved.weights)
         restore_state(self.job.network, self.optimizer, saved.optimizer)
         self.at, self.best = saved.position, saved.best
+        self.at.micro_tokens = min(self.settings.micro_tokens or self.at.micro_tokens, self.at.micro_tokens)
+        if self.shape is not None:
+            self.shape = self.shape.cut(min(self.shape.tokens, self.at.micro_tokens))
+        self.early = 0 < self.settings.patience <= self.at.worse
         self.stepper.guard.state.copy_(torch.tensor(self.at.guard, dtype=torch.float64))
+        self.stepper.total.copy_(torch.tensor(self.at.losses, dtype=torch.float64))
 
     def _smaller(self, error: torch.OutOfMemoryError) -> None:
         """Half as much in memory at once, twice as many parts: the step stays the same."""
-        if self.job.shape is not None or self.at.micro_tokens <= 1:
+        if self.world.ranks > 1:  # the others wait for this one in the middle of a step
+            raise RegardError(
+                f"a rank has not enough memory for {self.at.micro_tokens} tokens at once. Go on with "
+                f"--resume --micro-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
+            ) from error
+        fewer = -(-self.at.micro_tokens // 2)
+        if self.shape is not None:
+            fewer = -(-fewer // self.shape.longest) * self.shape.longest
+        if fewer >= self.at.micro_tokens or not self.job.task.parts:
             raise RegardError(
                 f"the GPU has not enough memory for {self.at.micro_tokens} tokens at once. Use a smaller batch_tokens, "
                 "recompute=true, or a smaller model."
             ) from error
         self.optimizer.zero_grad(set_to_none=True)
-        self.stepper.sums.zero_()
+        self.stepper.restart()
         torch.cuda.empty_cache()
-        self.at.micro_tokens = -(-self.at.micro_tokens // 2)
+        self.at.micro_tokens = fewer
+        if self.shape is not None:
+            self.shape = self.shape.cut(fewer)
         self._tell("note", text=f"out of memory: {self.at.micro_tokens} tokens at once from now on, the step as it was")
 
     @contextlib.contextmanager
@@ -335,6 +390,22 @@ class _Loop:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _aside(tensor: Tensor) -> Tensor:
+    """A copy that takes no room on the device; of a shard, one beside it."""
+    return tensor.clone() if is_shard(tensor) else tensor.cpu().clone()
+
+
+def leave_out(job: Job) -> None:
+    """Take what the loss never reads out of the training: ranks would wait for its gradients."""
+    rows = job.source.epoch(0)
+    inputs = rows.take(np.array([np.asarray(rows.lengths).argmin()])).to(next(job.network.parameters()).device)
+    drawn = job.task.prepare(inputs)
+    job.task.loss(job.network(drawn.tokens, drawn.target, at=drawn.at), drawn).sum.backward()
+    for parameter in job.network.parameters():
+        parameter.requires_grad_(parameter.grad is not None)
+        parameter.grad = None
 
 
 def seed_step(seed: int, step: int, rank: int = 0) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.errors import InputError
 from regard.model.transformer import Transformer
 from regard.training.settings import Settings
+from regard.training.shards import is_shard
 
 LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.")
 
@@ -72,15 +73,19 @@ def build_optimizer(network: Transformer, settings: Settings, *, lr: float) -> t
         fused=True,
         capturable=device.type == "cuda",
     )
-    for group in optimizer.param_groups:
-        group["lr"] = torch.tensor(lr * group["share"], dtype=torch.float32, device=device)
+    if not any(is_shard(parameter) for parameter in network.parameters()):  # shards and plain tensors do not mix
+        for group in optimizer.param_groups:
+            group["lr"] = torch.tensor(lr * group["share"], dtype=torch.float32, device=device)
     return optimizer
 
 
 def set_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
     """The rate of every group, in place."""
     for group in optimizer.param_groups:
-        group["lr"].fill_(lr * group["share"])
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(lr * group["share"])
+        else:
+            group["lr"] = lr * group["share"]
 
 
 def named_state(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -15,6 +15,7 @@ import torch
 from regard import __version__
 from regard.checkpoint.files import write_json
 from regard.checkpoint.folder import Checkpoint, write_folder
+from regard.errors import FolderError
 from regard.tasks.answering import Scored
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
@@ -65,7 +66,10 @@ def finish(
         shutil.copy2(folder / METRICS, fresh / METRICS)
         draw_curves(read_metrics(folder), fresh / "curves.png")
 
-    write_folder(folder, checkpoint, overwrite=True, beside=beside)
+    try:
+        write_folder(folder, checkpoint, overwrite=True, beside=beside)
+    except OSError as error:
+        raise FolderError(f"{error} The state saved before is kept: mend that, then go on with --resume.") from error
     shutil.rmtree(folder / STATE, ignore_errors=True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -45,7 +47,23 @@ class World:
 
         device = next(network.parameters()).device
         places = [device.index] if device.type == "cuda" else None
-        return DistributedDataParallel(network, device_ids=places, find_unused_parameters=True)
+        return DistributedDataParallel(network, device_ids=places)
+
+    def told(self, path: Path) -> Path:
+        """The path that the first rank names."""
+        if self.ranks == 1:
+            return path
+        held: list[Any] = [str(path)]
+        dist.broadcast_object_list(held)
+        return Path(held[0])
+
+    def agreed(self, flag: bool, device: torch.device) -> bool:
+        """Whether any rank says so: they all hear the same."""
+        if self.ranks == 1:
+            return flag
+        said = torch.tensor(float(flag), device=device)
+        dist.all_reduce(said)
+        return bool(said > 0)
 
 
 def join(device: torch.device) -> tuple[World, torch.device]:
@@ -59,3 +77,9 @@ def join(device: torch.device) -> tuple[World, torch.device]:
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     return World(dist.get_rank(), dist.get_world_size()), device
+
+
+def leave(world: World) -> None:
+    """After the last step: the ranks go their own ways."""
+    if world.ranks > 1 and dist.is_torchelastic_launched():
+        dist.destroy_process_group()

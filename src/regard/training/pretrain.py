@@ -19,7 +19,7 @@ from regard.data.corpus import Corpus, Progress
 from regard.data.framing import Frame
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
 from regard.device import pick_device
-from regard.errors import InputError, did_you_mean
+from regard.errors import FolderError, InputError, did_you_mean
 from regard.tasks.answering import Scored, runner
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked
@@ -29,12 +29,13 @@ from regard.text.tokenizer import Tokenizer
 from regard.training.begin import begin, opened, vocabulary_of
 from regard.training.held import baseline, score_rows
 from regard.training.loop import Job, Rows, fit
-from regard.training.optimizer import freeze
-from regard.training.outcome import finish
-from regard.training.parallel import World, join
+from regard.training.lora import merge
+from regard.training.outcome import RUN, finish
+from regard.training.parallel import World, join, leave
 from regard.training.record import Event, Tell
-from regard.training.run import Result, claim, kept, plan_job, with_identity
+from regard.training.run import Result, claim, kept, plan_job, set_up, with_identity
 from regard.training.settings import Settings
+from regard.training.shards import unshard
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
 from regard.training.track import tracked
@@ -97,6 +98,8 @@ def pretrain(
     early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
     resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
     folder = claim(folder, resume=resume, overwrite=overwrite or early)
+    if resume and (folder / RUN).exists() and not (folder / STATE).exists():
+        raise FolderError(f"{folder} cannot be resumed: its training ended. Begin again with --overwrite.")
     world, device = join(pick_device(chosen.device))
     words = _words(files, preset, start, tokenizer, objective)
     task: Task = Causal()
@@ -120,7 +123,7 @@ def pretrain(
     chosen = resolved(
         replace(chosen, window=longest), Size.of(lengths), checkpoint.config, pretrained=pretrained, gpu=gpu
     )
-    freeze(network, chosen.freeze)
+    set_up(network, chosen)
     if chosen.track and world.first:
         tell = tracked(folder, tell)
     job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
@@ -130,16 +133,20 @@ def pretrain(
     if tell is not None and world.first:
         tell(_beginning(texts, job, objective, len(lengths)))
     done = fit(job)
+    if chosen.lora.rank:
+        merge(network)
     final = None if job.score is None else job.score()
     usual: dict[str, float] = {}
     if held is not None and isinstance(texts.dev, Stream):
         usual = baseline(texts.train, texts.dev, held, vocabulary=checkpoint.config.vocabulary)
         usual = {name: usual[name] for name in usual if final is not None and name in final.scores}
+    unshard(network)
     if world.first:
         more = {"objective": objective, "baseline": usual}
         finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)
         if store is None:
             shutil.rmtree(place, ignore_errors=True)
+    leave(world)
     return Pretrained(
         task.name,
         len(lengths),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from regard.errors import FolderError
 
 METRICS = "metrics.jsonl"
 
@@ -34,13 +37,27 @@ class Recorder:
     def __init__(self, folder: Path, *, step: int = 0, tell: Tell | None = None) -> None:
         self.path, self.tell = folder / METRICS, tell
         kept = [line for line in read_metrics(folder) if line["step"] <= step] if step else []
-        self.path.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        fresh = self.path.with_suffix(".part")
+        with _written(self.path):
+            fresh.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+            fresh.replace(self.path)
 
     def __call__(self, event: Event) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
+        with _written(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(event.json()) + "\n")
         if self.tell is not None:
             self.tell(event)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FolderError(
+            f"{path} could not be written: {error.strerror or error}. The state saved before is kept: mend that, then "
+            "go on with --resume."
+        ) from error
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

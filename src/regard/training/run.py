@@ -10,11 +10,12 @@ from typing import Any
 
 import torch
 
+from regard.checkpoint.files import read_json
 from regard.data.batches import BatchSettings
 from regard.data.packing import Ints
 from regard.data.records import Record
 from regard.device import pick_device
-from regard.errors import FolderError, InputError, RegardError
+from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
 from regard.model.kernels import runs_flat
 from regard.model.transformer import Transformer
@@ -23,13 +24,16 @@ from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
 from regard.training.begin import begin
 from regard.training.gather import Data, Where, gather, texts_of
-from regard.training.loop import Done, Job, Source, fit, total_steps
+from regard.training.loop import Job, Source, fit, total_steps
+from regard.training.lora import adapt, merge
+from regard.training.memory import plan_memory, tokens_at_once
 from regard.training.optimizer import freeze
-from regard.training.outcome import finish
-from regard.training.parallel import World, join
+from regard.training.outcome import RUN, finish
+from regard.training.parallel import World, join, leave
 from regard.training.record import Event, Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
+from regard.training.shards import unshard
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
 from regard.training.stepper import Shape
@@ -80,6 +84,8 @@ def train(
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
     task: read from the data where it is not told, and so is what `labels` are (single, class, multi, number).
+    resume: go on where a run of the same data and settings was stopped or killed; begin it where it had not begun,
+        and give its result where it had ended.
     settings: see `regard.training.settings.Settings`.
     """
     asked = chosen = Settings.of(settings)
@@ -113,21 +119,29 @@ def train(
     check_rows(work, found.dev, reading)
     gpu = device.type == "cuda"
     chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
-    freeze(network, chosen.freeze)
+    set_up(network, chosen)
     if chosen.track and world.first:
         tell = tracked(folder, tell)
     source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
+    if resume and (before := ended(folder, identity)) is not None:
+        leave(world)
+        return before
     if tell is not None and world.first:
         tell(beginning(found, asked, job, identity["start"], network))
-    done, final = ended(with_identity(job, identity), folder)
+    done = fit(with_identity(job, identity))
+    if chosen.lora.rank:
+        merge(network)
+    final = None if job.score is None else job.score()
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
         final = score_of(replace(job, task=tuned), found, reading)
+    unshard(network)
     if world.first:
         finish(folder, checkpoint, words, work, job, done, final, found, identity)
+    leave(world)
     return Result(
         work.name,
         len(found.train),
@@ -166,18 +180,6 @@ def beginning(data: Data, asked: Settings, job: Job, start: str, network: Transf
     return Event("begin", 0, job.steps, 0.0, {"said": said})
 
 
-def ended(job: Job, folder: Path) -> tuple[Done, Scored | None]:
-    """Train, and score the best weights. A disk that is full, or gone, is told with what is left to go on from."""
-    try:
-        done = fit(job)
-        return done, None if job.score is None else job.score()
-    except OSError as error:
-        if not (folder / STATE).is_dir():
-            raise
-        why = str(error) if isinstance(error, RegardError) else f"{folder} could not be written: {error.strerror}."
-        raise FolderError(f"{why} The state saved before is kept: mend that, then go on with --resume.") from error
-
-
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     """The folder to write, refused where it holds something that is not to be touched."""
     if resume and overwrite:
@@ -185,12 +187,10 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; expected a folder to write.")
     occupied = folder.is_dir() and any(folder.iterdir())
-    if resume and not occupied:
+    if resume and not folder.exists():
         raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
-    if resume and not (folder / STATE).is_dir():
-        ended = (folder / "config.json").exists()
-        why = "its training ended, and nothing is left to resume" if ended else "it holds no saved state"
-        raise FolderError(f"{folder} cannot be resumed: {why}. Begin again with --overwrite, or name a new folder.")
+    if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
+        raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
         raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
     try:
@@ -198,6 +198,37 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     except OSError as error:
         raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
     return folder
+
+
+def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
+    """What the training in the folder gave, where it has come to its end."""
+    if (folder / STATE).is_dir() or not (folder / RUN).exists():
+        return None
+    run = read_json(folder, RUN)
+    try:
+        same = {"data": run["data"]["hash"], "start": run["start"], **run["settings"]}
+        done, scores = run["done"], {name: Score(**held) for name, held in run["scores"].items()}
+        if any(same[name] != value for name, value in identity.items()):
+            raise FolderError(
+                f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "
+                "or data. Begin again with --overwrite, or name a new folder."
+            )
+        counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"])
+        return Result(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
+    except (KeyError, TypeError) as error:
+        raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
+
+
+def set_up(network: Transformer, settings: Settings) -> None:
+    """What is trained of the network, and how it keeps its states."""
+    if settings.lora.rank and settings.shard:
+        raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
+    if settings.lora.rank:
+        adapt(network, settings.lora, seed=settings.seed)
+    freeze(network, settings.freeze)
+    for stack in (network.encoder, network.decoder):
+        if stack is not None:
+            stack.recompute = settings.recompute
 
 
 def plan_job(
@@ -218,16 +249,23 @@ def plan_job(
     """
     device = next(network.parameters()).device
     lengths = source.epoch(0).lengths
+    longest = longest or int(lengths.max())
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
     fixed = task.steady and compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     shape, most = None, settings.batch
     if fixed:
-        shape, most = steady_shape(tokens, most, lengths, longest or int(lengths.max()), network.config.longest)
+        shape, most = steady_shape(tokens, most, lengths, longest, network.config.longest)
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
+    dtype = torch.bfloat16 if bf16 else torch.float32
+    memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
+    at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
+    at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
+    if shape is not None:
+        at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
     return Job(
         network=network,
         task=task,
@@ -236,8 +274,10 @@ def plan_job(
         steps=total_steps(source, batches, settings),
         folder=folder,
         batches=batches,
-        dtype=torch.bfloat16 if bf16 else torch.float32,
-        shape=shape,
+        at_once=at_once,
+        memory=memory,
+        dtype=dtype,
+        shape=None if shape is None else shape.cut(at_once),
         compile=fixed,
         record=fixed and world.ranks == 1,
         world=world,
@@ -248,7 +288,7 @@ def plan_job(
 
 def compiles(network: Transformer, settings: Settings, device: torch.device) -> bool:
     """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
-    if settings.compile == "no" or device.type != "cuda":
+    if settings.compile == "no" or settings.shard or device.type != "cuda":
         return False
     plain = network.config.kind == "encoder" and network.config.positions.kind not in ("relative", "alibi")
     flat = runs_flat(torch.bfloat16, network.config.head_width, device.index or 0) and settings.dtype != "fp32"

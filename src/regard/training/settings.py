@@ -73,6 +73,13 @@ class Lora:
     alpha: float = 16.0  # how much they count
     dropout: float = 0.0  # of what goes into them
 
+    def __post_init__(self) -> None:
+        if self.rank < 0 or not 0 <= self.dropout < 1 or not self.alpha > 0:
+            raise InputError(
+                f"lora has rank {self.rank}, alpha {self.alpha:g} and dropout {self.dropout:g}; expected a rank from 0 "
+                "(for none), an alpha above 0 and a dropout from 0 to 1."
+            )
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -90,7 +97,7 @@ class Settings:
     clip: float = 1.0  # longest gradient; 0 for any
     beta1: float = 0.9  # of AdamW: how long gradients are remembered
     beta2: float = 0.999  # of AdamW: how long their squares are
-    eps: float = 1e-8  # of AdamW: what keeps it from dividing by nothing
+    eps: float = 1e-6  # of AdamW, as BERT had it: far smaller ones make steps of what is only rounding
     layer_decay: float = 1.0  # rate of a layer as a share of the one above it
     freeze: tuple[str, ...] = ()  # embeddings, encoder, or numbers of layers
     lora: Lora = Lora()
@@ -111,6 +118,7 @@ class Settings:
     compile: Literal["auto", "yes", "no"] = "auto"  # steps compiled as a whole, where that pays
     recompute: bool = False  # activations again in the backward pass, for less memory
     track: bool = False  # TensorBoard events too
+    shard: bool = False  # weights and optimizer split over the ranks (FSDP), for what fits no single GPU
     deterministic: bool = False  # the same numbers on a GPU every time, a little slower
 
     def __post_init__(self) -> None:

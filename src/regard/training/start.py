@@ -12,6 +12,7 @@ from regard.training.settings import Settings
 
 TEXTS = 32  # of a step, where texts are short
 LEAST_STEPS = 25  # an epoch should have about as many, or the model hardly moves
+LORA = 10  # times the rate: small matrices start from nothing
 ROOM = (256, 16_384)  # tokens of a step
 
 
@@ -36,7 +37,8 @@ def resolved(settings: Settings, size: Size, config: ModelConfig, *, pretrained:
     epochs = settings.epochs
     if epochs is None and settings.steps is None:
         epochs = _epochs(size.sequences, pretrained=pretrained)
-    lr = settings.lr or _rate(config, texts, size.sequences, pretrained=pretrained)
+    share = LORA if settings.lora.rank else 1
+    lr = settings.lr or _rate(config, texts, size.sequences, pretrained=pretrained) * share
     return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 import shutil
@@ -17,9 +19,17 @@ from torch import Tensor, nn
 
 from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.errors import FolderError, InputError
+from regard.training.parallel import World
+from regard.training.shards import load_shards, save_shards
 
 STATE = "state"
-WEIGHTS, OPTIMIZER, BEST, POSITION = "weights.safetensors", "optimizer.safetensors", "best.safetensors", "state.json"
+WEIGHTS, OPTIMIZER, BEST, POSITION, SHARDS = (
+    "weights.safetensors",
+    "optimizer.safetensors",
+    "best.safetensors",
+    "state.json",
+    "shards",
+)
 
 
 @dataclass
@@ -32,11 +42,12 @@ class Position:
     best: float | None = None
     best_step: int = 0
     worse: int = 0  # scores since the best
+    skipped: int = 0  # steps, as far as it was said
     tokens: int = 0
     seconds: float = 0.0
     micro_tokens: int = 0
     guard: list[float] = field(default_factory=list)
-    finished: bool = False
+    losses: list[float] = field(default_factory=list)  # sum and count of those not told yet
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
@@ -64,12 +75,36 @@ def save_state(
 ) -> None:
     """Replace the state in the run's folder. Best weights that have not changed since are linked, not written again."""
     target = folder / STATE
-    with whole_folder(target, overwrite=True) as fresh:
-        _save(fresh / WEIGHTS, weights)
-        _save(fresh / OPTIMIZER, optimizer)
-        if best is not None and not _linked(target, fresh, position.best_step):
-            _save(fresh / BEST, best)
-        write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+    try:
+        with whole_folder(target, overwrite=True) as fresh:
+            _save(fresh / WEIGHTS, weights)
+            _save(fresh / OPTIMIZER, optimizer)
+            if best is not None and not _linked(target, fresh, position.best_step):
+                _save(fresh / BEST, best)
+            write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+    except FolderError as error:
+        raise _unsaved(error, target, position) from error
+
+
+def save_sharded(
+    folder: Path, position: Position, *, tensors: Mapping[str, Tensor], identity: Mapping[str, Any], world: World
+) -> None:
+    """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
+    target = folder / STATE
+    try:
+        with whole_folder(target, overwrite=True) if world.first else contextlib.nullcontext(Path()) as fresh:
+            save_shards(world.told(fresh / SHARDS), tensors)
+            if world.first:
+                write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+    except OSError as error:
+        raise _unsaved(error, target, position) from error
+
+
+def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
+    before = "The state saved before is kept" if target.exists() else "No state was saved before"
+    return FolderError(
+        f"the state at step {position.step} was not saved: {error} {before}: mend that, then go on with --resume."
+    )
 
 
 def _linked(old: Path, fresh: Path, best_step: int) -> bool:
@@ -100,18 +135,20 @@ class Saved:
     best: dict[str, Tensor] | None
 
 
-def load_state(folder: Path, identity: Mapping[str, Any]) -> Saved | None:
+def load_state(
+    folder: Path, identity: Mapping[str, Any], parameters: Mapping[str, Tensor] | None = None
+) -> Saved | None:
     """The state of a run; None where it has none. Refused where what was asked for has changed since."""
-    clean(folder)
     target = folder / STATE
     if not (target / POSITION).exists():
         return None
     stored = read_json(target, POSITION)
-    changed = [name for name, value in identity.items() if stored["identity"].get(name) != value]
-    if changed:
-        lines = "; ".join(f"{name}: {stored['identity'].get(name)!r} then, {identity[name]!r} now" for name in changed)
-        raise InputError(f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}).")
+    check_same(folder, stored["identity"], identity)
     try:
+        if parameters is not None and (target / SHARDS).is_dir():
+            held = load_shards(target / SHARDS, parameters)
+            best = held["best"] or None
+            return Saved(Position(**stored["position"]), held["weights"], held["optimizer"], best)
         return Saved(
             Position(**stored["position"]),
             load_file(target / WEIGHTS),
@@ -122,7 +159,23 @@ def load_state(folder: Path, identity: Mapping[str, Any]) -> Saved | None:
         raise FolderError(f"the state in {target} is damaged: {error}. Begin again with --overwrite.") from error
 
 
-def clean(folder: Path) -> None:
-    """Remove what a killed save left beside the state."""
-    for left in folder.glob(f".{STATE}.*.part"):
+def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with what is not the same training; say what changed."""
+    changed = [name for name, value in now.items() if then.get(name) != value]
+    if changed:
+        lines = "; ".join(f"{name}: {then.get(name)!r} then, {now[name]!r} now" for name in changed)
+        raise InputError(
+            f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}). Give what was "
+            "given then, or begin again with --overwrite."
+        )
+
+
+def clean(folder: Path, *, state: bool = False) -> None:
+    """Remove what killed saves left; the state itself too, where a training begins anew."""
+    target, name = folder.resolve() / STATE, folder.resolve().name[:100]
+    aside = list(target.parent.glob(f".{STATE}.*.old"))
+    if aside and not target.exists():  # killed between two names, where the system cannot exchange them
+        aside.pop().replace(target)
+    whole = [*target.parent.parent.glob(f".{glob.escape(name)}.????????????.part")]
+    for left in [*target.parent.glob(f".{STATE}.*.part"), *aside, *whole, *([target] if state else [])]:
         shutil.rmtree(left, ignore_errors=True)

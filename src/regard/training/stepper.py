@@ -11,9 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.examples import Inputs
+from regard.model.attention import Attention
 from regard.model.transformer import Transformer
 from regard.tasks.task import Loss, Task
 from regard.training.guard import Guard
+from regard.training.shards import is_shard, local
 
 WARM = 3  # runs before a recording, so that nothing is made for the first time in it
 
@@ -25,6 +27,11 @@ class Shape:
     tokens: int
     sequences: int
     longest: int
+
+    def cut(self, tokens: int) -> Shape:
+        """A shape of fewer tokens; a rectangle stays one."""
+        rectangle = self.sequences * self.longest == self.tokens
+        return Shape(tokens, tokens // self.longest if rectangle else self.sequences, self.longest)
 
 
 class Stepper:
@@ -53,6 +60,9 @@ class Stepper:
         self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
         self.device = next(network.parameters()).device
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self.unfelt = unfelt(network)
+        self.sharded = any(is_shard(parameter) for parameter in self.parameters)
+        self.felt = [(bias, felt(bias, rows)) for bias, rows in self.unfelt] if self.sharded else []
         self.guard = Guard(self.device)
         self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
         self.told = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
@@ -79,6 +89,11 @@ class Stepper:
         if self._update is None:
             self._update = self._record_update()
         self._update.replay()
+
+    def restart(self) -> None:
+        """Forget a step that was not finished, and what was recorded for its shape."""
+        self.sums.zero_()
+        self._part = self._update = None
 
     @contextlib.contextmanager
     def unsynced(self, *, last: bool) -> Iterator[None]:
@@ -108,6 +123,11 @@ class Stepper:
         if self.gather is not None:
             self.gather(self.sums)
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        if self.sharded:
+            self._update_shards(grads)
+            return
+        if still := [bias.grad[rows] for bias, rows in self.unfelt if bias.grad is not None]:
+            torch._foreach_zero_(still)
         count = self.sums[1].clamp(min=1e-12)
         mean = self.sums[0] / count
         summed = torch.nn.utils.get_total_norm(grads)
@@ -121,6 +141,24 @@ class Stepper:
         self.told.copy_(torch.stack((mean, self.sums[1], norm)))
         self.total += torch.where(bad > 0, 0.0, self.sums.double())
         torch._foreach_zero_(grads)
+        self.sums.zero_()
+
+    def _update_shards(self, grads: list[Tensor]) -> None:
+        """The same on what this rank holds. Fused steps cannot scale or skip shards, so it is done here."""
+        for bias, mask in self.felt:
+            if bias.grad is not None:
+                local(bias.grad).mul_(mask)
+        count = self.sums[1].clamp(min=1e-12)
+        mean, held = self.sums[0] / count, [local(grad) for grad in grads]
+        norm = _whole(torch.nn.utils.get_total_norm(grads)) / count
+        scale = count * (norm / self.clip).clamp(min=1.0) if self.clip else count
+        bad = self.guard.judge(mean, norm)
+        if not bool(bad):
+            torch._foreach_div_(held, scale)
+            self.optimizer.step()
+        self.told.copy_(torch.stack((mean, self.sums[1], norm)))
+        self.total += torch.where(bad > 0, 0.0, self.sums.double())
+        torch._foreach_zero_(held)
         self.sums.zero_()
 
     def _forget(self) -> None:
@@ -151,6 +189,22 @@ class Stepper:
             assert parameter.grad is not None
             parameter.grad.copy_(grad)
         return graph
+
+
+def unfelt(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
+    """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
+    found = [module.unfelt() for module in network.modules() if isinstance(module, Attention)]
+    return [held for held in found if held is not None and held[0].requires_grad]
+
+
+def felt(bias: nn.Parameter, rows: slice) -> Tensor:
+    """1 where a shard of the bias is felt, else 0."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(bias, DTensor)
+    mask = torch.ones(bias.shape, device=bias.device)
+    mask[rows] = 0.0
+    return local(distribute_tensor(mask, bias.device_mesh, bias.placements))
 
 
 def _whole(norm: Tensor) -> Tensor:

@@ -1,0 +1,82 @@
+"""What a training will take of a device's memory, counted from its settings before the first step."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+from regard.config import ModelConfig
+from regard.model.block import GATED
+from regard.model.transformer import Transformer
+
+CPU_TOKENS = 4096  # at once; more is not faster there
+SPARE = 0.85  # share of what is free that is planned with: kernels and fragments want some too
+STEADY = 64  # tokens at once are a multiple of it
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that stay, and bytes of each token that is in memory at once."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    per_token: int
+
+    @property
+    def fixed(self) -> int:
+        return self.weights + self.gradients + self.optimizer
+
+    def total(self, tokens: int) -> int:
+        return self.fixed + tokens * self.per_token
+
+    def fits(self, free: int) -> int:
+        """The most tokens at once in so many free bytes, of which the weights have theirs already."""
+        left = SPARE * (free + self.weights) - self.fixed
+        return max(int(left / self.per_token) // STEADY * STEADY, STEADY)
+
+
+def plan_memory(network: Transformer, *, dtype: torch.dtype, recompute: bool = False) -> Memory:
+    """Count it: AdamW keeps two numbers a weight; half precision keeps a copy of each matrix."""
+    every = list(network.parameters())
+    trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
+    half = dtype != torch.float32
+    copies = sum(2 * parameter.numel() for parameter in every if parameter.dim() > 1) if half else 0
+    return Memory(
+        weights=sum(parameter.numel() * parameter.element_size() for parameter in every) + copies,
+        gradients=4 * trained,
+        optimizer=8 * trained,
+        per_token=per_token(network.config, tuple(network.heads), half=half, recompute=recompute),
+    )
+
+
+def per_token(config: ModelConfig, heads: tuple[str, ...], *, half: bool, recompute: bool = False) -> int:
+    """Bytes that a token leaves behind for the backward pass."""
+    size = 2 if half else 4
+    inner = config.inner * (3 if config.activation in GATED else 1)
+    around = (2 * config.attention.heads + 2 * config.groups) * config.head_width
+    layer = size * (around + 4 * config.width + config.inner + inner) + 4 * config.attention.heads
+    layer += 2 * config.width if config.dropout else 0  # which were dropped
+    depth = config.layers + config.decoder_layers
+    blocks = depth * size * config.width + layer if recompute else depth * layer
+    words = config.vocabulary * (2 * size + 4) if {"masked", "language"} & set(heads) else 0
+    return blocks + 3 * size * config.width + words
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Free bytes of a device; None where it cannot be known."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def tokens_at_once(memory: Memory, device: torch.device, *, step: int) -> int:
+    """As many tokens of a step as fit, all of them where they do; on the CPU no more than it has use for."""
+    free = free_memory(device)
+    most = step if free is None else min(step, memory.fits(free))
+    return most if device.type == "cuda" else min(most, max(CPU_TOKENS, STEADY))

@@ -1,0 +1,114 @@
+"""Small trainings: a few dozen rows, a tiny network."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard import samples
+from regard.training.record import Event
+from regard.training.run import Result, train
+
+os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
+SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
+# What every rank runs; one of them is told to stop after some step, and all of them do.
+RANKS = """
+import json, os, signal, sys
+from regard.training.loop import Stopped
+from regard.training.record import Event
+from regard.training.run import train
+
+def tell(event):
+    if event.kind == "log" and event.step == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+try:
+    train(**json.loads(sys.argv[1]), tell=tell)
+except Stopped:
+    pass
+"""
+Train = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """48 labelled messages."""
+    path = tmp_path_factory.mktemp("rows") / "messages.csv"
+    with samples.path("messages").open(encoding="utf-8", newline="") as source, path.open("w", newline="") as out:
+        csv.writer(out).writerows(list(csv.reader(source))[:49])
+    return path
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One thread, and no picture of curves: both cost more than the training."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.setattr("regard.training.outcome.draw_curves", lambda *_: None)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def given() -> dict[str, Any]:
+    return dict(SMALL)
+
+
+@pytest.fixture
+def small(rows: Path) -> Train:
+    """A training of a few steps."""
+
+    def run(out: Path, **settings: Any) -> Result:
+        return train(rows, out=out, **{**SMALL, **settings})
+
+    return run
+
+
+@pytest.fixture
+def stop_at() -> Callable[..., Callable[[Event], None]]:
+    """Sends this process a signal when that step is told."""
+
+    def at(step: int, number: int = signal.SIGTERM) -> Callable[[Event], None]:
+        def tell(event: Event) -> None:
+            if event.kind == "log" and event.step == step:
+                os.kill(os.getpid(), number)
+
+        return tell
+
+    return at
+
+
+@pytest.fixture
+def digest() -> Callable[[Path], str]:
+    """What tells two models apart."""
+    return lambda folder: hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def torchrun(rows: Path, tmp_path: Path) -> Callable[..., None]:
+    """A training on several ranks, as a user starts one."""
+    script = tmp_path / "ranks.py"
+    script.write_text(RANKS)
+
+    def run(out: Path, *, ranks: int = 2, stop: int = 0, **settings: Any) -> None:
+        given = {**SMALL, **settings, "data": str(rows), "out": str(out)}
+        words = [sys.executable, "-W", "error", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+        command = [*words, str(ranks), str(script), json.dumps(given), str(stop)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert "Warning" not in done.stderr, done.stderr
+
+    return run

@@ -1,0 +1,80 @@
+"""What is trained, at which rate, with which decay."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.checkpoint.source import from_preset
+from regard.errors import InputError
+from regard.model.transformer import Transformer
+from regard.training.optimizer import build_optimizer, freeze, groups, named_state, restore_state, set_rate
+from regard.training.settings import Settings
+
+
+@pytest.fixture
+def network() -> Transformer:
+    return from_preset("tiny-bert", heads={"sequence": 3}).network
+
+
+def by_name(network: Transformer, settings: Settings) -> dict[str, tuple[float, float]]:
+    names = {id(parameter): name for name, parameter in network.named_parameters()}
+    return {
+        names[id(parameter)]: (group["share"], group["weight_decay"])
+        for group in groups(network, settings)
+        for parameter in group["params"]
+    }
+
+
+def test_norms_and_biases_do_not_decay(network: Transformer) -> None:
+    found = by_name(network, Settings(decay=0.1))
+    assert found.keys() == dict(network.named_parameters()).keys()
+    for name, (share, decay) in found.items():
+        assert share == 1
+        assert decay == (0.0 if "norm" in name or name.endswith("bias") else 0.1), name
+
+
+def test_rates_by_layer(network: Transformer) -> None:
+    found = by_name(network, Settings(layer_decay=0.5))
+    shares = {name: share for name, (share, _) in found.items()}
+    assert {shares[name] for name in shares if name.startswith("heads.")} == {1.0}
+    assert {shares[name] for name in shares if ".layers.1." in name} == {0.5}
+    assert {shares[name] for name in shares if ".layers.0." in name} == {0.25}
+    assert {shares[name] for name in shares if ".embeddings." in name} == {0.125}
+    optimizer = build_optimizer(network, Settings(layer_decay=0.5), lr=1.0)
+    set_rate(optimizer, 0.1)
+    assert sorted({round(float(group["lr"]), 6) for group in optimizer.param_groups}) == [0.0125, 0.025, 0.05, 0.1]
+
+
+def test_frozen_parts(network: Transformer) -> None:
+    freeze(network, ["embeddings", "0"])
+    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
+    assert not any(".embeddings." in name or ".layers.0." in name for name in trained)
+    assert any(".layers.1." in name for name in trained)
+    assert by_name(network, Settings()).keys() == trained
+    with pytest.raises(InputError, match=r'no part "7" to freeze; expected .* a layer from 0 to 1'):
+        freeze(network, ["7"])
+    with pytest.raises(InputError, match="nothing to train"):
+        freeze(network, ["encoder", "heads"])
+
+
+def test_what_it_remembers_is_given_back(network: Transformer) -> None:
+    def stepped(optimizer: torch.optim.Optimizer) -> None:
+        for number, parameter in enumerate(network.parameters()):
+            parameter.grad = torch.full_like(parameter, 0.01 * (number + 1))
+        optimizer.step()
+
+    begun = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    one = build_optimizer(network, Settings(), lr=0.1)
+    stepped(one)
+    kept = {name: tensor.clone() for name, tensor in named_state(network, one).items()}
+    stepped(one)
+    twice = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.copy_(begun[name])
+    other = build_optimizer(network, Settings(), lr=0.1)
+    stepped(other)
+    restore_state(network, fresh := build_optimizer(network, Settings(), lr=0.1), kept)
+    stepped(fresh)
+    assert all(torch.equal(parameter, twice[name]) for name, parameter in network.named_parameters())

@@ -1,0 +1,266 @@
+"""A training that was stopped, killed or could not save goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors import SafetensorError
+
+from regard.checkpoint import files
+from regard.data.examples import Examples
+from regard.errors import FolderError, InputError
+from regard.training import state
+from regard.training.loop import Stopped
+from regard.training.record import Event, read_metrics
+from regard.training.run import Result, train
+
+Train = Callable[..., Result]
+Digest = Callable[[Path], str]
+LONG: dict[str, Any] = {"epochs": 6, "dev_share": 0.2, "log_every": 3}  # several epochs with a score each
+CLOCK = ("tokens_per_second", "seconds")
+
+
+def told(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl but for times."""
+    return [{name: line[name] for name in line if name not in CLOCK} for line in read_metrics(folder)]
+
+
+def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[Event], None]:
+    """Sends this process a signal when that step is told."""
+
+    def tell(event: Event) -> None:
+        if event.kind == "log" and event.step == step:
+            os.kill(os.getpid(), number)
+
+    return tell
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("whole") / "run"
+
+
+@pytest.fixture
+def whole(whole_run: Path, small: Train) -> Path:
+    """The training that nothing interrupted, with dropout, scores and best weights."""
+    if not whole_run.exists():
+        small(whole_run, **LONG)
+    return whole_run
+
+
+@pytest.mark.parametrize(("step", "number"), [(3, signal.SIGTERM), (9, signal.SIGINT)])
+def test_a_stopped_training_goes_on(
+    whole: Path, small: Train, digest: Digest, tmp_path: Path, step: int, number: int
+) -> None:
+    with pytest.raises(Stopped, match=rf"stopped at step {step} of \d+.*--resume"):
+        small(tmp_path, **LONG, overwrite=True, tell=stop_at(step, number))
+    small(tmp_path, **LONG, resume=True)
+    assert digest(tmp_path) == digest(whole)
+    assert told(tmp_path) == told(whole)
+    assert not (tmp_path / "state").exists()
+
+
+def test_nothing_that_was_passed_is_read_again(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    take = Examples.take
+    with pytest.raises(Stopped):
+        small(tmp_path, **{**LONG, "dev_share": 0.0, "log_every": 5}, overwrite=True, tell=stop_at(5))
+    monkeypatch.setattr(Examples, "take", lambda self, rows: (taken.append(len(rows)), take(self, rows))[1])
+    done = small(tmp_path, **{**LONG, "dev_share": 0.0, "log_every": 5}, resume=True)
+    assert len(taken) == done.steps - 5
+
+
+def test_a_state_of_the_end_of_an_epoch(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
+    ends = [line["step"] for line in told(whole) if line["kind"] == "score"]
+    cut = {**LONG, "log_every": ends[1]}
+    with pytest.raises(Stopped, match=f"step {ends[1]} "):
+        small(tmp_path, **cut, overwrite=True, tell=stop_at(ends[1]))
+    small(tmp_path, **cut, resume=True)
+    assert digest(tmp_path) == digest(whole)
+
+
+def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: Path) -> None:
+    """A rate so high that dev never gets better: the first score stays the best, wherever the run is cut."""
+    early = {"epochs": 8, "lr": 0.3, "patience": 2, "dev_share": 0.2, "log_every": 1, "save_every": 1}
+    ended = small(tmp_path / "whole", **early)
+    assert ended.stopped_early
+    scored = [line["step"] for line in told(tmp_path / "whole") if line["kind"] == "score"]
+    best = json.loads((tmp_path / "whole/run.json").read_text())["done"]["best_step"]
+    with pytest.raises(Stopped):
+        small(tmp_path / "cut", **early, tell=stop_at(scored[-1] - 1))
+    small(tmp_path / "cut", **early, resume=True)
+    assert digest(tmp_path / "cut") == digest(tmp_path / "whole")
+    assert json.loads((tmp_path / "cut/run.json").read_text())["done"]["best_step"] == best
+    assert told(tmp_path / "cut") == told(tmp_path / "whole")
+    with pytest.raises(Stopped, match=f"step {ended.steps} "):  # the very step it stops early at
+        small(tmp_path / "last", **early, tell=stop_at(scored[-1]))
+    again = small(tmp_path / "last", **early, resume=True)
+    assert again.stopped_early
+    assert again.steps == ended.steps
+    assert digest(tmp_path / "last") == digest(tmp_path / "whole")
+
+
+def test_twenty_kills(whole: Path, rows: Path, given: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
+    """SIGKILL at any moment; every second one waits for a save to begin."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["regard.training.run"])
+    settings = {**given, **LONG, "data": str(rows), "save_every": 1, "resume": True}
+
+    def started(out: Path) -> Any:
+        out.mkdir(exist_ok=True)
+        process = processes.Process(target=train, kwargs={**settings, "out": out})
+        process.start()
+        return process
+
+    for out in (tmp_path / "first", tmp_path / "second"):  # the first one waits for imports too
+        began = time.monotonic()
+        started(out).join()
+        spent = time.monotonic() - began
+        assert digest(out) == digest(whole)
+    luck, out, moments, amid = random.Random(7), tmp_path / "run0", [], 0
+    while len(moments) < 20:
+        process = started(out)
+        process.join(luck.uniform(0.1, 1.0) * spent)
+        while len(moments) % 2 and process.is_alive() and not list(out.glob(".state.*.part")):
+            time.sleep(0.0005)
+        process.kill()
+        process.join()
+        if process.exitcode == 0:
+            assert digest(out) == digest(whole)
+            out = tmp_path / f"run{len(moments)}"
+            continue
+        amid += bool(list(out.glob(".state.*.part")))
+        position = out / "state/state.json"
+        moments.append(json.loads(position.read_text())["position"]["step"] if position.exists() else 0)
+    train(**{**settings, "out": out})
+    assert digest(out) == digest(whole)
+    assert told(out) == told(whole)
+    assert not [*out.glob(".*"), *tmp_path.glob(f".{out.name}.*")]
+    assert amid >= 5, f"only {amid} kills fell into a save"
+    assert len(set(moments)) >= 4, f"the kills fell at the same few steps: {moments}"
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def broken(*_: Any, **__: Any) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def half_written(tensors: Any, path: Path) -> None:
+    Path(path).write_bytes(b"\x40\0\0\0")
+    raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+
+FAULTS = [
+    (os, "fsync", full, "No space left on device"),
+    (os, "fsync", broken, "Input/output error"),
+    (state, "save_file", half_written, "No space left on device"),
+    (state, "write_json", broken, "Input/output error"),
+    (files, "_exchange", broken, "Input/output error"),
+]
+
+
+@pytest.mark.parametrize(("where", "name", "fault", "words"), FAULTS)
+def test_a_disk_that_fails_loses_nothing(
+    whole: Path, small: Train, digest: Digest, tmp_path: Path, where: Any, name: str, fault: Any, words: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+
+        def tell(event: Event) -> None:
+            if event.kind == "log" and event.step == 6:
+                patch.setattr(where, name, fault)
+
+        with pytest.raises(FolderError, match=rf"state at step 6 was not saved: .*{words}.*--resume"):
+            small(tmp_path / "run", **LONG, save_every=1, tell=tell)
+    kept = json.loads((tmp_path / "run/state/state.json").read_text())
+    assert kept["position"]["step"] == 5
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["metrics.jsonl", "state"]
+    small(tmp_path / "run", **LONG, resume=True)
+    assert digest(tmp_path / "run") == digest(whole)
+    assert told(tmp_path / "run") == told(whole)
+
+
+def test_a_disk_that_fails_at_the_end_loses_nothing(
+    whole: Path, small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+
+        def tell(event: Event) -> None:
+            if event.step == event.steps:
+                patch.setattr(os, "fsync", full)
+
+        with pytest.raises(FolderError, match=r"No space left on device.*--resume"):
+            small(tmp_path / "run", **LONG, tell=tell)
+    small(tmp_path / "run", **LONG, resume=True)
+    assert digest(tmp_path / "run") == digest(whole)
+    assert told(tmp_path / "run") == told(whole)
+
+
+def test_metrics_that_cannot_be_written(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+
+        def tell(event: Event) -> None:
+            if event.step == 9:
+                patch.setattr(Path, "open", full)
+
+        with pytest.raises(FolderError, match=r"metrics.jsonl could not be written: No space left.*--resume"):
+            small(tmp_path, **LONG, overwrite=True, tell=tell)
+    small(tmp_path, **LONG, resume=True)
+    assert digest(tmp_path) == digest(whole)
+    assert told(tmp_path) == told(whole)
+
+
+def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **LONG, tell=stop_at(3))
+    with pytest.raises(InputError, match=r"cannot be resumed \(lr: 0.001 then, 0.002 now\).*--overwrite"):
+        small(tmp_path / "run", **{**LONG, "lr": 2e-3}, resume=True)
+    fewer = tmp_path / "fewer.csv"
+    fewer.write_text("\n".join(rows.read_text().splitlines()[:-2]))
+    with pytest.raises(InputError, match=r"cannot be resumed \(data: "):
+        train(fewer, out=tmp_path / "run", **given, **LONG, resume=True)
+    with pytest.raises(InputError, match="resume and overwrite"):
+        small(tmp_path / "run", **LONG, resume=True, overwrite=True)
+    (tmp_path / "run/state/weights.safetensors").write_bytes(b"")
+    with pytest.raises(FolderError, match="damaged"):
+        small(tmp_path / "run", **LONG, resume=True)
+
+
+def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
+    """A job that always says --resume comes to the same end wherever it was killed."""
+    with pytest.raises(FolderError, match="holds no training that could be resumed"):
+        small(tmp_path / "run", **LONG, resume=True)
+    (tmp_path / "run").mkdir()  # a kill before the first state
+    begun = small(tmp_path / "run", **LONG, resume=True)
+    assert digest(tmp_path / "run") == digest(whole)
+    again = small(tmp_path / "run", **LONG, resume=True)
+    assert (again.scores, again.steps, again.tokens) == (begun.scores, begun.steps, begun.tokens)
+    with pytest.raises(FolderError, match="its training ended, and nothing is left to resume; it had other"):
+        small(tmp_path / "run", **LONG, seed=1, resume=True)
+    (tmp_path / "run/run.json").unlink()
+    with pytest.raises(FolderError, match="not trained here"):
+        small(tmp_path / "run", **LONG, resume=True)
+
+
+def test_an_overwritten_run_keeps_nothing_of_the_one_before(small: Train, digest: Digest, tmp_path: Path) -> None:
+    """The best weights of both are of the same step; those of the run before must not be linked."""
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **{**LONG, "lr": 0.1}, save_every=1, tell=stop_at(3))
+    settings = {**LONG, "lr": 0.3, "save_every": 1}
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **settings, overwrite=True, tell=stop_at(3))
+    small(tmp_path / "run", **settings, resume=True)
+    small(tmp_path / "whole", **settings)
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")

@@ -1,0 +1,64 @@
+"""Settings by name: ours, those of transformers' Trainer, and misspelt ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from regard.errors import InputError
+from regard.training.settings import NOT_NEEDED, OLD_NAMES, Lora, Settings
+
+
+def test_every_old_name_leads_to_a_setting() -> None:
+    for old, ours in OLD_NAMES.items():
+        value: Any = (
+            "linear" if ours == "schedule" else True if ours == "recompute" else "no" if ours == "compile" else 0.5
+        )
+        value = (
+            1 if ours in ("steps", "batch", "window", "save_every", "eval_every", "log_every", "patience") else value
+        )
+        with pytest.warns(UserWarning, match=f'"{old}" is called "{ours}" here'):
+            assert getattr(Settings.of({old: value}), ours) == value
+
+
+def test_what_is_not_needed_is_said() -> None:
+    for name in NOT_NEEDED:
+        with pytest.warns(UserWarning, match=f'"{name}" is not needed: '):
+            assert Settings.of({name: 4}) == Settings()
+
+
+def test_a_misspelt_name() -> None:
+    with pytest.raises(InputError, match=r'no setting "epoch"\. Did you mean "epochs"\?'):
+        Settings.of({"epoch": 3})
+    with pytest.raises(InputError, match=r'no setting "learning_rat"\. Did you mean "lr"\?'):
+        Settings.of({"learning_rat": 3})
+    with pytest.raises(InputError, match=r'no setting "xyzzy"\. Choose some of: balance, batch, '):
+        Settings.of({"xyzzy": 3})
+
+
+def test_lora_in_every_form() -> None:
+    for given in ({"lora": 4}, {"lora.rank": 4}, {"lora": {"rank": 4}}, {"lora": Lora(4)}):
+        assert Settings.of(given).lora == Lora(rank=4)
+    assert Settings.of({"lora.rank": 4, "lora.alpha": 8}).lora == Lora(4, 8)
+    with pytest.raises(InputError, match="expected its rank, or some of rank, alpha, dropout"):
+        Settings.of({"lora": {"size": 4}})
+    with pytest.raises(InputError, match="lora has rank -1"):
+        Settings.of({"lora": -1})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"lr": 0}, "lr is 0, expected more than 0"),
+        ({"batch": 0}, "batch is 0, expected at least 1"),
+        ({"epochs": 1, "steps": 2}, "both given"),
+        ({"dev_share": 1.0}, "expected a share from 0 to 1"),
+        ({"layer_decay": 0}, "layer_decay is 0"),
+        ({"schedule": "cosin"}, 'Did you mean "cosine"'),
+        ({"balance": "weight"}, 'Did you mean "weights"'),
+    ],
+)
+def test_values_that_cannot_be(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Settings.of(given)
