@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import multiprocessing
 import os
@@ -110,11 +111,27 @@ def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: P
     assert digest(tmp_path / "last") == digest(tmp_path / "whole")
 
 
-def test_twenty_kills(whole: Path, rows: Path, given: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
+def saving(folder: Path) -> set[str]:
+    """States that are being saved, or were when a kill came."""
+    return {path.name for path in folder.glob(".state.*.part")}
+
+
+def wait_for_saves(folder: Path, process: Any, before: set[str], count: int) -> None:
+    """Until so many saves have begun, or the training has ended."""
+    seen: set[str] = set()
+    while len(seen) < count and process.is_alive():
+        seen |= saving(folder) - before
+        time.sleep(0.0005)
+
+
+@pytest.mark.timeout(600)
+def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
     """SIGKILL at any moment; every second one waits for a save to begin."""
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["regard.training.run"])
-    settings = {**given, **LONG, "data": str(rows), "save_every": 1, "resume": True}
+    processes.set_forkserver_preload(["regard.training.run", "matplotlib.figure", "matplotlib.backends.backend_agg"])
+    short = {"epochs": 3, "dev_share": 0.2, "log_every": 3, "save_every": 1}
+    settings, whole = {**given, **short, "data": str(rows), "resume": True}, tmp_path / "whole"
+    small(whole, **short)
 
     def started(out: Path) -> Any:
         out.mkdir(exist_ok=True)
@@ -122,24 +139,28 @@ def test_twenty_kills(whole: Path, rows: Path, given: dict[str, Any], digest: Di
         process.start()
         return process
 
-    for out in (tmp_path / "first", tmp_path / "second"):  # the first one waits for imports too
-        began = time.monotonic()
-        started(out).join()
-        spent = time.monotonic() - began
-        assert digest(out) == digest(whole)
-    luck, out, moments, amid = random.Random(7), tmp_path / "run0", [], 0
+    idle = processes.Process(target=int)
+    idle.start()
+    idle.join()  # the imports are made
+    began = time.monotonic()
+    started(tmp_path / "timed").join()
+    spent = min(time.monotonic() - began, 5.0)
+    assert digest(tmp_path / "timed") == digest(whole)
+    luck, folders = random.Random(7), (tmp_path / f"run{number}" for number in itertools.count())
+    out, moments, amid = next(folders), [], 0
     while len(moments) < 20:
-        process = started(out)
-        process.join(luck.uniform(0.1, 1.0) * spent)
-        while len(moments) % 2 and process.is_alive() and not list(out.glob(".state.*.part")):
-            time.sleep(0.0005)
+        before, process = saving(out), started(out)
+        if len(moments) % 2:
+            wait_for_saves(out, process, before, luck.randint(1, 4))
+        else:
+            process.join(luck.uniform(0.2, 1.2) * spent)
         process.kill()
         process.join()
         if process.exitcode == 0:
             assert digest(out) == digest(whole)
-            out = tmp_path / f"run{len(moments)}"
+            out = next(folders)
             continue
-        amid += bool(list(out.glob(".state.*.part")))
+        amid += bool(saving(out) - before)
         position = out / "state/state.json"
         moments.append(json.loads(position.read_text())["position"]["step"] if position.exists() else 0)
     train(**{**settings, "out": out})
@@ -147,7 +168,7 @@ def test_twenty_kills(whole: Path, rows: Path, given: dict[str, Any], digest: Di
     assert told(out) == told(whole)
     assert not [*out.glob(".*"), *tmp_path.glob(f".{out.name}.*")]
     assert amid >= 5, f"only {amid} kills fell into a save"
-    assert len(set(moments)) >= 4, f"the kills fell at the same few steps: {moments}"
+    assert len(set(moments)) >= 3, f"the kills fell at the same few steps: {moments}"
 
 
 def full(*_: Any, **__: Any) -> None:
