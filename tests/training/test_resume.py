@@ -110,6 +110,7 @@ def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: P
     assert digest(tmp_path / "last") == digest(tmp_path / "whole")
 
 
+@pytest.mark.timeout(900)  # twenty starts, on a machine that may be busy
 def test_twenty_kills(whole: Path, rows: Path, given: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
     """SIGKILL at any moment; every second one waits for a save to begin."""
     processes = multiprocessing.get_context("forkserver")
