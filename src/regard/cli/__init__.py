@@ -18,7 +18,20 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli import check, doctor, embed, evaluate, fill, generate, info, predict, pretrain, tokenizer, train
+from regard.cli import (
+    check,
+    doctor,
+    embed,
+    evaluate,
+    fill,
+    generate,
+    info,
+    predict,
+    pretrain,
+    tokenizer,
+    train,
+    vectors,
+)
 from regard.cli.shared import UsageError, Verb
 from regard.errors import RegardError, did_you_mean
 
@@ -33,6 +46,7 @@ VERBS: dict[str, Verb] = {
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "generate": Verb(generate.Generate, generate.ABOUT, generate.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
+    "vectors": Verb(vectors.LearnVectors, vectors.ABOUT, vectors.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
 }
 

@@ -135,11 +135,11 @@ class Vectors:
         a, b, c = (self.unit[rows[:, i]] for i in range(3))
         found: npt.NDArray[Any]
         if method == "add":
-            found = (b - a + c) @ self.unit.T
+            found = (b - a + c) @ self.unit.T  # king − man + woman
         else:
             far, near, also = ((1 + vectors @ self.unit.T) / 2 for vectors in (a, b, c))
             found = near * also / (far + np.float32(1e-3))
-        return found
+        return found.astype(np.float32, copy=False)
 
     def _best(self, scores: npt.NDArray[Any], without: list[int], top: int) -> list[Near]:
         if top < 1:
@@ -155,3 +155,21 @@ def in_all(scores: Mapping[str, Score]) -> Score:
     """All sections as one."""
     every = scores.values()
     return Score(sum(s.right for s in every), sum(s.known for s in every), sum(s.total for s in every))
+
+
+def lean_on_parts(vectors: Vectors, counts: npt.NDArray[np.int64], strength: float) -> Vectors:
+    """Phrases (a_b) seen seldom lean on the words they are made of: n sights of their own against `strength` of those.
+
+    Directions are mixed, lengths stay. A phrase with a part that has no vector stays as it is.
+    """
+    table = vectors.table.copy()
+    for row, word in enumerate(vectors.words):
+        names = word.split("_")
+        parts = [vectors.rows[name] for name in names if name in vectors.rows]
+        if len(parts) == len(names) > 1:
+            made = vectors.unit[parts].sum(0)
+            made /= max(float(np.linalg.norm(made)), 1e-12)
+            mixed = counts[row] * vectors.unit[row] + strength * made
+            length = np.linalg.norm(vectors.table[row]) / max(float(np.linalg.norm(mixed)), 1e-12)
+            table[row] = mixed * length
+    return Vectors(vectors.words, table)

@@ -51,12 +51,15 @@ def read_words(
 
     `phrases` are the thresholds of passes that join neighbours, as word2phrase does: words a and b become a_b where
     (count of both − discount) × words / (count of a × count of b) is above. A second pass finds phrases of up to four.
+    The words of a phrase stay, and the phrase stands after them: a word that is seen in phrases alone has a vector too.
     """
     if min_count < 1 or (most is not None and most < 1):
         raise InputError(f"min_count is {min_count} and most is {most}, expected 1 or more.")
     words, run, seen = _numbered(files, most, progress)
     for threshold in phrases:
         words, run = join(words, run, threshold, min_count=min_count)
+    if phrases:
+        run = spread(words, run)
     return _kept(words, run, min_count, seen)
 
 
@@ -137,6 +140,25 @@ def join(
     stays = np.ones(len(run), bool)
     stays[places + 1] = False
     return words + [f"{words[a]}_{words[b]}" for a, b in zip(left[taken], right[taken], strict=True)], run[stays]
+
+
+def spread(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Every phrase of the run after its words."""
+    numbers = {word: number for number, word in enumerate(words)}
+    flat, starts = array("i"), array("q")
+    for number, word in enumerate(words):
+        starts.append(len(flat))
+        if "_" in word.strip("_"):
+            flat.extend([numbers[part] for part in word.split("_")])
+        flat.append(number)
+    starts.extend([len(flat), len(flat) + 1, len(flat) + 2])
+    flat.extend([LINE, MARK])  # which look at the end
+    begins = np.frombuffer(starts, np.int64)
+    sizes = np.diff(begins)[run]
+    firsts = np.cumsum(sizes) - sizes
+    within = np.arange(int(sizes.sum())) - np.repeat(firsts, sizes)
+    found: npt.NDArray[np.int32] = np.frombuffer(flat, np.int32)[np.repeat(begins[:-1][run], sizes) + within]
+    return found
 
 
 def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
