@@ -3,8 +3,8 @@
     python benchmarks/vectors.py --corpus wikipedia-2015.txt.xz --questions questions-words.txt
     python benchmarks/vectors.py ... --words 2000000 --kind glove --out /tmp/try       # a smaller one, elsewhere
 
-The questions given are asked beside `analogies.txt`, pairs written after the sections of Google's set. The score of
-plain words is that of the questions without phrases.
+The questions given are asked among words and phrases. `analogies.txt`, pairs written after the sections of Google's
+set, and the nearest words are asked among the words alone: phrases like `king_john` would crowd around them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import argparse
 import json
 import platform
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -33,18 +32,16 @@ def shown(scores: dict[str, Score]) -> list[str]:
     return lines
 
 
-def without_phrases(questions: dict[str, Any]) -> dict[str, Any]:
-    plain = {name: [q for q in section if not any("_" in word for word in q)] for name, section in questions.items()}
-    return {name: section for name, section in plain.items() if section}
+def words_alone(vectors: Vectors) -> Vectors:
+    rows = [row for row, word in enumerate(vectors.words) if "_" not in word]
+    return Vectors(tuple(vectors.words[row] for row in rows), vectors.table[rows])
 
 
-def page(learned: Learned, sets: dict[str, dict[str, Score]]) -> str:
-    from data import peak_mb
-
-    vectors: Vectors = learned.vectors
+def page(learned: Learned, plain: Vectors, sets: dict[str, dict[str, Score]], peak: int) -> str:
+    vectors = learned.vectors
     minutes = (
         f"From the packed file to the vectors {learned.seconds / 60:.1f} minutes by the clock, "
-        f"{learned.cpu_seconds / 60:.1f} of processor time; {peak_mb():,} MB at the peak."
+        f"{learned.cpu_seconds / 60:.1f} of processor time; {peak:,} MB at the peak."
     )
     given = learned.settings
     lines = [
@@ -59,7 +56,7 @@ def page(learned: Learned, sets: dict[str, dict[str, Score]]) -> str:
         lines += ["", f"**{name}**", "", *shown(scores)]
     lines += ["", "| word | nearest |", "|---|---|"]
     for word in TEN:
-        near = ", ".join(f"{one.word} {one.score:.2f}" for one in vectors.nearest(word, 7)) if word in vectors else "–"
+        near = ", ".join(f"{one.word} {one.score:.2f}" for one in plain.nearest(word, 7)) if word in plain else "–"
         lines.append(f"| {word} | {near} |")
     return "\n".join(lines) + "\n"
 
@@ -86,32 +83,38 @@ def main() -> None:
         phrases=tuple(given.phrases),
     )
     learned = learn_vectors([given.corpus], settings)
-    if given.keep:
-        save_vectors(learned.vectors, given.keep)
-    asked = read_analogies(given.questions)
-    sets = {
-        "The questions given": learned.vectors.analogies(asked),
-        "Those of them without phrases": learned.vectors.analogies(without_phrases(asked)),
-        "Pairs after Google's sections": learned.vectors.analogies(
-            read_analogies(Path(__file__).with_name("analogies.txt"))
-        ),
-    }
-    said = page(learned, sets)
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / f"vectors-{given.kind}.md").write_text(said, encoding="utf-8")
     from data import peak_mb
 
+    if given.keep:
+        save_vectors(learned.vectors, given.keep)
+    keep(learned, given.questions, peak_mb(), given.out)
+
+
+def keep(learned: Learned, questions: Path, peak: int, out: Path) -> None:
+    """Ask everything, write the page and the numbers, and say the page."""
+    plain = words_alone(learned.vectors)
+    asked, pairs = read_analogies(questions), read_analogies(Path(__file__).with_name("analogies.txt"))
+    sets = {
+        "The questions given, among words and phrases": learned.vectors.analogies(asked),
+        "The questions given, among words alone": plain.analogies(asked),
+        "Pairs after Google's sections, among words and phrases": learned.vectors.analogies(pairs),
+        "Pairs after Google's sections, among words alone": plain.analogies(pairs),
+    }
+    said = page(learned, plain, sets, peak)
+    out.mkdir(parents=True, exist_ok=True)
+    name = f"vectors-{learned.settings['kind']}"
+    (out / f"{name}.md").write_text(said, encoding="utf-8")
     numbers = {
         "settings": learned.settings,
         "seconds": round(learned.seconds, 1),
         "cpu_seconds": round(learned.cpu_seconds, 1),
-        "peak_mb": peak_mb(),
+        "peak_mb": peak,
         "sets": {
-            name: {section: [s.right, s.known, s.total] for section, s in scores.items()}
-            for name, scores in sets.items()
+            title: {section: [s.right, s.known, s.total] for section, s in scores.items()}
+            for title, scores in sets.items()
         },
     }
-    (given.out / f"vectors-{given.kind}.json").write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    (out / f"{name}.json").write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
     print(said)
 
 
