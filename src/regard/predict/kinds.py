@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint.files import inside, read_json
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError
 from regard.model.transformer import Transformer
-from regard.tasks import TASKS, task_class
-from regard.tasks.task import Task
+
+if TYPE_CHECKING:  # tasks are imported where one is asked for: loading a model needs none
+    from regard.tasks.task import Task
 
 RUN = "run.json"
 HEADS = {
@@ -72,6 +73,8 @@ def trained(folder: Path | None) -> Trained | None:
 
 def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     """The task, ready to read texts and give answers."""
+    from regard.tasks import TASKS, task_class
+
     kept = trained(folder)
     heads = checkpoint.network.heads
     if kept is not None:
@@ -83,6 +86,8 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
 
 
 def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
+    from regard.tasks import task_class
+
     mend = f"Remove {RUN} to go by config.json alone."
     try:
         task = task_class(kept.task).restore(kept.settings)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -32,10 +32,11 @@ from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
 from regard.predict.writes import Writes
 from regard.ragged import Ragged
-from regard.tasks import TASKS
-from regard.tasks.answering import Run, answers, runner
-from regard.tasks.task import Answer, Reading, Task
 from regard.text.tokenizer import Encoding, Tokenizer
+
+if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+    from regard.tasks.answering import Run
+    from regard.tasks.task import Answer, Reading, Task
 
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
@@ -243,12 +244,16 @@ class Model(Writes):
 
     def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
         """The same, one after the other: neither what is given nor the answers have to fit in memory."""
+        from regard.tasks.answering import answers
+
         task, stream = self.answering(given)
         found = answers(task, self.run_of(task), stream, self.reading(), device=self.device, batch_tokens=batch_tokens)
         return (answer for _, answer in found)
 
     def run_of(self, task: Task) -> Run:
         """The network as a task reads it; a tokenizer of another model is found out here."""
+        from regard.tasks.answering import runner
+
         plain = runner(self.network, task)
 
         def run(inputs: Inputs) -> Output:
@@ -261,17 +266,21 @@ class Model(Writes):
 
     def answering(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
         """The task that answers what is given, and its records."""
+        from regard.tasks import task_class
+
         task = task_for(self.checkpoint, self.folder)
         if task.name in GUESSES:
             raise no_answers(self.network, task.name)
         items = iter(given)
         first = next(items, None)
-        if task.name == "classify" and "pair" in TASKS and is_pair(first) and trained(self.folder) is None:
-            task = TASKS["pair"].restore(task.settings())  # a folder from elsewhere does not say which of the two
+        if task.name == "classify" and is_pair(first) and trained(self.folder) is None:
+            task = task_class("pair").restore(task.settings())  # a folder from elsewhere does not say which of the two
         return task, as_records(items if first is None else chain([first], items), task.record)
 
     def reading(self) -> Reading:
         """How texts are read: in the windows the model was trained with."""
+        from regard.tasks.task import Reading
+
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
         return Reading(self._tokenizer(), self.config, window=window, overlap=overlap)
