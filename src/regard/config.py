@@ -173,9 +173,6 @@ class RecurrentConfig:
     sampling: float = 0.0  # share of the decoder's own words it is fed at the end of training; grows from none
     tied: bool = False  # output words share the embedding matrix
     dropout: float = 0.2
-    start: int | None = None  # the token a target begins with; the end token where it is None
-    end: int = 0  # the token sequences end with
-    spread: float | None = None  # standard deviation of initial weights; by fan-in when None
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "embedding", "layers"):
@@ -212,6 +209,10 @@ class RecurrentConfig:
     @property
     def segments(self) -> int:
         return 0
+
+    @property
+    def spread(self) -> float | None:
+        return None
 
 
 Config = ModelConfig | RecurrentConfig

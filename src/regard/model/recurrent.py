@@ -38,7 +38,11 @@ class Recall(Cache):
 
     past: Past | None = None
 
-    def select(self, rows: Tensor) -> None:
+    def spread(self, count: int) -> None:
+        """Each sequence `count` times, one after the other."""
+        self.select(torch.arange(len(self), device=self.lengths.device).repeat_interleave(count))
+
+    def select(self, rows: Tensor, *, share: int | None = None) -> None:
         """Keep these sequences in this order; one may be named several times (beam search)."""
         assert self.past is not None
         state = tuple(part[:, rows] for part in self.past.state)
@@ -46,6 +50,9 @@ class Recall(Cache):
         self.past = Past(state, self.past.feed_BD[rows], memory)
         self.lengths = self.lengths[rows]
         self.longest = int(self.lengths.max()) if len(self) else 0
+
+    def rewind(self, lengths: Tensor) -> None:
+        raise InputError("a recurrent network cannot go back to an earlier word, so it cannot guess ahead (lookup).")
 
 
 class Layers(nn.Module):

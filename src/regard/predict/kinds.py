@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.checkpoint.files import inside, read_json
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 
 if TYPE_CHECKING:  # tasks are imported where one is asked for: loading a model needs none
     from regard.tasks.task import Task
@@ -25,7 +25,7 @@ HEADS = {
     "next": "masked",
 }
 KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "number"}
-GUESSES = ("masked", "causal", "translate")  # tasks of words, which have no answers about a text
+GUESSES = ("masked", "causal")  # tasks of words, which have no answers about a text
 # What can be done with a model instead, by its heads.
 CAN = {
     "masked": 'model.fill("… [MASK] …")',
@@ -106,7 +106,7 @@ def _classes(head: Any) -> int:
     return int(head.output.out_features)
 
 
-def no_answers(network: Transformer, name: str | None) -> InputError:
+def no_answers(network: Network, name: str | None) -> InputError:
     """That a model was not made to answer, and what it can do instead."""
     what = f"a model for {name}" if name else "a network without a task"
     return InputError(f"this is {what}, so it has no answers to give. {can(network)} Or train it: regard train.")
@@ -115,7 +115,7 @@ def no_answers(network: Transformer, name: str | None) -> InputError:
 def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     """What config.json says of labels, as the settings of a task."""
     given, labels = checkpoint.foreign.get("problem_type"), checkpoint.labels
-    if name == "answer":
+    if name in ("answer", "translate"):
         return {}
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
     classes = _classes(head)
@@ -126,7 +126,7 @@ def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     return {"kind": kind, "labels": [] if kind == "number" else list(names)}
 
 
-def can(network: Transformer) -> str:
+def can(network: Network) -> str:
     """What a model can do, in words for a message about what it cannot."""
     name = name_of(network.heads, encoder=network.encoder is not None)
     ways = [CAN[head] for head in network.heads if head in CAN]

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
+from regard.checkpoint.reading import reading_of
 from regard.checkpoint.weights import weight_files
-from regard.config import POOLS, ModelConfig
+from regard.config import POOLS, Config, RecurrentConfig
 from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
@@ -24,6 +25,8 @@ from regard.data.records import Record
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
 from regard.model.heads import TOKEN_HEADS
+from regard.model.network import Network
+from regard.model.recurrent import Recurrent
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.predict.inputs import as_list, as_records, is_pair
@@ -77,11 +80,11 @@ class Model(Writes):
         self._runs: dict[int | str | None, Callable[..., Any]] = {}
 
     @property
-    def network(self) -> Transformer:
+    def network(self) -> Network:
         return self.checkpoint.network
 
     @property
-    def config(self) -> ModelConfig:
+    def config(self) -> Config:
         return self.checkpoint.config
 
     @property
@@ -125,7 +128,7 @@ class Model(Writes):
             parameters=parameters,
             layers=self.config.layers + self.config.decoder_layers,
             width=self.config.width,
-            heads=self.config.attention.heads,
+            heads=1 if isinstance(self.config, RecurrentConfig) else self.config.attention.heads,
             vocabulary=self.config.vocabulary,
             bytes=size,
             kind=self.config.kind,
@@ -283,7 +286,7 @@ class Model(Writes):
 
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
-        return Reading(self._tokenizer(), self.config, window=window, overlap=overlap)
+        return reading_of(self.checkpoint, self._tokenizer(), window=window, overlap=overlap)
 
     def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
         """The likeliest words in the place of [MASK]; one list a mask where there are several."""
@@ -327,6 +330,8 @@ class Model(Writes):
         return main in TOKEN_HEADS
 
     def _layer(self, layer: int) -> int | None:
+        if isinstance(self.network, Recurrent):
+            raise InputError("a recurrent encoder-decoder makes no vectors of texts; it translates them.")
         depth = self.network.reader.depth
         if not -depth - 1 <= layer <= depth:
             raise InputError(
@@ -350,7 +355,7 @@ class Model(Writes):
             return lambda *batches: plain(*(batch.to(self.device) for batch in batches))
         if what not in self._runs:
             fast = torch.compile(plain, dynamic=True)
-            if what != "both" and replayable(self.network):
+            if what != "both" and isinstance(self.network, Transformer) and replayable(self.network):
                 self._runs[what] = Replay(fast, device=self.device, most=self.config.longest)
             else:
                 self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))

@@ -38,7 +38,7 @@ class Memory:
         return max(int(left / self.per_token) // STEADY * STEADY, STEADY)
 
 
-def plan_memory(network: Transformer, *, dtype: torch.dtype, recompute: bool = False) -> Memory:
+def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False) -> Memory:
     """Count it: AdamW keeps two numbers a weight; half precision keeps a copy of each matrix."""
     every = list(network.parameters())
     trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)

@@ -15,7 +15,7 @@ from regard.model.block import Block
 from regard.model.transformer import Transformer
 
 
-def shard(network: Transformer) -> None:
+def shard(network: Network) -> None:
     """Split every weight over all ranks. Gradients come back summed, each rank holding its part of them."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FSDPModule, fully_shard
