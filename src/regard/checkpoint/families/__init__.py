@@ -42,9 +42,11 @@ FAMILIES: Mapping[str, Family] = {
 
 def family_of(foreign: Foreign) -> Family:
     """The family of a config.json."""
-    name = {RECURRENT.model_type: RECURRENT.name}.get(given := foreign.get("model_type"), given)
+    name = foreign.get("model_type")
     if not isinstance(name, str):
         raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
+    if name == RECURRENT.model_type:
+        return RECURRENT
     if name not in FAMILIES:
         raise FolderError(f'config.json: the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
     if name == "marian" and LAYOUT in foreign:
