@@ -30,6 +30,7 @@ from regard.cli import (
     pretrain,
     tokenizer,
     train,
+    translate,
     vectors,
 )
 from regard.cli.shared import UsageError, Verb
@@ -45,6 +46,7 @@ VERBS: dict[str, Verb] = {
     "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "generate": Verb(generate.Generate, generate.ABOUT, generate.run),
+    "translate": Verb(translate.TranslateTexts, translate.ABOUT, translate.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
     "vectors": Verb(vectors.LearnVectors, vectors.ABOUT, vectors.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),

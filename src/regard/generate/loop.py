@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from regard.config import ModelConfig
+from regard.config import Config
 from regard.errors import InputError
 from regard.generate.history import History
 from regard.generate.rules import Rule, apply
@@ -28,7 +28,8 @@ Ended = Callable[[Sequence[int]], bool]
 class Network(Protocol):
     """What can be decoded: it begins with a cache and steps from token to token."""
 
-    config: ModelConfig
+    @property
+    def config(self) -> Config: ...
 
     def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache: ...
 

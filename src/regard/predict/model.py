@@ -32,6 +32,7 @@ from regard.model.transformer import Output, Transformer
 from regard.predict.inputs import as_list, as_records, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
+from regard.predict.translations import Translated, translations
 from regard.predict.words import Filled, fill, follows
 from regard.predict.writes import Writes
 from regard.ragged import Ragged
@@ -287,6 +288,23 @@ class Model(Writes):
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
         return reading_of(self.checkpoint, self._tokenizer(), window=window, overlap=overlap)
+
+    def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
+        """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""
+        found = self.translations(texts, batch_tokens=batch_tokens, **settings)
+        return [best[0].text for best in found]
+
+    def translations(
+        self,
+        texts: Sequence[str],
+        *,
+        best: int = 1,
+        alignment: bool = False,
+        batch_tokens: int = 2048,
+        **settings: Any,
+    ) -> list[list[Translated]]:
+        """The `best` translations of each text, the best first, with their scores, and alignments where asked for."""
+        return translations(self, texts, best=best, alignment=alignment, batch_tokens=batch_tokens, settings=settings)
 
     def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
         """The likeliest words in the place of [MASK]; one list a mask where there are several."""
