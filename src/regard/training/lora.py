@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from regard.errors import InputError
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 from regard.training.settings import Lora
 
 PLACES = ("qkv", "query", "memory", "out", "up", "down")  # dense layers of attention and feed-forward parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
 from regard.model.kernels import runs_flat
 from regard.model.network import Network
+from regard.model.recurrent import Recurrent
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
@@ -226,6 +227,8 @@ def set_up(network: Network, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
     if settings.lora.rank and settings.shard:
         raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
+    if settings.lora.rank and isinstance(network, Recurrent):
+        raise InputError("lora has no place in a recurrent network: it has no blocks. Leave lora out.")
     if settings.lora.rank:
         adapt(network, settings.lora, seed=settings.seed)
     freeze(network, settings.freeze)

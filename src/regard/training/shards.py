@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from regard.model.block import Block
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 
 
 def shard(network: Network) -> None:
