@@ -7,7 +7,7 @@ from regard.config import RecurrentConfig
 from regard.errors import InputError
 from regard.model.initial import initialise
 from regard.model.recurrent import Recurrent
-from regard.model.unrolled import Steps
+from regard.model.unrolled import Unrolled
 from regard.ragged import Ragged
 
 SOURCE, TARGET = (5, 3, 1, 7), (4, 6, 2, 1)
@@ -213,7 +213,7 @@ def test_sequences_without_a_token(network, pair):
 
 def test_steps_hold_every_token_once(tokens):
     batch = tokens((2, 0, 4, 1, 4))
-    steps = Steps.of(batch)
+    steps = Unrolled.of(batch)
     assert steps.rows.tolist() == [2, 4, 0, 3]
     assert steps.sizes == (4, 3, 2, 2)
     assert steps.order.tolist() == [2, 7, 0, 6, 3, 8, 1, 4, 9, 5, 10]
@@ -237,6 +237,24 @@ def test_its_own_words_stand_in_for_a_share_of_the_target(pair):
     assert torch.allclose(free, torch.cat(said), atol=1e-12)
     network.eval()
     assert torch.allclose(network(*pair).logits, taught, atol=1e-12)
+
+
+def test_half_precision_outside_keeps_states_and_scores_exact(network, pair):
+    network = network.float().train()
+    network.share = 0.5 if network.config.score == "dot" else 0.0
+    plain = network(*pair).logits
+    with torch.autocast("cpu", torch.bfloat16):
+        output = network(*pair)
+    assert output.memory.dtype == torch.float32
+    assert output.logits.dtype == torch.bfloat16
+    if network.share == 0.0:
+        assert (output.logits.float() - plain).norm() < 3e-2 * plain.norm()
+    output.logits.float().log_softmax(-1).sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
+    if network.config.score != "none":
+        with torch.autocast("cpu", torch.bfloat16):
+            found = network.alignment(*pair)
+        assert all(torch.allclose(rows.float().sum(1), torch.ones(len(rows)), atol=1e-5) for rows in found)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,8 @@ class Job:
 
     def steps(self, cache: Cache) -> Steps:
         """How the network steps from here."""
-        return Steps(self.network, cache, fixed=self.fixed, limit=self.network.config.longest)
+        fixed = self.fixed and bool(cache.stores)  # recurrent networks keep states, no slots that stay in place
+        return Steps(self.network, cache, fixed=fixed, limit=self.network.config.longest)
 
     def begin(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> Cache:
         """An empty cache with room for the starts and `new` tokens each."""

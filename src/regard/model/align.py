@@ -45,13 +45,15 @@ class Align(nn.Module):
     def remember(self, memory_MD: Tensor, source: Ragged) -> Memory:
         """The states of all encoders in slots, keys prepared once."""
         values_BSD = spread(memory_MD, source)
-        _, keys_MHD = self.score(memory_MD[:0].unsqueeze(1), memory_MD.unsqueeze(1))
+        with exact(memory_MD):
+            _, keys_MHD = self.score(memory_MD[:0].unsqueeze(1), memory_MD.unsqueeze(1))
         return Memory(values_BSD, spread(keys_MHD.squeeze(1), source), source.lengths)
 
     def forward(self, state_BTD: Tensor, memory: Memory, places_BT: Tensor) -> tuple[Tensor, Tensor]:
         """(B, T, D) states that know what they looked at, and (B, T, S) how much at what."""
-        weights_BTS = self.weights(state_BTD, memory, places_BT)
-        context_BTD = weights_BTS @ memory.values_BSD
+        with exact(state_BTD):  # scores are sums over the whole width, which nothing scales down
+            weights_BTS = self.weights(state_BTD, memory, places_BT)
+            context_BTD = weights_BTS @ memory.values_BSD
         return torch.tanh(self.join(torch.cat((context_BTD, state_BTD), -1))), weights_BTS
 
     def weights(self, state_BTD: Tensor, memory: Memory, places_BT: Tensor) -> Tensor:
@@ -79,6 +81,11 @@ class Align(nn.Module):
         share_BT1 = torch.sigmoid(self.outer(torch.tanh(self.inner(state_BTD))))
         exact = torch.promote_types(share_BT1.dtype, torch.float32)
         return share_BT1.to(exact) * last_B11
+
+
+def exact(like: Tensor) -> torch.autocast:
+    """As precise as the weights are, also where the rest is computed in half precision."""
+    return torch.autocast(like.device.type, enabled=False)
 
 
 def spread(values_ND: Tensor, batch: Ragged) -> Tensor:

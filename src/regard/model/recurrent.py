@@ -14,10 +14,10 @@ from torch.nn.utils.rnn import PackedSequence
 
 from regard.config import RecurrentConfig
 from regard.errors import InputError
-from regard.model.align import Align, Memory, gathered, spread
+from regard.model.align import Align, Memory, exact, gathered, spread
 from regard.model.cache import Cache
-from regard.model.unrolled import Steps
 from regard.model.transformer import Output
+from regard.model.unrolled import Unrolled
 from regard.ragged import Ragged
 
 State = tuple[Tensor, ...]  # (L, B, D) each: hidden states, and those of the cells of an LSTM
@@ -75,7 +75,7 @@ class Layers(nn.Module):
         zeros = like.new_zeros(depth, rows, self.cells.hidden_size, dtype=self.dtype)
         return (zeros,) * self.parts
 
-    def forward(self, x_NE: Tensor, batch: Ragged, steps: Steps, state: State | None = None) -> tuple[Tensor, State]:
+    def forward(self, x_NE: Tensor, batch: Ragged, steps: Unrolled, state: State | None = None) -> tuple[Tensor, State]:
         """(N, D) states at every token, and the last of each sequence; a sequence without a token keeps its own."""
         before = self.start(len(batch), x_NE) if state is None else state
         if not steps.sizes:
@@ -96,7 +96,7 @@ class Layers(nn.Module):
     def run(self, x: PackedSequence, state: State) -> tuple[Tensor, State]:
         """The kernel, always in the numbers of the weights: in half precision only where they are."""
         given = state[0].contiguous() if self.parts == 1 else tuple(part.contiguous() for part in state)
-        with torch.autocast(x.data.device.type, enabled=False):
+        with exact(x.data):
             out, after = self.cells(PackedSequence(x.data.to(self.dtype), x.batch_sizes), given)
         return out.data, (after,) if self.parts == 1 else after
 
@@ -124,7 +124,7 @@ class Encoder(nn.Module):
 
     def forward(self, source: Ragged) -> tuple[Tensor, State]:
         x_ME = self.dropout(self.tokens(source.ids))
-        memory_MD, last = self.layers(x_ME, source, Steps.of(source))
+        memory_MD, last = self.layers(x_ME, source, Unrolled.of(source))
         return memory_MD, last
 
 
@@ -152,7 +152,7 @@ class Decoder(nn.Module):
 
         With `words`, the language head, a `share` of the words read is replaced by those the decoder would have said.
         """
-        steps = Steps.of(target)
+        steps = Unrolled.of(target)
         if self.feeds or (share > 0 and words is not None):
             return self.one_by_one(target, past, steps, weights=weights, words=words, share=share)
         x_NE = self.dropout(self.tokens(target.ids))
@@ -170,7 +170,7 @@ class Decoder(nn.Module):
         self,
         target: Ragged,
         past: Past,
-        steps: Steps,
+        steps: Unrolled,
         *,
         weights: list[Tensor] | None,
         words: nn.Module | None,

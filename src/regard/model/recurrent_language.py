@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from regard.errors import InputError
 from regard.model.cache import Cache
 from regard.model.recurrent import Layers, Past, Recall
-from regard.model.steps import Steps
 from regard.model.transformer import Output
+from regard.model.unrolled import Unrolled
 from regard.ragged import Ragged
 
 
@@ -39,7 +39,7 @@ class RecurrentLanguage(nn.Module):
     def read(self, batch: Ragged, past: Past | None) -> tuple[Tensor, Past]:
         before = None if past is None else past.state
         x_NE = self.dropout(self.tokens(batch.ids))
-        hidden_ND, state = self.layers(x_NE, batch, Steps.of(batch), before)
+        hidden_ND, state = self.layers(x_NE, batch, Unrolled.of(batch), before)
         return self.dropout(hidden_ND), Past(state, hidden_ND[:0], None)
 
     def loss(self, batch: Ragged) -> tuple[Tensor, Tensor]:
@@ -87,7 +87,7 @@ class TwoSided(nn.Module):
         return torch.cat((ahead_LND, back_LND), -1)
 
     def run(self, batch: Ragged, layers: nn.ModuleList, *, mirrored: bool = False) -> Tensor:
-        steps, turn_N = Steps.of(batch), mirror(batch) if mirrored else None
+        steps, turn_N = Unrolled.of(batch), mirror(batch) if mirrored else None
         x_ND = self.dropout(self.tokens(batch.ids))
         found = [x_ND]
         for layer in layers:

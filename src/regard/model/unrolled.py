@@ -14,7 +14,7 @@ from regard.ragged import Ragged
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Unrolled:
     """The tokens of a batch in the order of their steps, in each step the longest sequence first."""
 
     rows: Tensor  # (R,) the sequences with at least one token, the longest first
@@ -23,7 +23,7 @@ class Steps:
     sizes: tuple[int, ...]  # sequences that have a token at each step, never rising
 
     @classmethod
-    def of(cls, batch: Ragged) -> Steps:
+    def of(cls, batch: Ragged) -> Unrolled:
         bounds = batch.bounds.cpu().long()
         lengths = bounds.diff()
         rows = torch.argsort(lengths, descending=True, stable=True)

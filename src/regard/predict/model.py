@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.checkpoint.reading import reading_of
 from regard.checkpoint.weights import weight_files
 from regard.config import POOLS, Config, RecurrentConfig
 from regard.data.examples import Inputs
@@ -32,13 +31,13 @@ from regard.model.transformer import Output, Transformer
 from regard.predict.inputs import as_list, as_records, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
-from regard.predict.translations import Translated, translations
 from regard.predict.words import Filled, fill, follows
 from regard.predict.writes import Writes
 from regard.ragged import Ragged
 from regard.text.tokenizer import Encoding, Tokenizer
 
 if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+    from regard.predict.translations import Translated
     from regard.tasks.answering import Run
     from regard.tasks.task import Answer, Reading, Task
 
@@ -283,7 +282,7 @@ class Model(Writes):
 
     def reading(self) -> Reading:
         """How texts are read: in the windows the model was trained with."""
-        from regard.tasks.task import Reading
+        from regard.checkpoint.reading import reading_of
 
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
@@ -304,6 +303,8 @@ class Model(Writes):
         **settings: Any,
     ) -> list[list[Translated]]:
         """The `best` translations of each text, the best first, with their scores, and alignments where asked for."""
+        from regard.predict.translations import translations
+
         return translations(self, texts, best=best, alignment=alignment, batch_tokens=batch_tokens, settings=settings)
 
     def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:

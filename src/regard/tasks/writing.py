@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.model.network import Network
+from regard.model.steps import one_each
 from regard.ragged import Ragged
 
 
@@ -43,9 +44,3 @@ def write(network: Network, source: Ragged, *, start_B: Tensor, end_B: Tensor, m
             cache.select(kept_B)
             next_B = next_B[kept_B]
     return found
-
-
-def one_each(ids_B: Tensor) -> Ragged:
-    """One token a sequence."""
-    bounds = torch.arange(ids_B.numel() + 1, dtype=torch.int32, device=ids_B.device)
-    return Ragged(ids_B, bounds, torch.zeros_like(ids_B), 1)
