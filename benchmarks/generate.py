@@ -59,7 +59,7 @@ def pair(there: transformers.PreTrainedModel, device: str, dtype: str) -> tuple[
     """The same random model there and here."""
     with tempfile.TemporaryDirectory() as folder:
         there.eval().save_pretrained(folder)
-        here = regard.load(folder, device=device, dtype=dtype)
+        here = regard.load(folder, device=device, dtype=dtype, compile=device == "cuda")
     return there.to(device, next(here.network.parameters()).dtype), here
 
 

@@ -50,14 +50,18 @@ def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, fla
     for room in (device, kernels):
         monkeypatch.setattr(room, "has_flash", lambda index=0: flash)
         monkeypatch.setattr(room, "has_triton", lambda: triton)
+        monkeypatch.setattr(room, "has_cudnn", lambda index=0: flash)
 
-    def used(where: str, dtype: torch.dtype, **call: Any) -> str:
-        queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(7, 12, 64))
-        return kernels.pick_kernel(queries, kernels.Call(Layout.own(torch.tensor([0, 7]), 7), **call))
+    def used(where: str, dtype: torch.dtype, ends: tuple[int, ...] = (5, 7), **call: Any) -> str:
+        queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(ends[-1], 12, 64))
+        return kernels.pick_kernel(queries, kernels.Call(Layout.own(torch.tensor([0, *ends]), 5), **call))
 
     said = device._kernels()
     assert said["cpu"] == used("cpu", torch.float32) == used("cpu", torch.bfloat16)
     assert said["cuda, bf16 or fp16"] == used("cuda", torch.bfloat16) == used("cuda", torch.float16)
+    if flash:
+        even = said["cuda, bf16 or fp16, in training on equal lengths"]
+        assert even == used("cuda", torch.bfloat16, (5, 10))
     with torch.no_grad():
         assert said["cuda, bf16 or fp16, without gradients"] == used("cuda", torch.bfloat16)
         assert used("cuda", torch.bfloat16, dropout=0.1, training=True) == said["cuda, bf16 or fp16"] or not flash

@@ -15,6 +15,9 @@ POSITIONS = ("none", "learned", "sinusoidal", "sinusoidal-halves", "rotary", "re
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu", "tanh", "geglu", "geglu-tanh", "swiglu")
 NORMS = ("layer", "rms")
 POOLS = ("first", "mean", "max")
+CELLS = ("gru", "lstm")
+ALIGNMENTS = ("none", "dot", "bilinear", "additive")
+CENTRES = ("monotone", "predicted")
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,68 @@ class ModelConfig:
     @property
     def longest(self) -> int | None:
         return self.positions.longest
+
+
+@dataclass(frozen=True)
+class RecurrentConfig:
+    """A recurrent encoder-decoder: the bottleneck, or with attention over all states of the encoder."""
+
+    vocabulary: int
+    width: int  # of a state; each direction of the encoder has half of it
+    embedding: int
+    layers: int = 1  # of the encoder, and of the decoder
+    cell: str = "gru"
+    bidirectional: bool = True
+    score: str = "none"  # how a state of the decoder and one of the encoder fit; none is the bottleneck
+    window: int | None = None  # local attention: how far to each side of its centre; None for global
+    centre: str = "monotone"  # of a local window: the same place in the source, or one that is predicted
+    input_feeding: bool = False  # what the last step looked at goes into the next
+    sampling: float = 0.0  # share of the decoder's own words it is fed at the end of training; grows from none
+    tied: bool = False  # output words share the embedding matrix
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "width", "embedding", "layers"):
+            _positive(name, getattr(self, name))
+        _one_of("cell", self.cell, CELLS)
+        _one_of("attention score", self.score, ALIGNMENTS)
+        _one_of("centre", self.centre, CENTRES)
+        if self.bidirectional and self.width % 2:
+            raise InputError(f"two directions cannot share the width {self.width}. Use an even width.")
+        if self.tied and self.embedding != self.width:
+            raise InputError(
+                f"output words cannot share embeddings of width {self.embedding} with states of width {self.width}. "
+                "Make them equal, or set tied to false."
+            )
+        if self.window is not None and (self.window < 1 or self.score == "none"):
+            raise InputError(f"a window of {self.window} needs attention to limit, and at least 1 token to each side.")
+        if self.input_feeding and self.score == "none":
+            raise InputError("input feeding needs attention: without it there is nothing looked at to feed.")
+        if not 0 <= self.sampling <= 1:
+            raise InputError(f"sampling is {self.sampling:g}, expected a share from 0 to 1.")
+
+    @property
+    def kind(self) -> Kind:
+        return "encoder-decoder"
+
+    @property
+    def decoder_layers(self) -> int:
+        return self.layers
+
+    @property
+    def longest(self) -> int | None:
+        return None
+
+    @property
+    def segments(self) -> int:
+        return 0
+
+    @property
+    def spread(self) -> float | None:
+        return None
+
+
+Config = ModelConfig | RecurrentConfig
 
 
 def _one_of(what: str, given: str, choices: tuple[str, ...]) -> None:

@@ -122,6 +122,8 @@ def _kernels() -> dict[str, str]:
     found = {"cpu": "grouped", "cpu, in training with attention dropout": "packed"}
     if torch.cuda.is_available():
         found["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
+        if has_flash() and has_cudnn():
+            found["cuda, bf16 or fp16, in training on equal lengths"] = "dense"
         found["cuda, bf16 or fp16, without gradients"] = (
             "tiles" if has_flash() and has_triton() else found["cuda, bf16 or fp16"]
         )

@@ -14,9 +14,10 @@ from regard.checkpoint.family import Family
 from regard.checkpoint.fit import own_tensors, part_sizes, places_of
 from regard.checkpoint.folder import Checkpoint, foreign_tensors
 from regard.checkpoint.names import Place, Row, Turned, place_of, tidy
-from regard.config import ModelConfig
+from regard.config import Config
 from regard.errors import FolderError
 from regard.model.initial import initialise
+from regard.model.network import Network, build
 from regard.model.presets import PRESETS
 from regard.model.transformer import Transformer
 
@@ -29,7 +30,7 @@ TABLE = {
 }
 
 
-def variants() -> list[tuple[str, ModelConfig, Family]]:
+def variants() -> list[tuple[str, Config, Family]]:
     """The settings of each tiny preset, and those of its family that change names: not tied, gated, grouped."""
     found = []
     for name, made in PRESETS.items():
@@ -53,16 +54,16 @@ CASES = [
 
 
 @pytest.fixture(params=CASES, scope="module")
-def network(request: pytest.FixtureRequest) -> tuple[Transformer, Family]:
+def network(request: pytest.FixtureRequest) -> tuple[Network, Family]:
     config, family, kind = request.param
-    made = Transformer(config, dict.fromkeys(family.classes[kind], 3))
+    made = build(config, dict.fromkeys(family.classes[kind], 3))
     initialise(made, config, generator=torch.Generator().manual_seed(0))
     for tensor in own_tensors(made).values():
         tensor.data.copy_(torch.randn(tensor.shape))
     return made, family
 
 
-def test_every_tensor_has_a_place_of_its_own(network: tuple[Transformer, Family]) -> None:
+def test_every_tensor_has_a_place_of_its_own(network: tuple[Network, Family]) -> None:
     made, family = network
     places = places_of(made, family, made.heads, made.config)
     assert set(places) == set(own_tensors(made))
@@ -71,7 +72,7 @@ def test_every_tensor_has_a_place_of_its_own(network: tuple[Transformer, Family]
     assert not any("{}" in name for name in names)
 
 
-def test_what_is_written_is_read_back(network: tuple[Transformer, Family]) -> None:
+def test_what_is_written_is_read_back(network: tuple[Network, Family]) -> None:
     made, family = network
     written = foreign_tensors(Checkpoint(family.name, made.config, made), family)
     short = {tidy(name, family.prefix): tensor for name, tensor in written.items()}

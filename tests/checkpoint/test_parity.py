@@ -228,7 +228,9 @@ def test_one_optimizer_step_gives_the_same_weights(name, kind, tmp_path):
         assert path in unused or torch.allclose(tensor, expected[path], atol=1e-5), path
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiny-")])
+@pytest.mark.parametrize(
+    "name", [name for name, made in PRESETS.items() if name.startswith("tiny-") and made.family != "recurrent"]
+)
 def test_a_preset_opens_there_and_comes_back_the_same(name, tmp_path):
     checkpoint = from_preset(name, dtype=torch.float32)
     write_folder(tmp_path / "ours", checkpoint)

@@ -211,7 +211,7 @@ def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
     found = read((first, second), on_bad=seen.append)
     assert [(r.source, r.target, r.place.line) for r in found] == [("one", "eins", 1), ("four", "vier", 4)]
     assert [error.line for error in seen] == [2, 3]
-    with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has more; expected as many"):
+    with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has 5; expected as many"):
         list(read((first, put(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))
 
 

@@ -1,9 +1,11 @@
 """Greedy decoding and sampling: as transformers, batched as single, cached as uncached."""
 
+import dataclasses
+
 import pytest
 import torch
 
-from regard.generate.loop import draw
+from regard.generate.loop import Job, draw
 from regard.ragged import Ragged
 
 
@@ -109,3 +111,16 @@ def test_log_probabilities_are_those_of_the_network(decoder, prompts):
         expected = logits.log_softmax(-1).gather(1, torch.tensor(found.ids).unsqueeze(1)).squeeze(1)
         assert torch.allclose(torch.tensor(found.log_probs), expected, atol=1e-4)
         assert found.score == pytest.approx(sum(found.log_probs))
+
+
+@pytest.mark.parametrize("settings", [{}, {"beams": 3}, {"sample": True, "seed": 2}, {"repetition_penalty": 1.3}])
+def test_fixed_shapes_as_a_gpu_records_them_change_nothing(both, prompts, settings, monkeypatch):
+    _, model = both
+    prompts = [*prompts, [3] * 50]
+    expected = model.continuations(prompts, max_tokens=20, **settings)
+    plain = Job.steps
+    monkeypatch.setattr(Job, "steps", lambda job, cache: plain(dataclasses.replace(job, fixed=True), cache))
+    found = model.continuations(prompts, max_tokens=20, **settings)
+    assert [[(one.ids, one.why) for one in rows] for rows in found] == [
+        [(one.ids, one.why) for one in rows] for rows in expected
+    ]

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from regard.model.initial import initialise
+from regard.model.network import build as network_of
 from regard.model.presets import preset
-from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
 
@@ -13,7 +13,7 @@ def build(name_or_config, heads=None, *, seed=0):
         config, heads = preset(name_or_config).config, preset(name_or_config).heads if heads is None else heads
     else:
         config = name_or_config
-    network = Transformer(config, heads)
+    network = network_of(config, heads)
     initialise(network, config, generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
         for parameter in network.parameters():

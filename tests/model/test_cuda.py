@@ -9,6 +9,7 @@ from regard.model.call import Call
 from regard.model.initial import initialise
 from regard.model.kernels import attend, pick_kernel
 from regard.model.layout import Layout, Mask
+from regard.model.network import build
 from regard.model.positions import Alibi
 from regard.model.presets import PRESETS
 from regard.model.replay import Replay, replayable
@@ -144,7 +145,7 @@ def run(network, batch):
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiny-")])
 def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
     preset = PRESETS[name]
-    network = Transformer(preset.config, preset.heads).eval()
+    network = build(preset.config, preset.heads).eval()
     initialise(network, preset.config, generator=torch.Generator().manual_seed(0))
     batch = Ragged.of([[(7 * i) % 90 for i in range(n)] for n in (1, 50, 7, 33, 8)])
     with torch.no_grad():

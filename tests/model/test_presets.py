@@ -3,8 +3,8 @@ import torch
 import transformers
 
 from regard.errors import InputError
+from regard.model.network import build
 from regard.model.presets import PRESETS, preset
-from regard.model.transformer import Transformer
 
 PUBLISHED = {
     "bert-tiny": 4_385_920,
@@ -52,7 +52,7 @@ PEERS = {
 def parameters(name):
     made = preset(name)
     with torch.device("meta"):
-        network = Transformer(made.config, made.heads)
+        network = build(made.config, made.heads)
     return sum(parameter.numel() for parameter in network.parameters())
 
 

@@ -11,7 +11,7 @@ from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder
 from regard.checkpoint.source import from_preset
 from regard.data.records import Answer as Gold
-from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, TagRecord
+from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, TagRecord, TranslateRecord
 from regard.model.presets import preset
 from regard.tasks import task_class
 from regard.tasks.answering import answers, runner, score
@@ -66,7 +66,8 @@ class Small:
         return Reading(self.tokenizer, preset("tiny-bert").config, **more)
 
     def network(self, task, *, seed=0):
-        found = from_preset("tiny-bert", heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
+        name = "tiny-bert" if task.network is None else "tiny-transformer"
+        found = from_preset(name, heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
         set_dropout(found.network, 0.0)
         return found.network.eval()
 
@@ -187,6 +188,8 @@ def write_rows(path, records):
             case AnswerRecord():
                 answers = [{"text": text, "answer_start": start} for text, start in record.answers]
                 return {"id": record.id, "context": record.context, "question": record.question, "answers": answers}
+            case TranslateRecord():
+                return {"translation": {"en": record.source, "xx": record.target}}
 
     path.write_text("".join(json.dumps(row(record)) + "\n" for record in records))
 
@@ -266,6 +269,17 @@ def questions():
 
 
 @pytest.fixture(scope="session")
+def translations():
+    rows = [
+        ("Good morning", "the lazy dog"),
+        ("a man sleeps while another is awake", "how odd isn't it?"),
+        ("Who went to Paris?", "Anna Berg"),
+        ("the fox jumps over the dog", "the dog"),
+    ]
+    return [TranslateRecord(*row) for row in rows]
+
+
+@pytest.fixture(scope="session")
 def longer():
     """A record, the same with its text three dozen times over."""
 
@@ -279,6 +293,8 @@ def longer():
                 return TagRecord.of_tokens(record.tokens * 36, record.tags and record.tags * 36, scheme="plain")
             case AnswerRecord():
                 return replace(record, context=" ".join([record.context] * 36))
+            case TranslateRecord():
+                return replace(record, source=" ".join([record.source] * 36))
         raise NotImplementedError(record)
 
     return make

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.data.records import Answer as Gold
-from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Place, TagRecord
+from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Place, TagRecord, TranslateRecord
 from regard.errors import DataError
 from regard.tasks import TASKS, task_class
 
@@ -59,6 +59,9 @@ ROWS = {
         lambda record, row: replace(record, answers=record.answers or (Gold(record.context[4:8], 4),)),
         ("answers", None),
         ("answers", None),
+    ),
+    "translate": Row(
+        "translations", bad=("target", " "), blank=("target", ""), make=lambda one, two: TranslateRecord(one, "")
     ),
 }
 NAMES = tuple(ROWS)
@@ -211,6 +214,7 @@ def test_answers_are_json(small, task, network, unlabelled):
         assert list(said)[-2:] == ["truncated", "windows"]
 
 
+@pytest.mark.filterwarnings("ignore:.* too long to be learned from")
 def test_long_records_are_read_in_windows(small, task, network, records, longer):
     record = longer(records[0])
     reading = small.reading(window=48)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.checkpoint.names import Names
-from regard.config import AttentionConfig, ModelConfig, PositionConfig, RotaryScaling
+from regard.config import AttentionConfig, Config, PositionConfig, RotaryScaling
 from regard.errors import FolderError, did_you_mean
 
 Foreign = Mapping[str, Any]
@@ -21,8 +21,8 @@ class Family:
     name: str
     classes: Mapping[str, tuple[str, ...]]  # architecture -> heads; the first is the network without a head
     defaults: Foreign  # settings a config.json may leave out
-    read: Callable[[Foreign], ModelConfig]
-    write: Callable[[ModelConfig], dict[str, Any]]
+    read: Callable[[Foreign], Config]
+    write: Callable[[Any], dict[str, Any]]  # of the settings that `read` gives
     prefix: str = ""  # of the network's own tensors, once a head stands beside it
     base: Names = field(default_factory=dict)
     heads: Mapping[str, Names] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Family:
     untied: Mapping[str, str] = field(default_factory=dict)  # names that replace others where the output is not tied
     dropped: tuple[str, ...] = ()  # patterns of tensors that are known and not needed
     optional: tuple[str, ...] = ()  # ours that may be absent and then keep their start
-    extra: Callable[[ModelConfig], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
+    extra: Callable[[Any], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
     model_type: str | None = None  # in config.json, where it is not the name
 
     def table(self, heads: Iterable[str], *, tied: bool) -> Names:

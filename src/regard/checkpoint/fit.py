@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from regard.checkpoint.family import Family
 from regard.checkpoint.names import Place, place_of, tidy
 from regard.checkpoint.weights import FLOATS, Stored
-from regard.config import ModelConfig
+from regard.config import Config, RecurrentConfig
 from regard.errors import FolderError, listed
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 
 
 def own_tensors(network: nn.Module) -> dict[str, Tensor]:
@@ -28,7 +28,7 @@ def own_tensors(network: nn.Module) -> dict[str, Tensor]:
     return tensors | {name: buffer for name, buffer in network.named_buffers() if name in saved}
 
 
-def by_tidy_name(stored: Mapping[str, Stored], family: Family, config: ModelConfig) -> dict[str, Stored]:
+def by_tidy_name(stored: Mapping[str, Stored], family: Family, config: Config) -> dict[str, Stored]:
     """Stored tensors under today's names; a copy of a tied tensor stands in for the original where that is absent."""
     tidied: dict[str, Stored] = {}
     for name, tensor in stored.items():
@@ -45,7 +45,7 @@ def by_tidy_name(stored: Mapping[str, Stored], family: Family, config: ModelConf
     return tidied
 
 
-def places_of(network: nn.Module, family: Family, heads: Iterable[str], config: ModelConfig) -> dict[str, Place]:
+def places_of(network: nn.Module, family: Family, heads: Iterable[str], config: Config) -> dict[str, Place]:
     theirs = family.table(heads, tied=config.tied)
     places: dict[str, Place] = {}
     for ours in own_tensors(network):
@@ -57,7 +57,7 @@ def places_of(network: nn.Module, family: Family, heads: Iterable[str], config: 
 
 
 def check(
-    network: Transformer,
+    network: Network,
     places: Mapping[str, Place],
     stored: Mapping[str, Stored],
     family: Family,
@@ -100,7 +100,7 @@ def holds(stored: Mapping[str, Stored], path: str) -> bool:
     return any(name in stored for name in (path, f"{path}.weight", f"{path}.bias"))
 
 
-def _copies(family: Family, config: ModelConfig) -> list[str]:
+def _copies(family: Family, config: Config) -> list[str]:
     """Names under which a tensor may be stored a second time; where the output is not tied, it is none of them."""
     if config.tied:
         return list(family.aliases)
@@ -113,7 +113,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _known(family: Family, config: ModelConfig, *, any_heads: bool) -> list[str]:
+def _known(family: Family, config: Config, *, any_heads: bool) -> list[str]:
     """Patterns of tensors that may stand in the file without being read."""
     known = [*family.dropped, *_copies(family, config), *(() if config.tied else family.untied)]
     if any_heads:
@@ -130,9 +130,9 @@ def paths(table: Mapping[str, Any]) -> list[str]:
     return [path for theirs in table.values() for path in _flat(theirs)]
 
 
-def part_sizes(ours: str, config: ModelConfig) -> tuple[int, ...] | None:
+def part_sizes(ours: str, config: Config) -> tuple[int, ...] | None:
     """How many rows each part of a tensor of ours has that is stored in parts; None where all have as many."""
-    if ".attention.qkv." not in ours:
+    if ".attention.qkv." not in ours or isinstance(config, RecurrentConfig):
         return None
     queries, others = config.attention.heads * config.head_width, config.groups * config.head_width
     return queries, others, others
@@ -150,7 +150,7 @@ def _misfits(place: Place, stored: Mapping[str, Stored], ours: Tensor, sizes: tu
     return said
 
 
-def check_copies(stored: Mapping[str, Stored], family: Family, config: ModelConfig, folder: Path) -> None:
+def check_copies(stored: Mapping[str, Stored], family: Family, config: Config, folder: Path) -> None:
     """A tensor that is stored twice must be the same twice: neither is dropped for the other without a word."""
     handles: dict[Path, Any] = {}
     for twin in _copies(family, config):

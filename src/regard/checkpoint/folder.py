@@ -28,10 +28,10 @@ from regard.checkpoint.sidecars import (
     special_ids,
 )
 from regard.checkpoint.weights import Stored, check_finite, not_finite, stored_tensors, write_weights
-from regard.config import ModelConfig
+from regard.config import Config, ModelConfig
 from regard.errors import FolderError, InputError, RegardError, did_you_mean, listed
 from regard.model.initial import initialise
-from regard.model.transformer import Transformer
+from regard.model.network import Network, build
 
 SHARD_BYTES = 5_000_000_000
 DTYPE_NAMES = {
@@ -49,8 +49,8 @@ class Checkpoint:
     """A network with what its folder says of it."""
 
     family: str
-    config: ModelConfig
-    network: Transformer
+    config: Config
+    network: Network
     foreign: Foreign = field(default_factory=dict)  # config.json as it was read
     labels: tuple[str, ...] | None = None
     pool: str | None = None  # how a sentence-transformers folder pools
@@ -111,19 +111,20 @@ class _Undrawn(TorchFunctionMode):
     """Skips the drawing of weights that will be replaced; for weights without numbers it would import a compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        skipped = func in (nn.init.normal_, Tensor.normal_)
+        skipped = func in (nn.init.normal_, nn.init.uniform_, Tensor.normal_, Tensor.uniform_)
         return None if skipped else func(*args, **(kwargs or {}))  # whoever draws keeps the tensor itself
 
 
-def lay_out(config: ModelConfig, heads: Mapping[str, int]) -> Transformer:
+def lay_out(config: Config, heads: Mapping[str, int]) -> Network:
     """A network of which every tensor has its shape and no numbers yet."""
     with torch.device("meta"), _Undrawn():
-        return Transformer(config, heads)
+        return build(config, heads)
 
 
-def _fitting(config: ModelConfig, heads: Mapping[str, int], stored: Mapping[str, Stored]) -> Transformer:
+def _fitting(config: Config, heads: Mapping[str, int], stored: Mapping[str, Stored]) -> Network:
     """The network without its numbers."""
-    depth = max(config.distinct_layers or config.layers, config.decoder_layers)
+    distinct = config.distinct_layers if isinstance(config, ModelConfig) else None
+    depth = max(distinct or config.layers, config.decoder_layers)
     if depth > len(stored):
         raise FolderError(f"config.json asks for {depth} layers, but only {len(stored)} tensors are stored.")
     try:
@@ -134,7 +135,7 @@ def _fitting(config: ModelConfig, heads: Mapping[str, int], stored: Mapping[str,
         raise FolderError(f"config.json describes a network that cannot be built: {error}") from error
 
 
-def read_config(foreign: Foreign, family: Family) -> ModelConfig:
+def read_config(foreign: Foreign, family: Family) -> Config:
     """Their settings as ours, or words about the one that is wrong."""
     try:
         only(foreign, quantization_config=None)
@@ -184,7 +185,7 @@ def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> di
 
 
 def _fill(
-    network: Transformer,
+    network: Network,
     places: Mapping[str, Place],
     stored: Mapping[str, Stored],
     fresh: list[str],
@@ -202,7 +203,7 @@ def _fill(
     put(network, values | {name: drawn.to(dtype) for name, drawn in _drawn(network, fresh).items()})
 
 
-def _drawn(network: Transformer, names: list[str]) -> dict[str, Tensor]:
+def _drawn(network: Network, names: list[str]) -> dict[str, Tensor]:
     """Start values of tensors that the folder does not hold."""
     drawn: dict[str, Tensor] = {}
     for parent in dict.fromkeys(name.rpartition(".")[0] for name in names):

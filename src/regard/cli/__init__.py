@@ -18,7 +18,21 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli import check, doctor, embed, evaluate, fill, generate, info, predict, pretrain, tokenizer, train
+from regard.cli import (
+    check,
+    doctor,
+    embed,
+    evaluate,
+    fill,
+    generate,
+    info,
+    predict,
+    pretrain,
+    tokenizer,
+    train,
+    translate,
+    vectors,
+)
 from regard.cli.shared import UsageError, Verb
 from regard.errors import RegardError, did_you_mean
 
@@ -32,7 +46,9 @@ VERBS: dict[str, Verb] = {
     "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "generate": Verb(generate.Generate, generate.ABOUT, generate.run),
+    "translate": Verb(translate.TranslateTexts, translate.ABOUT, translate.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
+    "vectors": Verb(vectors.LearnVectors, vectors.ABOUT, vectors.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
 }
 

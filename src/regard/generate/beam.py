@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.generate.history import History
-from regard.generate.loop import Job, Row, one_each
+from regard.generate.loop import Job, Row
 from regard.generate.rules import apply
 
 WORST = -1.0e9
@@ -59,6 +59,7 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
     alive = list(range(len(prompts)))
     cache, logits_BV = job.read(prompts, starts, max(rooms))
     cache.spread(width)
+    steps = job.steps(cache)
     logits_BV = logits_BV.repeat_interleave(width, 0)
     history = History(
         [start for start in starts for _ in range(width)], max(rooms), job.network.config.vocabulary, job.device
@@ -85,7 +86,7 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
         cache.select(rows_B)
         history.select(rows_B)
         history.add(next_B)
-        logits_BV = job.network.step(one_each(next_B), cache)
+        logits_BV = steps(next_B)
     return found
 
 

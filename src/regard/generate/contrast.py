@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.generate.history import History
-from regard.generate.loop import Job, Row, one_each
+from regard.generate.loop import Job, Row
 from regard.generate.rules import apply
+from regard.model.steps import one_each
 from regard.ragged import Ragged
 
 USUAL = 4  # candidates where `top_k` is not given

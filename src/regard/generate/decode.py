@@ -54,6 +54,7 @@ def prepare(
     ended: Ended | None = None,
     log_probs: bool = False,
     device: torch.device | None = None,
+    fixed: bool = False,
 ) -> Job:
     """A job whose parts were checked against each other."""
     vocabulary = network.config.vocabulary
@@ -75,4 +76,4 @@ def prepare(
             f"{sum(map(len, forced))} tokens. Raise max_tokens."
         )
     rules = build_rules(settings, ends, banned, forced)
-    return Job(network, settings, ends, rules, ended, log_probs, device or torch.device("cpu"))
+    return Job(network, settings, ends, rules, ended, log_probs, device or torch.device("cpu"), fixed)

@@ -13,12 +13,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from regard.config import ModelConfig
+from regard.config import Config
 from regard.errors import InputError
 from regard.generate.history import History
 from regard.generate.rules import Rule, apply
 from regard.generate.settings import Decoding, Ends
 from regard.model.cache import Cache
+from regard.model.steps import Steps
 from regard.ragged import Ragged
 
 Ended = Callable[[Sequence[int]], bool]
@@ -27,7 +28,8 @@ Ended = Callable[[Sequence[int]], bool]
 class Network(Protocol):
     """What can be decoded: it begins with a cache and steps from token to token."""
 
-    config: ModelConfig
+    @property
+    def config(self) -> Config: ...
 
     def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache: ...
 
@@ -70,6 +72,7 @@ class Job:
     ended: Ended | None = None  # whether a text that stops was said
     log_probs: bool = False
     device: torch.device | str = "cpu"
+    fixed: bool = False  # step in fixed shapes, which a GPU records
 
     def starts(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         """What the decoder has before the first new token."""
@@ -101,19 +104,17 @@ class Job:
         cache = self.begin(prompts, starts, new)
         return cache, self.network.step(Ragged.of(starts, device=self.device), cache)
 
+    def steps(self, cache: Cache) -> Steps:
+        """How the network steps from here."""
+        fixed = self.fixed and bool(cache.stores)  # recurrent networks keep states, no slots that stay in place
+        return Steps(self.network, cache, fixed=fixed, limit=self.network.config.longest)
+
     def begin(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> Cache:
         """An empty cache with room for the starts and `new` tokens each."""
         capacity = max(map(len, starts)) + new
         if self.network.config.kind == "encoder-decoder":
             return self.network.begin(source=Ragged.of(prompts, device=self.device), capacity=capacity)
         return self.network.begin(sequences=len(starts), capacity=capacity)
-
-
-def one_each(ids_B: Tensor) -> Ragged:
-    """One token a sequence."""
-    count = ids_B.numel()
-    bounds = torch.arange(count + 1, dtype=torch.int32, device=ids_B.device)
-    return Ragged(ids_B, bounds, torch.zeros_like(ids_B), 1)
 
 
 def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
@@ -125,6 +126,7 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
     drawn_BT = _drawn(settings, len(prompts), copies).to(job.device) if settings.samples else None
     alive = list(range(len(rows)))
     cache, logits_BV = job.read(sources, starts, max(row.room for row in rows))
+    steps = job.steps(cache)
     history = History(starts, settings.max_tokens, job.network.config.vocabulary, job.device) if job.rules else None
     for step in range(settings.max_tokens):
         logits_BV = logits_BV.float()
@@ -137,6 +139,8 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
         chosen = next_B.tolist()
         chances = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
         for place, i in enumerate(alive):
+            if rows[i].why is not None:
+                continue
             rows[i].ids.append(chosen[place])
             if chances is not None:
                 rows[i].log_probs.append(chances[place])
@@ -147,7 +151,7 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
             return
         if history is not None:
             history.add(next_B)
-        if len(stay) < len(alive):
+        if len(stay) < len(alive) and (not steps.fixed or _leave(job, rows, alive, len(stay))):
             alive = [alive[place] for place in stay]
             kept_B = torch.tensor(stay, device=job.device)
             cache.select(kept_B)
@@ -159,8 +163,14 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
         if settings.slide and limit is not None and cache.longest >= limit:
             whole = [starts[i] + rows[i].ids for i in alive]
             cache, logits_BV = job.read([sources[i] for i in alive], _tails(job, whole), limit // 4)
+            steps = job.steps(cache)
         else:
-            logits_BV = job.network.step(one_each(next_B), cache)
+            logits_BV = steps(next_B)
+
+
+def _leave(job: Job, rows: Sequence[Row], alive: Sequence[int], stay: int) -> bool:
+    """Whether to let ended sequences go, which a recording is made anew for: when they are half, or cannot stay."""
+    return bool(job.rules) or 2 * stay <= len(alive) or any(rows[i].why == "full" for i in alive)
 
 
 def _tails(job: Job, whole: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -37,6 +37,7 @@ class Writer:
     device: torch.device
     tokenizer: Tokenizer | None = None
     usual: Mapping[str, Any] = field(default_factory=dict)  # settings where none are given
+    fixed: bool = False  # step in fixed shapes, which a GPU records
 
     def ids(self, prompts: Sequence[Sequence[int]], settings: Mapping[str, Any]) -> list[list[int]]:
         """The new ids of each prompt."""
@@ -97,6 +98,7 @@ class Writer:
             ended=ended,
             log_probs=log_probs,
             device=self.device,
+            fixed=self.fixed,
         )
 
     def _continuation(self, row: Row, settings: Decoding) -> Continuation:

@@ -98,6 +98,7 @@ class Cache:
     share: int = 1  # sequences, one after the other, that look at the same memory
     even: bool = True  # all sequences are equally long
     memory_layout: Slots | None = None
+    fixed: bool = False  # the pass is recorded: `longest` slots are looked at, and lengths are counted where they lie
 
     @classmethod
     def empty(cls, *, layers: int, sequences: int, device: torch.device, capacity: int = 0) -> Cache:
@@ -111,6 +112,13 @@ class Cache:
         """Make room for the tokens of `batch` and return it with their places in the whole sequences."""
         if len(batch) != len(self):
             raise InputError(f"the cache holds {len(self)} sequences, but the step brings {len(batch)}.")
+        if self.fixed:
+            self.rows, self.places = torch.arange(len(self), device=self.lengths.device), self.lengths.clone()
+            self.lengths.add_(1)
+            self.fresh, self.single, self.even = False, True, False
+            if self.memory_layout is not None:
+                self.memory_layout.kept.clear()  # what was made outside a recording, or in another, is not its own
+            return Ragged(batch.ids, batch.bounds, self.places, 1, batch.segments)
         fresh, lengths = self.longest == 0, self.lengths + batch.lengths
         single = batch.longest == 1 and batch.tokens == len(batch) and not fresh
         if not single and 0 in (new := batch.lengths.tolist()):
@@ -182,8 +190,9 @@ class Cache:
             moved = (to, rows[to])
         for store in self.stores:
             store.select(rows, moved, self.longest)
-        self.lengths = self.lengths[rows]
-        self.longest = int(self.lengths.max()) if len(self) else 0
+        lengths = self.lengths[rows]
+        self.lengths = lengths if moved is None else self.lengths.copy_(lengths)  # where recordings look for them
+        self.longest = int(lengths.max()) if len(self) else 0
         self.even = bool((self.lengths == self.longest).all())
 
     def _select_memory(self, order: list[int], device: torch.device) -> None:

@@ -14,6 +14,18 @@ from regard.model.positions import sinusoidal
 from regard.ragged import Ragged
 
 
+class Segments(nn.Embedding):
+    """A vector for the segment of each token. One or two of them are chosen, not looked up: a lookup's gradient would
+    add up all tokens in two rows, one after the other."""
+
+    def forward(self, batch: Ragged) -> Tensor:  # type: ignore[override]  # the segments may be absent from a batch
+        if batch.segments is None:
+            return self.weight[:1].expand(batch.tokens, -1)
+        if self.num_embeddings == 2:
+            return torch.where(batch.segments.unsqueeze(1) == 0, self.weight[0], self.weight[1])
+        return super().forward(batch.segments)
+
+
 class Embeddings(nn.Module):
     """Word + place + segment, normed and projected where the settings say so."""
 
@@ -29,22 +41,10 @@ class Embeddings(nn.Module):
         fixed = places.kind.startswith("sinusoidal")
         table = sinusoidal(places.longest or 0, width, halves=places.kind.endswith("halves")) if fixed else None
         self.register_buffer("table", table, persistent=False)
-        self.segments = nn.Embedding(config.segments, width) if config.segments else None
+        self.segments = Segments(config.segments, width) if config.segments else None
         self.norm = build_norm(config, width) if config.embedding_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         self.projection = nn.Linear(width, config.width) if config.embedding_width else nn.Identity()
-
-    def kinds(self, batch: Ragged) -> Tensor:
-        """The vectors of the segments. One or two of them are chosen, not looked up: a lookup's gradient would add
-        up all tokens in two rows, one after the other."""
-        assert self.segments is not None
-        table = self.segments.weight
-        if batch.segments is None:
-            return table[:1]
-        if len(table) == 2:
-            return torch.where(batch.segments.unsqueeze(1) == 0, table[0], table[1])
-        found_NE: Tensor = self.segments(batch.segments)
-        return found_NE
 
     def forward(self, batch: Ragged) -> Tensor:
         x_NE: Tensor = self.tokens(batch.ids)
@@ -55,7 +55,7 @@ class Embeddings(nn.Module):
         elif self.table is not None:
             x_NE = x_NE + self.table[batch.positions].to(x_NE.dtype)
         if self.segments is not None:
-            x_NE = x_NE + self.kinds(batch)
+            x_NE = x_NE + self.segments(batch)
         if torch.is_autocast_enabled(x_NE.device.type):
             x_NE = x_NE.to(torch.get_autocast_dtype(x_NE.device.type))  # what flows from here on is as short as can be
         x_ND: Tensor = self.projection(self.dropout(self.norm(x_NE)))

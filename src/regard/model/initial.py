@@ -5,18 +5,19 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.config import ModelConfig
+from regard.config import Config, RecurrentConfig
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
 from regard.model.scores import Additive, Bilinear
 
 
 @torch.no_grad()
-def initialise(network: nn.Module, config: ModelConfig, *, generator: torch.Generator | None = None) -> None:
+def initialise(network: nn.Module, config: Config, *, generator: torch.Generator | None = None) -> None:
     """Draw every weight: normal with the spread of the settings (by fan-in when None), biases 0, norms 1.
 
     Residual outputs of pre-norm networks start smaller, by the square root of how many add up (GPT-2). Queries of
     an unscaled dot product start smaller by the root of the head width, which the score does not divide by (T5).
+    Recurrent layers start evenly spread by the root of their width.
     """
 
     def draw(weight: torch.Tensor, fan_in: int) -> None:
@@ -36,6 +37,11 @@ def initialise(network: nn.Module, config: ModelConfig, *, generator: torch.Gene
         elif isinstance(module, Bilinear | Additive):
             for weight in module.parameters(recurse=False):
                 draw(weight, weight.shape[-1])
+        elif isinstance(module, nn.RNNBase):
+            for weight in module.parameters(recurse=False):
+                weight.uniform_(-(module.hidden_size**-0.5), module.hidden_size**-0.5, generator=generator)
+    if isinstance(config, RecurrentConfig):
+        return
     depth = config.layers + config.decoder_layers
     for module in network.modules():
         if config.norm_first and isinstance(module, Attention | FeedForward):

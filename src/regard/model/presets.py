@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
-from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig
+from regard.config import AttentionConfig, Config, ModelConfig, PoolConfig, PositionConfig, RecurrentConfig
 from regard.errors import InputError, did_you_mean
+
+C = TypeVar("C", bound=Config, covariant=True)
 
 
 @dataclass(frozen=True)
-class Preset:
+class Preset(Generic[C]):
     """Settings, the family whose folders they are written as, and the heads the plain network has there."""
 
     family: str
-    config: ModelConfig
+    config: C
     heads: Mapping[str, int] = field(default_factory=dict)
 
 
-def _bert(vocabulary: int, width: int, layers: int, heads: int, *, inner: int | None = None) -> Preset:
+def _bert(vocabulary: int, width: int, layers: int, heads: int, *, inner: int | None = None) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -30,7 +33,7 @@ def _bert(vocabulary: int, width: int, layers: int, heads: int, *, inner: int | 
     return Preset("bert", config, {"pooled": 0})
 
 
-def _roberta(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 512) -> Preset:
+def _roberta(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 512) -> Preset[ModelConfig]:
     config = replace(
         _bert(vocabulary, width, layers, heads).config,
         positions=PositionConfig(longest=longest, offset=2),
@@ -40,19 +43,19 @@ def _roberta(vocabulary: int, width: int, layers: int, heads: int, *, longest: i
     return Preset("roberta", config, {"pooled": 0})
 
 
-def _distilbert(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
+def _distilbert(vocabulary: int, width: int, layers: int, heads: int) -> Preset[ModelConfig]:
     config = replace(_bert(vocabulary, width, layers, heads).config, segments=0, pool=PoolConfig(activation="relu"))
     return Preset("distilbert", config)
 
 
-def _electra(vocabulary: int, width: int, layers: int, heads: int, *, embedding: int) -> Preset:
+def _electra(vocabulary: int, width: int, layers: int, heads: int, *, embedding: int) -> Preset[ModelConfig]:
     config = replace(
         _bert(vocabulary, width, layers, heads).config, embedding_width=embedding, pool=PoolConfig(activation="gelu")
     )
     return Preset("electra", config)
 
 
-def _albert(vocabulary: int, width: int, layers: int, heads: int, *, embedding: int) -> Preset:
+def _albert(vocabulary: int, width: int, layers: int, heads: int, *, embedding: int) -> Preset[ModelConfig]:
     config = replace(
         _bert(vocabulary, width, layers, heads).config,
         attention=AttentionConfig(heads),
@@ -64,7 +67,9 @@ def _albert(vocabulary: int, width: int, layers: int, heads: int, *, embedding: 
     return Preset("albert", config, {"pooled": 0})
 
 
-def _modernbert(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, window: int = 64) -> Preset:
+def _modernbert(
+    vocabulary: int, width: int, layers: int, heads: int, *, inner: int, window: int = 64
+) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -82,7 +87,7 @@ def _modernbert(vocabulary: int, width: int, layers: int, heads: int, *, inner: 
     return Preset("modernbert", config)
 
 
-def _gpt2(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 1024) -> Preset:
+def _gpt2(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 1024) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -99,7 +104,7 @@ def _gpt2(vocabulary: int, width: int, layers: int, heads: int, *, longest: int 
     return Preset("gpt2", config, {"language": 0})
 
 
-def _llama(vocabulary: int, width: int, layers: int, heads: int, *, groups: int, inner: int) -> Preset:
+def _llama(vocabulary: int, width: int, layers: int, heads: int, *, groups: int, inner: int) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -120,7 +125,7 @@ def _llama(vocabulary: int, width: int, layers: int, heads: int, *, groups: int,
     return Preset("llama", config, {"language": 0})
 
 
-def _t5(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, head_width: int) -> Preset:
+def _t5(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, head_width: int) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -142,7 +147,7 @@ def _t5(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, hea
     return Preset("t5", config, {"language": 0})
 
 
-def _bart(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 1024) -> Preset:
+def _bart(vocabulary: int, width: int, layers: int, heads: int, *, longest: int = 1024) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -158,7 +163,7 @@ def _bart(vocabulary: int, width: int, layers: int, heads: int, *, longest: int 
     return Preset("bart", config, {"language": 0})
 
 
-def _marian(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
+def _marian(vocabulary: int, width: int, layers: int, heads: int) -> Preset[ModelConfig]:
     config = replace(
         _bart(vocabulary, width, layers, heads).config,
         positions=PositionConfig("sinusoidal-halves"),
@@ -169,7 +174,7 @@ def _marian(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
     return Preset("marian", config, {"language": 0})
 
 
-def _transformer(vocabulary: int, width: int, layers: int, heads: int) -> Preset:
+def _transformer(vocabulary: int, width: int, layers: int, heads: int) -> Preset[ModelConfig]:
     config = replace(
         _marian(vocabulary, width, layers, heads).config,
         positions=PositionConfig("sinusoidal"),
@@ -180,7 +185,12 @@ def _transformer(vocabulary: int, width: int, layers: int, heads: int) -> Preset
     return Preset("transformer", config, {"language": 0})
 
 
-PRESETS: Mapping[str, Preset] = {
+def _recurrent(vocabulary: int, width: int, score: str = "none", **settings: Any) -> Preset[RecurrentConfig]:
+    config = RecurrentConfig(vocabulary, width, embedding=width, score=score, tied=True, **settings)
+    return Preset("recurrent", config, {"language": 0})
+
+
+PRESETS: Mapping[str, Preset[Config]] = {
     "bert-tiny": _bert(30522, 128, 2, 2),
     "bert-mini": _bert(30522, 256, 4, 4),
     "bert-small": _bert(30522, 512, 4, 8),
@@ -200,6 +210,17 @@ PRESETS: Mapping[str, Preset] = {
     "bart-base": _bart(50265, 768, 6, 12),
     "marian": _marian(58101, 512, 6, 8),
     "transformer-base": _transformer(37000, 512, 6, 8),
+    "transformer-small": _transformer(8000, 256, 3, 4),
+    "gru": _recurrent(8000, 512),
+    "gru-dot": _recurrent(8000, 512, "dot"),
+    "gru-bilinear": _recurrent(8000, 512, "bilinear"),
+    "gru-additive": _recurrent(8000, 512, "additive"),
+    "gru-local": _recurrent(8000, 512, "bilinear", window=5, centre="predicted"),
+    "gru-feeding": _recurrent(8000, 512, "additive", input_feeding=True),
+    "lstm": _recurrent(8000, 512, cell="lstm"),
+    "lstm-dot": _recurrent(8000, 512, "dot", cell="lstm"),
+    "lstm-bilinear": _recurrent(8000, 512, "bilinear", cell="lstm"),
+    "lstm-additive": _recurrent(8000, 512, "additive", cell="lstm"),
     "tiny-bert": _bert(100, 32, 2, 4, inner=64),
     "tiny-roberta": _roberta(100, 32, 2, 4, longest=128),
     "tiny-distilbert": _distilbert(100, 32, 2, 4),
@@ -212,10 +233,13 @@ PRESETS: Mapping[str, Preset] = {
     "tiny-bart": _bart(100, 32, 2, 4, longest=128),
     "tiny-marian": _marian(100, 32, 2, 4),
     "tiny-transformer": _transformer(100, 32, 2, 4),
+    "tiny-gru": _recurrent(100, 32),
+    "tiny-gru-additive": _recurrent(100, 32, "additive"),
+    "tiny-lstm-feeding": _recurrent(100, 32, "bilinear", cell="lstm", input_feeding=True),
 }
 
 
-def preset(name: str) -> Preset:
+def preset(name: str) -> Preset[Config]:
     """The network of that name."""
     if name not in PRESETS:
         raise InputError(f'preset "{name}" is not known.{did_you_mean(name, PRESETS)}')

@@ -168,6 +168,9 @@ class Transformer(nn.Module):
         main = [logits for name, logits in said.items() if name != "next"]
         return Output(hidden_ND, main[0] if main else None, pooled_BD, said.get("next"), memory)
 
+    def progress(self, done: float) -> None:
+        """How much of a training is done: nothing here depends on it."""
+
     def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache:
         """An empty cache for so many sequences, or for the targets of a source, which the encoder reads now."""
         if self.decoder is None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint.files import inside, read_json
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError
-from regard.model.transformer import Transformer
-from regard.tasks import TASKS, task_class
-from regard.tasks.task import Task
+from regard.model.network import Network
+
+if TYPE_CHECKING:  # tasks are imported where one is asked for: loading a model needs none
+    from regard.tasks.task import Task
 
 RUN = "run.json"
 HEADS = {
@@ -24,7 +25,7 @@ HEADS = {
     "next": "masked",
 }
 KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "number"}
-GUESSES = ("masked", "causal", "translate")  # tasks of words, which have no answers about a text
+GUESSES = ("masked", "causal")  # tasks of words, which have no answers about a text
 # What can be done with a model instead, by its heads.
 CAN = {
     "masked": 'model.fill("… [MASK] …")',
@@ -72,6 +73,8 @@ def trained(folder: Path | None) -> Trained | None:
 
 def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     """The task, ready to read texts and give answers."""
+    from regard.tasks import TASKS, task_class
+
     kept = trained(folder)
     heads = checkpoint.network.heads
     if kept is not None:
@@ -83,6 +86,8 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
 
 
 def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
+    from regard.tasks import task_class
+
     mend = f"Remove {RUN} to go by config.json alone."
     try:
         task = task_class(kept.task).restore(kept.settings)
@@ -101,7 +106,7 @@ def _classes(head: Any) -> int:
     return int(head.output.out_features)
 
 
-def no_answers(network: Transformer, name: str | None) -> InputError:
+def no_answers(network: Network, name: str | None) -> InputError:
     """That a model was not made to answer, and what it can do instead."""
     what = f"a model for {name}" if name else "a network without a task"
     return InputError(f"this is {what}, so it has no answers to give. {can(network)} Or train it: regard train.")
@@ -110,7 +115,7 @@ def no_answers(network: Transformer, name: str | None) -> InputError:
 def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     """What config.json says of labels, as the settings of a task."""
     given, labels = checkpoint.foreign.get("problem_type"), checkpoint.labels
-    if name == "answer":
+    if name in ("answer", "translate"):
         return {}
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
     classes = _classes(head)
@@ -121,7 +126,7 @@ def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     return {"kind": kind, "labels": [] if kind == "number" else list(names)}
 
 
-def can(network: Transformer) -> str:
+def can(network: Network) -> str:
     """What a model can do, in words for a message about what it cannot."""
     name = name_of(network.heads, encoder=network.encoder is not None)
     ways = [CAN[head] for head in network.heads if head in CAN]

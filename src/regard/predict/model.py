@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
 from regard.checkpoint.weights import weight_files
-from regard.config import POOLS, ModelConfig
+from regard.config import POOLS, Config, RecurrentConfig
 from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
@@ -24,6 +24,8 @@ from regard.data.records import Record
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
 from regard.model.heads import TOKEN_HEADS
+from regard.model.network import Network
+from regard.model.recurrent import Recurrent
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.predict.inputs import as_list, as_records, is_pair
@@ -32,10 +34,12 @@ from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
 from regard.predict.writes import Writes
 from regard.ragged import Ragged
-from regard.tasks import TASKS
-from regard.tasks.answering import Run, answers, runner
-from regard.tasks.task import Answer, Reading, Task
 from regard.text.tokenizer import Encoding, Tokenizer
+
+if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+    from regard.predict.translations import Translated
+    from regard.tasks.answering import Run
+    from regard.tasks.task import Answer, Reading, Task
 
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
@@ -76,11 +80,11 @@ class Model(Writes):
         self._runs: dict[int | str | None, Callable[..., Any]] = {}
 
     @property
-    def network(self) -> Transformer:
+    def network(self) -> Network:
         return self.checkpoint.network
 
     @property
-    def config(self) -> ModelConfig:
+    def config(self) -> Config:
         return self.checkpoint.config
 
     @property
@@ -124,7 +128,7 @@ class Model(Writes):
             parameters=parameters,
             layers=self.config.layers + self.config.decoder_layers,
             width=self.config.width,
-            heads=self.config.attention.heads,
+            heads=1 if isinstance(self.config, RecurrentConfig) else self.config.attention.heads,
             vocabulary=self.config.vocabulary,
             bytes=size,
             kind=self.config.kind,
@@ -243,12 +247,16 @@ class Model(Writes):
 
     def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
         """The same, one after the other: neither what is given nor the answers have to fit in memory."""
+        from regard.tasks.answering import answers
+
         task, stream = self.answering(given)
         found = answers(task, self.run_of(task), stream, self.reading(), device=self.device, batch_tokens=batch_tokens)
         return (answer for _, answer in found)
 
     def run_of(self, task: Task) -> Run:
         """The network as a task reads it; a tokenizer of another model is found out here."""
+        from regard.tasks.answering import runner
+
         plain = runner(self.network, task)
 
         def run(inputs: Inputs) -> Output:
@@ -261,20 +269,43 @@ class Model(Writes):
 
     def answering(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
         """The task that answers what is given, and its records."""
+        from regard.tasks import task_class
+
         task = task_for(self.checkpoint, self.folder)
         if task.name in GUESSES:
             raise no_answers(self.network, task.name)
         items = iter(given)
         first = next(items, None)
-        if task.name == "classify" and "pair" in TASKS and is_pair(first) and trained(self.folder) is None:
-            task = TASKS["pair"].restore(task.settings())  # a folder from elsewhere does not say which of the two
+        if task.name == "classify" and is_pair(first) and trained(self.folder) is None:
+            task = task_class("pair").restore(task.settings())  # a folder from elsewhere does not say which of the two
         return task, as_records(items if first is None else chain([first], items), task.record)
 
     def reading(self) -> Reading:
         """How texts are read: in the windows the model was trained with."""
+        from regard.checkpoint.reading import reading_of
+
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
-        return Reading(self._tokenizer(), self.config, window=window, overlap=overlap)
+        return reading_of(self.checkpoint, self._tokenizer(), window=window, overlap=overlap)
+
+    def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
+        """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""
+        found = self.translations(texts, batch_tokens=batch_tokens, **settings)
+        return [best[0].text for best in found]
+
+    def translations(
+        self,
+        texts: Sequence[str],
+        *,
+        best: int = 1,
+        alignment: bool = False,
+        batch_tokens: int = 2048,
+        **settings: Any,
+    ) -> list[list[Translated]]:
+        """The `best` translations of each text, the best first, with their scores, and alignments where asked for."""
+        from regard.predict.translations import translations
+
+        return translations(self, texts, best=best, alignment=alignment, batch_tokens=batch_tokens, settings=settings)
 
     def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
         """The likeliest words in the place of [MASK]; one list a mask where there are several."""
@@ -318,6 +349,8 @@ class Model(Writes):
         return main in TOKEN_HEADS
 
     def _layer(self, layer: int) -> int | None:
+        if isinstance(self.network, Recurrent):
+            raise InputError("a recurrent encoder-decoder makes no vectors of texts; it translates them.")
         depth = self.network.reader.depth
         if not -depth - 1 <= layer <= depth:
             raise InputError(
@@ -341,7 +374,7 @@ class Model(Writes):
             return lambda *batches: plain(*(batch.to(self.device) for batch in batches))
         if what not in self._runs:
             fast = torch.compile(plain, dynamic=True)
-            if what != "both" and replayable(self.network):
+            if what != "both" and isinstance(self.network, Transformer) and replayable(self.network):
                 self._runs[what] = Replay(fast, device=self.device, most=self.config.longest)
             else:
                 self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))

@@ -11,6 +11,7 @@ import torch
 
 from regard.data.pieces import cut
 from regard.errors import InputError
+from regard.model.transformer import Transformer
 from regard.predict.kinds import can
 from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
@@ -57,6 +58,7 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     if len(places) != len(spans):
         raise InputError(f"{len(spans)} masks were written but {len(places)} read; leave a space around each.")
     batch = batch.to(model.device)
+    assert isinstance(model.network, Transformer)
     hidden_ND = model.network.main(batch)
     chances_MV = model.network.heads["masked"](hidden_ND[torch.tensor(places, device=model.device)]).float().softmax(-1)
     best = chances_MV[:, : tokenizer.size].topk(min(top, tokenizer.size))
@@ -109,6 +111,7 @@ def follows(model: Model, first: str, second: str) -> float:
         )
     segments = [encoding.segments] if model.config.segments > 1 else None
     batch = Ragged.of([ids], segments=segments).to(model.device)
+    assert isinstance(model.network, Transformer)
     heads = model.network.heads
     logits_BC = heads["next"](heads["pooled"](model.network.main(batch), batch))
     return float(logits_BC.float().softmax(-1)[0, 0])

@@ -19,6 +19,7 @@ class Writes:
 
     checkpoint: Checkpoint
     tokenizer: Tokenizer | None
+    compile: bool
 
     @overload
     def generate(self, prompt: str, **settings: Any) -> str: ...
@@ -53,4 +54,5 @@ class Writes:
                 "decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language head."
             )
         ends, usual = read_generation(self.checkpoint)
-        return Writer(network, ends, next(network.parameters()).device, self.tokenizer, usual)
+        device = next(network.parameters()).device
+        return Writer(network, ends, device, self.tokenizer, usual, fixed=self.compile and device.type == "cuda")

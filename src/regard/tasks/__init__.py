@@ -11,8 +11,11 @@ from regard.tasks.masked import Masked
 from regard.tasks.pair import Pair
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
+from regard.tasks.translate import Translate
 
-TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal, Embed)}
+TASKS: dict[str, type[Task]] = {
+    kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal, Embed, Translate)
+}
 
 
 def task_class(name: str) -> type[Task]:

@@ -16,6 +16,7 @@ from regard.data.records import Record
 from regard.errors import RegardError
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
+from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Reading, Task
 
@@ -43,14 +44,13 @@ class Scored:
         return self.scores[self.main].value
 
 
-def runner(network: torch.nn.Module, task: Task, *, dtype: torch.dtype = torch.float32) -> Run:
+def runner(network: Network, task: Task, *, dtype: torch.dtype = torch.float32) -> Run:
     """The network as it reads: without gradients, in the given number format."""
     device = next(network.parameters()).device
 
     def run(inputs: Inputs) -> Output:
         with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            output: Output = network(inputs.tokens, inputs.target, at=inputs.at)
-        return output
+            return task.run(network, inputs)
 
     return run
 
@@ -68,7 +68,7 @@ def answers(
     losses: list[float] | None = None,
 ) -> Iterator[tuple[Record, Answer]]:
     """Each record with its answer, in order. `losses` receives sum and count where the records are labelled."""
-    stream = iter(records)
+    stream, task = iter(records), task.reads(reading)
     while held := list(islice(stream, CHUNK)):
         examples = task.examples(held, reading, labelled=labelled)
         found: list[Any] = [None] * len(examples)

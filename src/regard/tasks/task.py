@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from regard.config import ModelConfig
+from regard.config import Config
 from regard.data.examples import Examples, Inputs
 from regard.data.records import Record
 from regard.metrics.meter import Meter
+from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.text.tokenizer import Tokenizer
 
@@ -35,9 +36,11 @@ class Reading:
     """What texts are read with: the tokenizer of a network, and how long a sequence it may be given."""
 
     tokenizer: Tokenizer
-    config: ModelConfig
+    config: Config
     window: int | None = None  # most tokens of a sequence; as many as the network has places for when None
     overlap: float = 0.25  # share of a window that its neighbour shows too
+    start: int | None = None  # the token a decoder beside an encoder begins with, where its folder says so
+    prefix: str = ""  # what a model wants before every text (T5)
 
     @property
     def longest(self) -> int | None:
@@ -77,6 +80,8 @@ class Task(ABC):
     name: ClassVar[str]
     record: ClassVar[type[Any]]  # the kind of record it reads
     steady: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
+    network: ClassVar[str | None] = None  # the kind of network it needs, where not every kind will do
+    sample: ClassVar[int | None] = None  # most dev rows that are scored while it is trained; all where None
 
     @classmethod
     @abstractmethod
@@ -112,6 +117,15 @@ class Task(ABC):
         """`problem_type` in config.json, where there is one."""
         return None
 
+    @property
+    def signatures(self) -> dict[str, str]:
+        """How scores were counted, by name, where the name alone does not say it."""
+        return {}
+
+    def reads(self, reading: Reading) -> Self:
+        """The task with what its answers are written with; itself, unless a task says so."""
+        return self
+
     @abstractmethod
     def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
         """Sequences of these records, long ones in windows; with targets where they are `labelled`."""
@@ -123,6 +137,11 @@ class Task(ABC):
     @abstractmethod
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """The loss of a batch; what has no target (`IGNORE`, NaN) has no part in it."""
+
+    def run(self, network: Network, inputs: Inputs) -> Output:
+        """What the network says of a batch that is to be answered; a task that writes lets it write."""
+        output: Output = network(inputs.tokens, inputs.target, at=inputs.at)
+        return output
 
     @abstractmethod
     def read(self, output: Output, inputs: Inputs) -> list[Any]:

@@ -12,13 +12,17 @@ import torch
 from torch import nn
 
 from regard.checkpoint.folder import Checkpoint, read_folder
+from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find, from_preset
 from regard.errors import InputError
 from regard.model.attention import Attention
-from regard.model.transformer import Transformer
-from regard.tasks.task import Task
+from regard.model.network import Network
+from regard.tasks.task import Reading, Task
+from regard.tasks.translate import frame_of, start_of
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
+
+SUCH = "T5, BART, Marian"
 
 
 def begin(
@@ -38,14 +42,21 @@ def begin(
     torch.manual_seed(seed)  # heads that start anew are drawn
     if start is not None and preset is not None:
         raise InputError(f'start "{start}" and preset "{preset}" were both given; give one of them.')
+    if start is None and preset is None and task.network is not None:
+        raise InputError(
+            f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
+            "nothing: transformer-small, gru-additive, …"
+        )
     found = find(preset if preset is not None else start or "minilm")
     if isinstance(found, str):
+        _check_kind(task, found, from_preset(found, weights=False))
         words = opened(tokenizer) if tokenizer is not None else _learned(found, texts)
         checkpoint = from_preset(found, heads=task.heads, seed=seed, vocabulary=words.size)
-        checkpoint = replace(checkpoint, special=words.special)
+        checkpoint = with_ends(replace(checkpoint, special=words.special), words)
     elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         raise InputError(f"{found} has a tokenizer of its own; leave tokenizer out, or name a preset.")
     else:
+        _check_kind(task, found, read_folder(found, weights=False) if task.network else None)
         checkpoint, words = read_folder(found, heads=task.heads), opened(tokenizer or found)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
@@ -57,6 +68,31 @@ def begin(
         foreign={**checkpoint.foreign, **named},
     )
     return checkpoint, words, not isinstance(found, str)
+
+
+def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint | None) -> None:
+    """Before a vocabulary is learned or a head drawn for a network that cannot do the task."""
+    if task.network is not None and checkpoint is not None and checkpoint.config.kind != task.network:
+        raise InputError(
+            f"{task.name} needs a network of kind {task.network}, but {found} is of kind {checkpoint.config.kind}. "
+            f"Use one that is ({SUCH}), or a preset such as transformer-small."
+        )
+
+
+def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
+    """A fresh encoder-decoder that says in config.json where its texts begin and end in this vocabulary."""
+    if checkpoint.config.kind != "encoder-decoder":
+        return checkpoint
+    said = config_json(checkpoint)
+    start, end = start_of(Reading(words, checkpoint.config)), frame_of(words)[1][-1]
+    ids = {
+        "bos_token_id": words.bos,
+        "eos_token_id": end,
+        "forced_eos_token_id": end,
+        "pad_token_id": start if words.pad is None else words.pad,
+        "decoder_start_token_id": start,
+    }
+    return replace(checkpoint, foreign=said | {name: number for name, number in ids.items() if name in said})
 
 
 def opened(tokenizer: str | Path | Tokenizer) -> Tokenizer:
@@ -73,11 +109,12 @@ def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
 def vocabulary_of(name: str) -> tuple[str, int]:
     """The kind of vocabulary that a preset's family has, and how large it is there."""
     shape: Any = from_preset(name, weights=False)
-    kind = {"gpt2": "bpe", "roberta": "bpe", "bart": "bpe", "modernbert": "bpe", "llama": "bpe", "t5": "unigram"}
+    kind = {"gpt2": "bpe", "roberta": "bpe", "bart": "bpe", "modernbert": "bpe", "llama": "bpe"}
+    kind |= dict.fromkeys(("t5", "marian", "transformer", "recurrent"), "unigram")
     return kind.get(shape.family, "wordpiece"), shape.config.vocabulary
 
 
-def set_dropout(network: Transformer, share: float) -> None:
+def set_dropout(network: Network, share: float) -> None:
     """One dropout for the whole network."""
     for module in network.modules():
         if isinstance(module, nn.Dropout):

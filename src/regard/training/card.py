@@ -23,7 +23,12 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     """What the model is, what it was trained on, how good it is, how to use it."""
     task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
-    front = ["---", "library_name: transformers", f"pipeline_tag: {PIPELINES.get(task, 'feature-extraction')}"]
+    ours = checkpoint.family == "recurrent"
+    front = [
+        "---",
+        f"library_name: {'regard' if ours else 'transformers'}",
+        f"pipeline_tag: {PIPELINES.get(task, 'feature-extraction')}",
+    ]
     front += ["tags:", "- regard", f"- {task}", "---", ""]
     lines = [
         f"# A {checkpoint.family} model for {task}",
@@ -46,10 +51,12 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         "import regard",
         "",
         'model = regard.load("this-folder")',
-        'model.predict(["a text"])',
+        f'model.{"translate" if task == "translate" else "predict"}(["a text"])',
         "```",
         "",
-        "The folder also opens with `from_pretrained` of transformers.",
+        "transformers cannot open this folder: it has no recurrent encoder-decoders."
+        if ours
+        else "The folder also opens with `from_pretrained` of transformers.",
         "",
     ]
     return "\n".join(front + lines)
@@ -63,6 +70,8 @@ def _scores(run: Mapping[str, Any]) -> list[str]:
     lines.append("|---|---|---|")
     for name, score in run["scores"].items():
         lines.append(f"| {name} | {score['value']:.4f} | {score['low']:.4f} to {score['high']:.4f} |")
+    for name, signature in run.get("signatures", {}).items():
+        lines.append(f"\n{name}: `{signature}`")
     return [*lines, ""]
 
 

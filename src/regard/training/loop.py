@@ -24,7 +24,7 @@ from regard.data.feeder import Feeder, each_tensor
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.errors import RegardError
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 from regard.tasks.answering import Scored
 from regard.tasks.task import Task
 from regard.training.memory import Memory
@@ -65,7 +65,7 @@ class Stopped(RegardError):
 class Job:
     """What is to be trained on what. `settings` are resolved: nothing in them is left to be chosen."""
 
-    network: Transformer
+    network: Network
     task: Task
     source: Source
     settings: Settings
@@ -242,6 +242,7 @@ class _Loop:
         assert settings.lr is not None
         seed_step(settings.seed, step, self.world.rank)
         set_rate(self.optimizer, settings.lr * rate(settings.schedule, step, self.job.steps, settings.warmup))
+        self.job.network.progress(step / self.job.steps)
         for number, part in enumerate(parts):
             with self.stepper.unsynced(last=number == len(parts) - 1):
                 self.stepper.part(part)

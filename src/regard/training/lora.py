@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from regard.errors import InputError
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 from regard.training.settings import Lora
 
 PLACES = ("qkv", "query", "memory", "out", "up", "down")  # dense layers of attention and feed-forward parts
@@ -43,7 +43,7 @@ class LowRank(nn.Module):
         return plain
 
 
-def adapt(network: Transformer, lora: Lora, *, seed: int) -> None:
+def adapt(network: Network, lora: Lora, *, seed: int) -> None:
     """Freeze everything but the heads, and give every block small matrices to train."""
     highest = network.config.width
     if lora.rank > highest:
@@ -59,7 +59,7 @@ def adapt(network: Transformer, lora: Lora, *, seed: int) -> None:
         setattr(part, place, LowRank(getattr(part, place), lora, generator))
 
 
-def merge(network: Transformer) -> None:
+def merge(network: Network) -> None:
     """Plain dense layers again, with what was learned in them."""
     for part in [part for part in network.modules() if isinstance(part, Attention | FeedForward)]:
         for place, layer in list(part.named_children()):
@@ -68,7 +68,7 @@ def merge(network: Transformer) -> None:
     network.requires_grad_(True)
 
 
-def _dense(network: Transformer) -> Iterator[tuple[nn.Module, str]]:
+def _dense(network: Network) -> Iterator[tuple[nn.Module, str]]:
     for part in network.modules():
         if isinstance(part, Attention | FeedForward):
             for place in PLACES:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.config import ModelConfig
+from regard.config import Config, RecurrentConfig
 from regard.model.block import GATED
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 
 CPU_TOKENS = 4096  # at once; more is not faster there
 SPARE = 0.85  # share of what is free that is planned with: kernels and fragments want some too
@@ -38,7 +38,7 @@ class Memory:
         return max(int(left / self.per_token) // STEADY * STEADY, STEADY)
 
 
-def plan_memory(network: Transformer, *, dtype: torch.dtype, recompute: bool = False) -> Memory:
+def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False) -> Memory:
     """Count it: AdamW keeps two numbers a weight; half precision keeps a copy of each matrix."""
     every = list(network.parameters())
     trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
@@ -52,16 +52,18 @@ def plan_memory(network: Transformer, *, dtype: torch.dtype, recompute: bool = F
     )
 
 
-def per_token(config: ModelConfig, heads: tuple[str, ...], *, half: bool, recompute: bool = False) -> int:
+def per_token(config: Config, heads: tuple[str, ...], *, half: bool, recompute: bool = False) -> int:
     """Bytes that a token leaves behind for the backward pass."""
     size = 2 if half else 4
+    words = config.vocabulary * (2 * size + 4) if {"masked", "language"} & set(heads) else 0
+    if isinstance(config, RecurrentConfig):  # gates and states in full precision; attention, and what is joined
+        return 4 * config.width * (8 * config.layers + 8) + words
     inner = config.inner * (3 if config.activation in GATED else 1)
     around = (2 * config.attention.heads + 2 * config.groups) * config.head_width
     layer = size * (around + 4 * config.width + config.inner + inner) + 4 * config.attention.heads
     layer += 2 * config.width if config.dropout else 0  # which were dropped
     depth = config.layers + config.decoder_layers
     blocks = depth * size * config.width + layer if recompute else depth * layer
-    words = config.vocabulary * (2 * size + 4) if {"masked", "language"} & set(heads) else 0
     return blocks + 3 * size * config.width + words
 
 

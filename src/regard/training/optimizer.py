@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 from regard.training.settings import Settings
 from regard.training.shards import is_shard
 
 LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.")
 
 
-def freeze(network: Transformer, parts: Iterable[str]) -> None:
+def freeze(network: Network, parts: Iterable[str]) -> None:
     """Take parts out of the training: "embeddings", "encoder", "decoder", "heads", or the number of a layer."""
     for part in parts:
         held = [parameter for name, parameter in network.named_parameters() if _belongs(name, part)]
@@ -50,7 +50,7 @@ def depth_of(name: str, layers: int) -> int:
     return 0 if ".embeddings." in name else layers + 1
 
 
-def groups(network: Transformer, settings: Settings) -> list[dict[str, Any]]:
+def groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
     """Parameters that share a rate and a decay; `share` is the rate's share of the highest."""
     layers = max(network.config.layers, network.config.decoder_layers)
     found: dict[tuple[float, float], list[Tensor]] = {}
@@ -62,7 +62,7 @@ def groups(network: Transformer, settings: Settings) -> list[dict[str, Any]]:
     return [{"params": held, "share": share, "weight_decay": decay} for (share, decay), held in found.items()]
 
 
-def build_optimizer(network: Transformer, settings: Settings, *, lr: float) -> torch.optim.AdamW:
+def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch.optim.AdamW:
     """Fused; on a GPU with rates that a recorded graph can read."""
     device = next(network.parameters()).device
     optimizer = torch.optim.AdamW(

@@ -93,6 +93,7 @@ def run_json(
         },
         "scores": scores,
         "main": None if final is None else final.main,
+        "signatures": task.signatures if scores else {},
         "done": asdict(done),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "device": str(next(job.network.parameters()).device),

@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.source import find, from_preset
-from regard.config import ModelConfig
+from regard.config import Config
 from regard.data.corpus import Corpus, Progress
 from regard.data.framing import Frame
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
@@ -174,7 +174,7 @@ def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> No
         raise InputError(f"{start} has a tokenizer of its own; leave tokenizer out, or name a preset.")
 
 
-def _check_network(family: str, config: ModelConfig, objective: str) -> None:
+def _check_network(family: str, config: Config, objective: str) -> None:
     """Whether this kind of network can learn that way, and its folders can hold what it learns."""
     kind = config.kind
     wanted = "decoder" if objective == "causal" else "encoder"

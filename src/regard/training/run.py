@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from regard.checkpoint.files import read_json
+from regard.checkpoint.reading import reading_of
+from regard.config import RecurrentConfig
 from regard.data.batches import BatchSettings
 from regard.data.packing import Ints
 from regard.data.records import Record
@@ -18,7 +21,8 @@ from regard.device import pick_device
 from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
 from regard.model.kernels import runs_flat
-from regard.model.transformer import Transformer
+from regard.model.network import Network
+from regard.model.recurrent import Recurrent
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
@@ -114,7 +118,7 @@ def train(
     )
     world, device = join(pick_device(chosen.device))
     network = checkpoint.network.to(device)
-    reading = Reading(words, checkpoint.config, window=chosen.window, overlap=chosen.overlap)
+    reading = reading_of(checkpoint, words, window=chosen.window, overlap=chosen.overlap)
     examples = work.examples(found.train, reading, labelled=True)
     check_rows(work, found.dev, reading)
     gpu = device.type == "cuda"
@@ -134,7 +138,7 @@ def train(
     done = fit(with_identity(job, identity))
     if chosen.lora.rank:
         merge(network)
-    final = None if job.score is None else job.score()
+    final = score_of(job, found, reading) if found.dev else None
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
         final = score_of(replace(job, task=tuned), found, reading)
@@ -161,7 +165,7 @@ def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
         task.examples(records[start : start + CHUNK], reading, labelled=True)
 
 
-def beginning(data: Data, asked: Settings, job: Job, start: str, network: Transformer) -> Event:
+def beginning(data: Data, asked: Settings, job: Job, start: str, network: Network) -> Event:
     """What was recognised, and what was chosen, in words."""
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
     rows = f"{len(data.train):,} rows to learn from"
@@ -219,10 +223,12 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
         raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
 
 
-def set_up(network: Transformer, settings: Settings) -> None:
+def set_up(network: Network, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
     if settings.lora.rank and settings.shard:
         raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
+    if settings.lora.rank and isinstance(network, Recurrent):
+        raise InputError("lora has no place in a recurrent network: it has no blocks. Leave lora out.")
     if settings.lora.rank:
         adapt(network, settings.lora, seed=settings.seed)
     freeze(network, settings.freeze)
@@ -232,7 +238,7 @@ def set_up(network: Transformer, settings: Settings) -> None:
 
 
 def plan_job(
-    network: Transformer,
+    network: Network,
     task: Task,
     source: Source,
     settings: Settings,
@@ -286,12 +292,13 @@ def plan_job(
     )
 
 
-def compiles(network: Transformer, settings: Settings, device: torch.device) -> bool:
+def compiles(network: Network, settings: Settings, device: torch.device) -> bool:
     """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
-    if settings.compile == "no" or settings.shard or device.type != "cuda":
+    config = network.config
+    if settings.compile == "no" or settings.shard or device.type != "cuda" or isinstance(config, RecurrentConfig):
         return False
-    plain = network.config.kind == "encoder" and network.config.positions.kind not in ("relative", "alibi")
-    flat = runs_flat(torch.bfloat16, network.config.head_width, device.index or 0) and settings.dtype != "fp32"
+    plain = config.kind == "encoder" and config.positions.kind not in ("relative", "alibi")
+    flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"
     return plain and flat
 
 
@@ -312,8 +319,10 @@ def steady_shape(
 
 
 def with_score(job: Job, data: Data, reading: Reading) -> Job:
-    """The job with its dev score, where there are rows to score."""
-    return replace(job, score=lambda: score_of(job, data, reading)) if data.dev else job
+    """The job with its dev score, where there are rows to score: of a sample where all would take long."""
+    rows = np.linspace(0, len(data.dev) - 1, min(len(data.dev), job.task.sample or len(data.dev))).astype(int)
+    some = replace(data, dev=[data.dev[row] for row in rows.tolist()])
+    return replace(job, score=lambda: score_of(job, some, reading)) if data.dev else job
 
 
 def score_of(job: Job, data: Data, reading: Reading) -> Scored:

@@ -12,10 +12,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from regard.model.block import Block
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 
 
-def shard(network: Transformer) -> None:
+def shard(network: Network) -> None:
     """Split every weight over all ranks. Gradients come back summed, each rank holding its part of them."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FSDPModule, fully_shard

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regard.config import ModelConfig
+from regard.config import Config
 from regard.data.packing import Ints
 from regard.training.settings import Settings
 
@@ -29,7 +29,7 @@ class Size:
         return cls(len(lengths), float(np.mean(lengths)), int(np.max(lengths)))
 
 
-def resolved(settings: Settings, size: Size, config: ModelConfig, *, pretrained: bool, gpu: bool) -> Settings:
+def resolved(settings: Settings, size: Size, config: Config, *, pretrained: bool, gpu: bool) -> Settings:
     """The same settings with every choice made."""
     batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, gpu=gpu)
     batch_tokens = max(batch_tokens, size.longest)
@@ -58,7 +58,7 @@ def _epochs(sequences: int, *, pretrained: bool) -> float:
     return 2 if pretrained else 4
 
 
-def _rate(config: ModelConfig, texts: float, sequences: int, *, pretrained: bool) -> float:
+def _rate(config: Config, texts: float, sequences: int, *, pretrained: bool) -> float:
     """Wide networks want smaller rates, large steps larger ones (by the root), and few steps larger ones too."""
     base = (6e-5 if sequences > 10_000 else 1e-4 if sequences > 2_000 else 1.5e-4) if pretrained else 5e-4
     return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)

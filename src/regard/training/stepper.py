@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.examples import Inputs
 from regard.model.attention import Attention
-from regard.model.transformer import Transformer
+from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.guard import Guard
 from regard.training.shards import is_shard, local
@@ -43,7 +43,7 @@ class Stepper:
 
     def __init__(
         self,
-        network: Transformer,
+        network: Network,
         task: Task,
         optimizer: torch.optim.Optimizer,
         *,

@@ -13,10 +13,11 @@ from regard.checkpoint.families.gpt2 import GPT2
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.families.marian import LAYOUT, MARIAN, TRANSFORMER
 from regard.checkpoint.families.modernbert import MODERNBERT
+from regard.checkpoint.families.recurrent import RECURRENT
 from regard.checkpoint.families.roberta import ROBERTA
 from regard.checkpoint.families.t5 import T5, T5_GATED
 from regard.checkpoint.family import Family, Foreign
-from regard.config import ModelConfig
+from regard.config import Config, ModelConfig
 from regard.errors import FolderError, did_you_mean
 
 FAMILIES: Mapping[str, Family] = {
@@ -34,6 +35,7 @@ FAMILIES: Mapping[str, Family] = {
         BART,
         MARIAN,
         TRANSFORMER,
+        RECURRENT,
     )
 }
 
@@ -43,6 +45,8 @@ def family_of(foreign: Foreign) -> Family:
     name = foreign.get("model_type")
     if not isinstance(name, str):
         raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
+    if name == RECURRENT.model_type:
+        return RECURRENT
     if name not in FAMILIES:
         raise FolderError(f'config.json: the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
     if name == "marian" and LAYOUT in foreign:
@@ -52,9 +56,9 @@ def family_of(foreign: Foreign) -> Family:
     return FAMILIES[name]
 
 
-def family_for(name: str, config: ModelConfig) -> Family:
+def family_for(name: str, config: Config) -> Family:
     """The family of that name for these settings (T5 has two)."""
     if name not in FAMILIES:
         raise FolderError(f'the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
-    gated = config.activation in ("geglu", "geglu-tanh", "swiglu")
+    gated = isinstance(config, ModelConfig) and config.activation in ("geglu", "geglu-tanh", "swiglu")
     return T5_GATED if name == "t5" and gated else FAMILIES[name]

@@ -12,6 +12,9 @@ from regard.errors import DataError
 
 LONGEST_DOCUMENT = 1 << 24  # characters; a longer one is given in parts, cut between lines
 
+USUAL = 5  # lines that are read before lengths are compared
+UNLIKE, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
+
 
 def document_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
     """A document a row; one too long to hold comes in parts, all but the last marked."""
@@ -46,17 +49,42 @@ def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
         yield Row(Place(name, number), {"text": bare(line)}, line)
 
 
+class _Lengths:
+    """Whether lines are about as long as those beside them, and the first that are not."""
+
+    def __init__(self) -> None:
+        self.left, self.right, self.odd = 0, 0, 0
+
+    def add(self, number: int, left: str, right: str) -> None:
+        one, two = len(left.strip()), len(right.strip())
+        if not self.odd and number > USUAL:
+            expected = one * self.right / max(self.left, 1)
+            far = max(expected, two) + SLACK > UNLIKE * (min(expected, two) + SLACK)
+            self.odd = number if far or (one == 0) != (two == 0) else 0
+        elif not self.odd and (one == 0) != (two == 0):
+            self.odd = number
+        self.left, self.right = self.left + one, self.right + two
+
+    @property
+    def mend(self) -> str:
+        if not self.odd:
+            return "No line is much longer than the one beside it: look at the last ones."
+        return f"Line {self.odd} is the first whose lengths do not go together: look there."
+
+
 def aligned_rows(
     first: BinaryIO, second: BinaryIO, names: tuple[str, str], columns: tuple[str, str], bad: Bad
 ) -> Iterator[Row]:
     """Line n of one file with line n of the other."""
     both = zip_longest(every_line(first, names[0]), every_line(second, names[1]))
+    seen = _Lengths()
     for number, (one, two) in enumerate(both, 1):
         if one is None or two is None:
             short, long = names if one is None else names[::-1]
-            what = f"has {number - 1} lines, but {long} has more"
-            raise DataError(what, file=short, expected="as many lines in both", mend="Look where they part ways.")
+            what = f"has {number - 1} lines, but {long} has {number + sum(1 for _ in both)}"
+            raise DataError(what, file=short, expected="as many lines in both", mend=seen.mend)
         left, right = bare(one[1]), bare(two[1])
+        seen.add(number, left, right)
         raw = f"{left}\t{right}\n"
         fault = one[2] or two[2]
         if fault is not None:

@@ -1,0 +1,122 @@
+"""Vectors of words on the first 17 million words of a corpus: analogies by section, minutes, nearest words.
+
+    python benchmarks/vectors.py --corpus wikipedia-2015.txt.xz --questions questions-words.txt
+    python benchmarks/vectors.py ... --words 2000000 --kind glove --out /tmp/try       # a smaller one, elsewhere
+
+The questions given are asked among words and phrases. `analogies.txt`, pairs written after the sections of Google's
+set, and the nearest words are asked among the words alone: phrases like `king_john` would crowd around them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from pathlib import Path
+
+import torch
+
+from regard.checkpoint.vectors import save_vectors
+from regard.data.analogies import read_analogies
+from regard.model.static import Score, Vectors, in_all
+from regard.training.vectors import KINDS, Learned, VectorSettings, learn_vectors
+
+TEN = ("king", "france", "computer", "music", "river", "physics", "football", "war", "good", "three")
+
+
+def shown(scores: dict[str, Score]) -> list[str]:
+    lines = ["| section | right | known | asked | share of the known |", "|---|---|---|---|---|"]
+    for name, score in {**scores, "**all**": in_all(scores)}.items():
+        share = f"{score.share:.1%}" if score.known else "–"
+        lines.append(f"| {name} | {score.right} | {score.known} | {score.total} | {share} |")
+    return lines
+
+
+def words_alone(vectors: Vectors) -> Vectors:
+    rows = [row for row, word in enumerate(vectors.words) if "_" not in word]
+    return Vectors(tuple(vectors.words[row] for row in rows), vectors.table[rows])
+
+
+def page(learned: Learned, plain: Vectors, sets: dict[str, dict[str, Score]], peak: int) -> str:
+    vectors = learned.vectors
+    minutes = (
+        f"From the packed file to the vectors {learned.seconds / 60:.1f} minutes by the clock, "
+        f"{learned.cpu_seconds / 60:.1f} of processor time; {peak:,} MB at the peak."
+    )
+    given = learned.settings
+    lines = [
+        "Vectors of words: "
+        + ", ".join(f"{name} {given[name]}" for name in ("kind", "width", "window", "min_count", "epochs", "phrases")),
+        "",
+        f"{torch.get_num_threads()} threads of {platform.machine()}; torch {torch.__version__}",
+        "",
+        f"{learned.read:,} words read, {len(vectors):,} words and phrases with a vector. {minutes}",
+    ]
+    for name, scores in sets.items():
+        lines += ["", f"**{name}**", "", *shown(scores)]
+    lines += ["", "| word | nearest |", "|---|---|"]
+    for word in TEN:
+        near = ", ".join(f"{one.word} {one.score:.2f}" for one in plain.nearest(word, 7)) if word in plain else "–"
+        lines.append(f"| {word} | {near} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--kind", choices=KINDS, default="skipgram")
+    parser.add_argument("--words", type=int, default=17_000_000)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--width", type=int, default=100)
+    parser.add_argument("--window", type=int, default=5)
+    parser.add_argument("--phrases", type=float, nargs="*", default=[20.0, 20.0])
+    parser.add_argument("--keep", type=Path, help="write the vectors there: .bin or .txt")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    given = parser.parse_args()
+    settings = VectorSettings(
+        kind=given.kind,
+        words=given.words,
+        epochs=given.epochs,
+        width=given.width,
+        window=given.window,
+        phrases=tuple(given.phrases),
+    )
+    learned = learn_vectors([given.corpus], settings)
+    from data import peak_mb
+
+    if given.keep:
+        save_vectors(learned.vectors, given.keep)
+    keep(learned, given.questions, peak_mb(), given.out)
+
+
+def keep(learned: Learned, questions: Path, peak: int, out: Path) -> None:
+    """Ask everything, write the page and the numbers, and say the page."""
+    plain = words_alone(learned.vectors)
+    asked, pairs = read_analogies(questions), read_analogies(Path(__file__).with_name("analogies.txt"))
+    sets = {
+        "The questions given, among words and phrases": learned.vectors.analogies(asked),
+        "The questions given, among words alone": plain.analogies(asked),
+        "Pairs after Google's sections, among words and phrases": learned.vectors.analogies(pairs),
+        "Pairs after Google's sections, among words alone": plain.analogies(pairs),
+    }
+    said = page(learned, plain, sets, peak)
+    out.mkdir(parents=True, exist_ok=True)
+    name = f"vectors-{learned.settings['kind']}"
+    (out / f"{name}.md").write_text(said, encoding="utf-8")
+    numbers = {
+        "settings": learned.settings,
+        "seconds": round(learned.seconds, 1),
+        "cpu_seconds": round(learned.cpu_seconds, 1),
+        "peak_mb": peak,
+        "sets": {
+            title: {section: [s.right, s.known, s.total] for section, s in scores.items()}
+            for title, scores in sets.items()
+        },
+    }
+    (out / f"{name}.json").write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    print(said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`regard translate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.embed import read_texts
+from regard.cli.shared import Json, ModelName, UsageError, print_json, print_table
+
+if TYPE_CHECKING:
+    from regard.predict.translations import Translated
+
+ABOUT = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, or a recurrent network.
+
+Examples:
+  regard translate runs/en-es "Good morning." "Where are you going?"
+  regard translate runs/en-es "Good morning." --beams 4 --n-best 3     the three best of four beams
+  regard translate runs/en-es "Good morning." --alignment              which words each word looked at
+  regard translate runs/en-es --input texts.txt --json > answers.jsonl"""
+
+
+@dataclass(frozen=True)
+class TranslateTexts:
+    model: ModelName
+    texts: Annotated[
+        Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")
+    ] = ()
+    input: Annotated[
+        str | None,
+        arg(help="A file instead: a text a line, or CSV, TSV, JSONL or Parquet; - is stdin.", metavar="FILE"),
+    ] = None
+    columns: Annotated[
+        str | None, arg(help="Which column of --input holds the texts, if not its usual name.", metavar="text=NAME")
+    ] = None
+    beams: Annotated[int | None, arg(help="Carry so many translations at once; 1 unless the model says more.")] = None
+    n_best: Annotated[int, arg(help="So many translations of each text, the best first.")] = 1
+    alignment: Annotated[bool, arg(help="Show which words of the text each word of the translation looked at.")] = False
+    batch_tokens: Annotated[int, arg(help="How many tokens of texts are translated at once.")] = 2048
+    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
+    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    json: Json = False
+
+
+def run(verb: TranslateTexts) -> None:
+    if verb.texts and verb.input is not None:
+        raise UsageError("texts were given and --input too; give one of them.")
+    if not verb.texts and verb.input is None:
+        raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
+    if verb.n_best > max(verb.beams or 1, 1):
+        raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
+    from regard.predict import load
+
+    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns)
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    found = model.translations(
+        texts, best=verb.n_best, alignment=verb.alignment, batch_tokens=verb.batch_tokens, beams=verb.beams
+    )
+    for text, translations in zip(texts, found, strict=True):
+        for rank, one in enumerate(translations, 1):
+            if verb.json:
+                print_json({"text": text, "rank": rank, **one.json()})
+            else:
+                _say(one, scored=verb.n_best > 1)
+
+
+def _say(one: Translated, *, scored: bool) -> None:
+    print(f"{one.score:.3f}  {one.text}" if scored else one.text)
+    for alignment in one.alignments:
+        rows = []
+        for word, weights in zip(alignment.target, alignment.weights, strict=True):
+            ranked = sorted(zip(weights, alignment.source, strict=True), reverse=True)[:3]
+            rows.append((f"  {word}", "  ".join(f"{source} {weight:.2f}" for weight, source in ranked)))
+        print_table(rows)

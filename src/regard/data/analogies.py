@@ -1,0 +1,39 @@
+"""Files of analogies as Google's: sections begin with a colon, a question is four words, a is to b as c is to d."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+from regard.errors import DataError
+from regard.text.stream import read_pieces
+
+Question = tuple[str, str, str, str]
+
+
+def read_analogies(path: str | Path) -> dict[str, list[Question]]:
+    """Questions by section. A line of two words is a pair: a section of pairs asks each of them of each other one."""
+    sections: dict[str, list[Question]] = {}
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    name = ""
+    for number, line in enumerate("".join(read_pieces([path])).splitlines(), 1):
+        words = line.split()
+        if line.startswith(":"):
+            name = line[1:].strip()
+        elif len(words) == 4:
+            sections.setdefault(name, []).append((words[0], words[1], words[2], words[3]))
+        elif len(words) == 2:
+            pairs.setdefault(name, []).append((words[0], words[1]))
+        elif words:
+            raise DataError(
+                f"holds {len(words)} words",
+                file=str(path),
+                line=number,
+                expected="four, or a pair, or a section after a colon",
+                mend="Write phrases with _ for the blank.",
+            )
+    for section, found in pairs.items():
+        sections.setdefault(section, []).extend((*one, *other) for one, other in permutations(found, 2))
+    if not sections:
+        raise DataError("holds no question", file=str(path), expected="lines of four words")
+    return sections

@@ -1,0 +1,67 @@
+"""Translations held against references: BLEU and chrF as sacreBLEU counts them, with its signatures."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from regard.metrics.confidence import Replicates, Score, Sums, some_rows
+
+
+@cache
+def _metrics() -> dict[str, Any]:
+    """Imported when a translation is first scored."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    return {"bleu": BLEU(force=True), "chrf": CHRF()}
+
+
+def signatures() -> dict[str, str]:
+    """How each score was counted, in sacreBLEU's words."""
+    found = {}
+    for name, metric in _metrics().items():
+        metric.num_refs = 1
+        found[name] = str(metric.get_signature())
+    return found
+
+
+class TranslationMeter:
+    """BLEU and chrF of all translations together, from 0 to 100. Both come from counts that add up over rows."""
+
+    main, higher = "bleu", True
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._cuts, at = {}, 0
+        for name, metric in _metrics().items():
+            width = len(metric._extract_corpus_statistics(["a"], [["a"]])[0])
+            self._cuts[name] = slice(at, at + width)
+            at += width
+        self._held = Replicates(at, seed=seed)
+
+    @property
+    def rows(self) -> int:
+        return self._held.rows
+
+    def add(self, predicted: str, gold: str) -> None:
+        counts: list[float] = []
+        for metric in _metrics().values():
+            counts += metric._extract_corpus_statistics([predicted], [[gold]])[0]
+        self._held.add(counts)
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self.rows)
+        return self._held.scores(**{name: self._statistic(name) for name in self._cuts})
+
+    def _statistic(self, name: str) -> Any:
+        metric, cut = _metrics()[name], self._cuts[name]
+
+        def score(sums: Sums) -> Any:
+            counts = np.rint(sums[cut]).astype(int)
+            if counts.ndim == 1:
+                return metric._compute_score_from_stats(counts.tolist()).score
+            return np.array([metric._compute_score_from_stats(one).score for one in counts.T.tolist()])
+
+        return score

@@ -1,0 +1,38 @@
+"""A ragged batch step by step: what a recurrent layer reads, which takes one token of every sequence at a time.
+
+Nothing is padded: a sequence that has ended is no longer there. Shapes: N tokens, B sequences, R those with a token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.ragged import Ragged
+
+
+@dataclass(frozen=True, eq=False)
+class Unrolled:
+    """The tokens of a batch in the order of their steps, in each step the longest sequence first."""
+
+    rows: Tensor  # (R,) the sequences with at least one token, the longest first
+    order: Tensor  # (N,) flat place of each token, step after step
+    back: Tensor  # (N,) where each flat token lies among the steps
+    sizes: tuple[int, ...]  # sequences that have a token at each step, never rising
+
+    @classmethod
+    def of(cls, batch: Ragged) -> Unrolled:
+        bounds = batch.bounds.cpu().long()
+        lengths = bounds.diff()
+        rows = torch.argsort(lengths, descending=True, stable=True)
+        rows = rows[: int((lengths > 0).sum())]
+        longest = int(lengths.max()) if len(lengths) else 0
+        step = torch.arange(longest).unsqueeze(1)
+        there = step < lengths[rows]
+        order = (bounds[:-1][rows] + step)[there]
+        back = torch.empty_like(order)
+        back[order] = torch.arange(order.numel())
+        device = batch.ids.device
+        return cls(rows.to(device), order.to(device), back.to(device), tuple(there.sum(1).tolist()))

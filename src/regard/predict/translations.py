@@ -1,0 +1,98 @@
+"""Texts translated: the best few of each, and which words of the source the words of the translation look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from regard.data.inputs import text_list
+from regard.data.pieces import batches
+from regard.data.records import TranslateRecord
+from regard.errors import InputError
+from regard.generate.writer import Continuation
+from regard.model import taps
+from regard.model.recurrent import Recurrent
+from regard.ragged import Ragged
+from regard.tasks.translate import LONGER, MORE, Translate
+
+if TYPE_CHECKING:
+    from regard.predict.model import Model
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How much each token of a translation looks at each token of its source; every row adds up to 1."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]  # (target, source)
+
+
+@dataclass(frozen=True)
+class Translated:
+    """One translation of a text; a long text is translated in windows, and each has its alignment."""
+
+    text: str
+    score: float  # log-probability, or what beams were ranked by
+    windows: int = 1
+    alignments: tuple[Alignment, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        return {"translation": self.text, "score": self.score, "truncated": False, "windows": self.windows} | (
+            {"alignments": [asdict(one) for one in self.alignments]} if self.alignments else {}
+        )
+
+
+def translations(
+    model: Model, texts: Sequence[str], *, best: int, alignment: bool, batch_tokens: int, settings: Mapping[str, Any]
+) -> list[list[Translated]]:
+    """The best translations of each text, the best first."""
+    if model.config.kind != "encoder-decoder":
+        raise InputError(f"this {model.family} model is of kind {model.config.kind}; only encoder-decoders translate.")
+    texts, reading = text_list(texts), model.reading()
+    rows = Translate().examples([TranslateRecord(text, "") for text in texts], reading, labelled=False)
+    sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
+    found: list[list[Continuation]] = [[] for _ in sources]
+    for part in batches([len(source) for source in sources], max(batch_tokens, max(map(len, sources)))):
+        given = [sources[row] for row in part]
+        room = {"max_tokens": LONGER * max(map(len, given)) + MORE}
+        said = model.continuations(given, **{**room, "best": best, **settings})
+        for row, continuations in zip(part, said, strict=True):
+            found[row] = continuations
+    owners = rows.owners.tolist()
+    windows = [[row for row, owner in enumerate(owners) if owner == text] for text in range(len(texts))]
+    return [_joined(model, [(sources[row], found[row]) for row in held], alignment=alignment) for held in windows]
+
+
+def _joined(
+    model: Model, windows: Sequence[tuple[list[int], list[Continuation]]], *, alignment: bool
+) -> list[Translated]:
+    """The n-th best of every window as the n-th best of the text."""
+    made = []
+    for rank in range(min(len(said) for _, said in windows)):
+        parts = [said[rank] for _, said in windows]
+        seen = [align(model, source, said[rank].ids) for source, said in windows] if alignment else []
+        text = " ".join(part.text.strip() for part in parts)
+        made.append(Translated(text, sum(part.score for part in parts), len(parts), tuple(seen)))
+    return made
+
+
+@torch.inference_mode()
+def align(model: Model, source: Sequence[int], written: Sequence[int]) -> Alignment:
+    """Of a Transformer the attention of the last layer to its source, the mean of its heads."""
+    start, words = model.writer.ends.start, model.reading().tokenizer
+    assert start is not None
+    batch = Ragged.of([source], device=model.device)
+    target = Ragged.of([[start, *written[:-1]]], device=model.device)
+    network = model.network
+    if isinstance(network, Recurrent):
+        weights_TS = network.alignment(batch, target)[0]
+    else:
+        last = network.main.depth - 1
+        seen = taps.attention(network, batch, target=target, layers=[last], stack="decoder", cross=True)
+        weights_TS = seen[last][0].mean(0)
+    names = [tuple(words.backend.id_to_token(token) or "" for token in ids) for ids in (source, written)]
+    return Alignment(names[0], names[1], tuple(tuple(row) for row in weights_TS.float().tolist()))

@@ -1,0 +1,196 @@
+"""A text in another language, or anything else that a text is to become: learned from pairs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from regard.data.corrupt import IGNORE
+from regard.data.examples import Builder, Examples, Inputs
+from regard.data.records import Record, TranslateRecord
+from regard.data.sentences import sentences
+from regard.errors import InputError
+from regard.metrics.meter import Meter
+from regard.metrics.translation import TranslationMeter, signatures
+from regard.model.network import Network
+from regard.model.transformer import Output
+from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.writing import Written, write
+from regard.text.tokenizer import Tokenizer
+
+LONGER = 2  # how many times as long as its source a translation may be,
+MORE = 10  # and so many tokens more
+
+
+@dataclass(frozen=True, eq=False)
+class Told(Output):
+    """What was written, beside the states and scores for the words that should have been."""
+
+    written: tuple[Written, ...] = ()
+
+
+@dataclass(frozen=True)
+class Translation(Answer):
+    """The translation and its log-probability. A long text is translated in windows, a few sentences each."""
+
+    translation: str = ""
+    score: float = 0.0
+
+
+@dataclass(frozen=True)
+class Translate(Task):
+    """`smoothing` moves so much of each target word to all words."""
+
+    name: ClassVar[str] = "translate"
+    record: ClassVar[type[Any]] = TranslateRecord
+    steady: ClassVar[bool] = False
+    network: ClassVar[str | None] = "encoder-decoder"
+    sample: ClassVar[int | None] = 500
+
+    smoothing: float = 0.0
+    tokenizer: Tokenizer | None = field(default=None, compare=False, repr=False)  # what answers are written with
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], *, smoothing: float = 0.0, **_: Any) -> Self:
+        for record in records:
+            _target(record)
+        return cls(smoothing=smoothing)
+
+    def settings(self) -> dict[str, Any]:
+        return {"smoothing": self.smoothing}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(smoothing=float(settings.get("smoothing", 0.0)))
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"language": 0}
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        return signatures()
+
+    def reads(self, reading: Reading) -> Self:
+        return replace(self, tokenizer=reading.tokenizer)
+
+    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+        pairs = [record for record in records if isinstance(record, TranslateRecord)]
+        start, (before, after) = start_of(reading), frame_of(reading.tokenizer)
+        end, longest = after[-1], reading.longest
+        room = None if longest is None else longest - len(before) - len(after)
+        texts = [_target(pair) for pair in pairs] if labelled else []
+        targets = [[*before, *ids, *after] for ids in reading.tokenizer.ids_batch(texts, special=False)]
+        builder, aim, long = Builder(), Builder(), 0
+        for row, cuts in enumerate(sources(pairs, reading, room)):
+            words = targets[row] if labelled else [IGNORE]
+            if labelled and (len(cuts) > 1 or (longest is not None and len(words) > longest)):
+                words, long = [IGNORE], long + 1
+            for cut in cuts:
+                most = LONGER * len(cut) + MORE
+                most = most if longest is None else min(most, longest - 1)
+                builder.add(row, [*before, *cut, *after], by_sequence={"start": start, "end": end, "most": most})
+                aim.add(row, [start, *words[:-1]], by_token={"word": np.array(words, np.int64)})
+        if long:
+            warnings.warn(
+                f"{long} of {len(pairs)} pairs are longer than the {longest} tokens a sequence may have: too long to "
+                "be learned from whole, they have no part in the loss. Split them into sentences to use them.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return builder.build(target=aim.build())
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        word_N = inputs["word"]
+        keep_N = word_N != IGNORE
+        losses_N = F.cross_entropy(
+            output.logits.float(), word_N, reduction="none", ignore_index=IGNORE, label_smoothing=self.smoothing
+        )
+        return Loss(torch.where(keep_N, losses_N, 0.0).sum(), keep_N.sum().float())
+
+    def run(self, network: Network, inputs: Inputs) -> Output:
+        """Scores of the words that should be said, and what the network says by itself."""
+        output = super().run(network, inputs)
+        written = write(
+            network, inputs.tokens, start_B=inputs["start"], end_B=inputs["end"], most_B=inputs["most"].clamp(min=1)
+        )
+        return Told(output.hidden, output.logits, memory=output.memory, written=tuple(written))
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        assert isinstance(output, Told)
+        return list(output.written)[: inputs.rows]
+
+    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+        assert self.tokenizer is not None
+        parts = [self.tokenizer.decode(one.ids).strip() for one in said]
+        return Translation(len(said), translation=" ".join(parts), score=sum(one.score for one in said))
+
+    def meter(self) -> Meter:
+        return TranslationMeter()
+
+    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+        assert isinstance(answer, Translation)
+        meter.add(answer.translation, _target(record))
+
+
+def _target(record: Record) -> str:
+    """The translation, which is there where it is to be learned from or scored against."""
+    assert isinstance(record, TranslateRecord)
+    if not record.target.strip():
+        raise record.place.fault(
+            "this row has no translation", column="target", mend="Translate it, or leave it out of both files."
+        )
+    return record.target
+
+
+def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What stands before and after every text; an end token in any case, or nothing would tell when to stop."""
+    before, after = tokenizer.frame
+    if after:
+        return before, after
+    end = tokenizer.eos if tokenizer.eos is not None else tokenizer.sep
+    if end is None:
+        raise InputError(
+            "this tokenizer has no token for the end of a text (eos), so a decoder could never stop. Learn one that "
+            "has: regard tokenizer FILE --kind unigram --out DIR"
+        )
+    return before, (end,)
+
+
+def start_of(reading: Reading) -> int:
+    """The token a target begins with: as the model's folder says, else that for nothing."""
+    words = reading.tokenizer
+    for choice in (reading.start, words.pad, words.cls, words.bos, words.eos):
+        if choice is not None:
+            return choice
+    return frame_of(words)[1][-1]
+
+
+def sources(pairs: Sequence[TranslateRecord], reading: Reading, room: int | None) -> list[list[list[int]]]:
+    """The ids of each source, whole where it fits, else in parts of whole sentences."""
+    texts = [reading.prefix + pair.source for pair in pairs]
+    found = [[ids] for ids in reading.tokenizer.ids_batch(texts, special=False)]
+    if room is not None:
+        for row, (ids,) in enumerate(found):
+            if len(ids) > room:
+                found[row] = _parts(pairs[row].source, reading, max(room, 1))
+    return found
+
+
+def _parts(text: str, reading: Reading, room: int) -> list[list[int]]:
+    """As many sentences in each part as fit; one that does not fit is cut into equal parts."""
+    parts: list[list[int]] = []
+    for ids in reading.tokenizer.ids_batch([reading.prefix + one for one in sentences(text)], special=False):
+        if parts and not reading.prefix and len(parts[-1]) + len(ids) <= room:
+            parts[-1] += ids
+        else:
+            count = -(-len(ids) // room)
+            parts += [part.tolist() for part in np.array_split(np.array(ids, np.int64), max(count, 1))]
+    return parts

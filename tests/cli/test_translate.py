@@ -1,0 +1,65 @@
+"""`regard translate` from the outside."""
+
+import json
+
+import pytest
+
+from regard.checkpoint.folder import write_folder
+from regard.checkpoint.source import from_preset
+from regard.cli import main
+from regard.text.learn import learn_from
+from regard.training.begin import with_ends
+
+TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are you going", "the dog sleeps"] * 3
+
+
+@pytest.fixture(scope="module", params=["tiny-transformer", "tiny-gru", "tiny-gru-additive"])
+def folder(request, tmp_path_factory):
+    where = tmp_path_factory.mktemp("models") / request.param
+    words = learn_from(TEXTS, kind="char", size=60)
+    checkpoint = with_ends(from_preset(request.param, vocabulary=words.size), words)
+    write_folder(where, checkpoint, beside=words.save)
+    return where
+
+
+def test_each_text_is_translated_in_order(folder, capsys, tmp_path):
+    (tmp_path / "texts.txt").write_text("good morning\nthe dog\n")
+    assert main(["translate", str(folder), "--input", str(tmp_path / "texts.txt"), "--json", "--device", "cpu"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["text"], row["rank"], row["windows"]) for row in rows] == [("good morning", 1, 1), ("the dog", 1, 1)]
+    assert main(["translate", str(folder), "good morning", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.strip() == rows[0]["translation"].strip()
+
+
+def test_several_of_each(folder, capsys):
+    given = ["translate", str(folder), "good morning", "--beams", "3", "--n-best", "2", "--json", "--device", "cpu"]
+    assert main(given) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert rows[0]["score"] >= rows[1]["score"]
+    assert main([*given[:5], "--n-best", "4"]) == 2
+    assert "add --beams 4" in capsys.readouterr().err
+
+
+def test_alignments(folder, capsys):
+    status = main(["translate", str(folder), "the dog", "--alignment", "--device", "cpu"])
+    said = capsys.readouterr()
+    if folder.name == "tiny-gru":
+        assert status == 1
+        assert "no attention" in said.err
+    else:
+        assert status == 0
+        assert len(said.out.splitlines()) > 2
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "said"),
+    [
+        (["tiny-gru"], 2, "no text was given"),
+        (["tiny-gru", "a", "--input", "b"], 2, "texts were given and --input too"),
+        (["minilm", "a text"], 1, "only encoder-decoders translate"),
+    ],
+)
+def test_wrong_use(given, status, said, capsys):
+    assert main(["translate", *given]) == status
+    assert said in capsys.readouterr().err

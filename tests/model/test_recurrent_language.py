@@ -1,0 +1,106 @@
+"""Recurrent language models: batched as alone, stepped as whole, and they learn."""
+
+import pytest
+import torch
+
+from regard.errors import InputError
+from regard.model.recurrent_language import Mix, RecurrentLanguage, TwoSided, mirror
+from regard.ragged import Ragged
+
+LENGTHS = (5, 1, 8, 0, 3)
+TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "
+
+
+@pytest.fixture(params=["gru", "lstm"])
+def language(request):
+    torch.manual_seed(0)
+    return RecurrentLanguage(20, width=8, embedding=6, layers=2, cell=request.param).double().eval()
+
+
+@pytest.fixture
+def sides():
+    torch.manual_seed(0)
+    return TwoSided(20, width=8, embedding=8).double().eval()
+
+
+def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
+    batch = tokens(LENGTHS, vocabulary=20)
+    logits, states = language(batch).logits, sides(batch)
+    assert states.shape == (3, 17, 16)
+    for row in (0, 1, 2, 4):
+        alone = batch.select([row])
+        assert torch.allclose(batch.split(logits)[row], language(alone).logits, atol=1e-12)
+        assert torch.allclose(states[:, batch.owners == row], sides(alone), atol=1e-12)
+    for network in (language, sides):
+        parts = [network.loss(batch.select([row])) for row in range(len(LENGTHS)) if LENGTHS[row]]
+        total, count = network.loss(batch)
+        assert total.item() == pytest.approx(sum(part[0].item() for part in parts), rel=1e-5)
+        assert count.item() == sum(part[1].item() for part in parts) == 13 * (2 if network is sides else 1)
+
+
+def test_stepping_is_the_whole_pass(language, tokens):
+    whole = language(Ragged.of([[1, 2, 3], [4, 5, 6]])).logits.view(2, 3, -1)
+    cache = language.begin(sequences=2)
+    assert torch.allclose(language.step(Ragged.of([[1, 2], [4, 5]]), cache), whole[:, 1], atol=1e-12)
+    cache.select(torch.tensor([1, 0]))
+    assert torch.allclose(language.step(Ragged.of([[6], [3]]), cache), whole[[1, 0], 2], atol=1e-12)
+    with pytest.raises(InputError, match="sequences"):
+        language.begin(source=Ragged.of([[1]]))
+
+
+def test_no_side_sees_what_it_is_to_say(sides):
+    """A token changes the states from the left at it and after it, those from the right at it and before it."""
+    one, other = (sides(Ragged.of([[1, 2, token, 4, 5]])) for token in (3, 9))
+    sides = (slice(0, 8), slice(8, 16))
+    moved = [[(one[2, place, half] != other[2, place, half]).any().item() for place in range(5)] for half in sides]
+    assert moved == [[False, False, True, True, True], [True, True, True, False, False]]
+
+
+def test_each_sequence_is_mirrored(tokens):
+    batch = Ragged.of([[1, 2, 3], [], [4], [5, 6]])
+    assert batch.ids[mirror(batch)].tolist() == [3, 2, 1, 4, 6, 5]
+
+
+def perplexity(network, batch):
+    with torch.no_grad():
+        total, count = network.loss(batch)
+    return (total / count).exp().item()
+
+
+@pytest.mark.parametrize("kind", [RecurrentLanguage, TwoSided])
+def test_perplexity_falls(kind):
+    torch.manual_seed(0)
+    letters = sorted(set(TEXT))
+    ids = [letters.index(letter) for letter in TEXT]
+    batch = Ragged.of([ids[:40], ids[20:], ids[10:50]])
+    network = kind(len(letters), width=24, embedding=24)
+    before = perplexity(network, batch)
+    optimizer = torch.optim.Adam(network.parameters(), lr=2e-2)
+    for _ in range(30):
+        total, count = network.loss(batch)
+        (total / count).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert before == pytest.approx(len(letters), rel=0.2)
+    assert perplexity(network, batch) < 0.35 * before
+
+
+def test_a_task_learns_which_layer_it_needs(sides, tokens):
+    """The target is the first layer from both sides: its weight grows to almost one, and the scale stays near one."""
+    batch = tokens((9, 6, 7), vocabulary=20)
+    states, mix = sides(batch).detach(), Mix(3).double()
+    assert torch.allclose(mix(states), states.mean(0))
+    optimizer = torch.optim.Adam(mix.parameters(), lr=0.2)
+    for _ in range(100):
+        ((mix(states) - states[1]) ** 2).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    shares = mix.scores.softmax(0)
+    assert shares.argmax() == 1
+    assert shares[1] > 0.8
+    assert mix.scale.item() == pytest.approx(1.0, abs=0.25)
+
+
+def test_embeddings_as_wide_as_states():
+    with pytest.raises(InputError, match="as wide as"):
+        TwoSided(20, width=8, embedding=6)

@@ -1,0 +1,276 @@
+"""Translation against transformers and sacreBLEU, and what attention is for."""
+
+import json
+import random
+
+import pytest
+import sacrebleu
+import torch
+import transformers
+
+import regard
+from regard.checkpoint.families import family_for
+from regard.checkpoint.folder import foreign_tensors, read_folder
+from regard.checkpoint.reading import reading_of
+from regard.checkpoint.source import from_preset
+from regard.data.records import Place, TranslateRecord
+from regard.errors import DataError, InputError
+from regard.metrics.translation import TranslationMeter, signatures
+from regard.ragged import Ragged
+from regard.tasks.task import Reading
+from regard.tasks.translate import Translate
+from regard.tasks.writing import write
+from regard.text.tokenizer import Tokenizer
+from regard.training.begin import begin
+from regard.training.run import train
+
+SHAPE = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+SHAPE |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
+T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2, "pad_token_id": 0, "eos_token_id": 3}
+IDS = {"pad_token_id": 0, "eos_token_id": 3, "bos_token_id": 2}
+MODELS = {
+    "marian": lambda size: transformers.MarianMTModel(
+        transformers.MarianConfig(vocab_size=size, decoder_vocab_size=size, decoder_start_token_id=0, **SHAPE, **IDS)
+    ),
+    "bart": lambda size: transformers.BartForConditionalGeneration(
+        transformers.BartConfig(vocab_size=size, decoder_start_token_id=3, forced_eos_token_id=3, **SHAPE, **IDS)
+    ),
+    "t5": lambda size: transformers.T5ForConditionalGeneration(
+        transformers.T5Config(vocab_size=size, decoder_start_token_id=0, **T5)
+    ),
+    "t5 gated": lambda size: transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
+            vocab_size=size, decoder_start_token_id=0, feed_forward_proj="gated-gelu", tie_word_embeddings=False, **T5
+        )
+    ),
+}
+
+
+@pytest.fixture(params=MODELS)
+def theirs(request, small, tmp_path):
+    torch.manual_seed(0)
+    model = MODELS[request.param](small.tokenizer.size).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "embed_positions" not in name:
+                parameter.normal_(0, 0.2) if parameter.dim() > 1 else parameter.add_(0.1 * torch.randn_like(parameter))
+    model.generation_config.max_length = None
+    model.save_pretrained(tmp_path)
+    small.tokenizer.save(tmp_path)
+    return model
+
+
+def padded(batch, values, filling):
+    return torch.nn.utils.rnn.pad_sequence(batch.split(values), batch_first=True, padding_value=filling)
+
+
+def given(inputs):
+    tokens = inputs.tokens
+    return {
+        "input_ids": padded(tokens, tokens.ids, 0),
+        "attention_mask": padded(tokens, torch.ones_like(tokens.ids), 0),
+    }
+
+
+def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_path):
+    checkpoint = read_folder(tmp_path)
+    for module in (*theirs.modules(), *checkpoint.network.modules()):
+        assert not module.training
+    reading, task = reading_of(checkpoint, Tokenizer.load(tmp_path)), Translate.learn(translations)
+    inputs = task.examples(translations, reading, labelled=True).take(range(len(translations)))
+    labels = padded(inputs.target, inputs["word"], -100)
+    expected = theirs(**given(inputs), labels=labels).loss
+    expected.backward()
+    loss = task.loss(checkpoint.network(inputs.tokens, inputs.target), inputs)
+    ours = loss.sum / loss.count
+    ours.backward()
+    assert ours.item() == pytest.approx(expected.item(), abs=1e-5)
+    with torch.no_grad():
+        for parameter in checkpoint.network.parameters():
+            parameter.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
+    gradients = foreign_tensors(checkpoint, family_for(checkpoint.family, checkpoint.config))
+    for name, parameter in theirs.named_parameters():
+        if name == "model.shared.weight":  # Marian and BART never learn what is read as padding, the start token too
+            gradients[name][0] = parameter.grad[0]
+        if parameter.grad is not None:
+            assert torch.allclose(gradients[name], parameter.grad, atol=1e-5), name
+
+
+def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_path):
+    checkpoint = read_folder(tmp_path)
+    reading, task = reading_of(checkpoint, Tokenizer.load(tmp_path)), Translate()
+    inputs = task.examples(translations, reading, labelled=False).take(range(len(translations)))
+    assert inputs.target.ids.tolist() == [theirs.config.decoder_start_token_id] * 4
+    theirs.generation_config.forced_eos_token_id = None
+    made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
+    most = torch.full((4,), 12)
+    with torch.inference_mode():
+        found = write(checkpoint.network, inputs.tokens, start_B=inputs["start"], end_B=inputs["end"], most_B=most)
+    for ours, row in zip(found, made.tolist(), strict=True):
+        expected = row[: row.index(3)] if 3 in row else row
+        assert ours.ids == expected
+        assert ours.ended == (3 in row)
+
+
+def test_smoothing_is_that_of_torch(small, translations):
+    task = Translate.learn(translations, smoothing=0.1)
+    network = small.spread(task)
+    inputs = task.examples(translations, small.reading(), labelled=True).take(range(4))
+    logits = network(inputs.tokens, inputs.target).logits
+    loss = task.loss(network(inputs.tokens, inputs.target), inputs)
+    expected = torch.nn.functional.cross_entropy(logits, inputs["word"], label_smoothing=0.1)
+    assert (loss.sum / loss.count).item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_scores_are_those_of_sacrebleu():
+    ours = ["the cat sat on the mat .", "a dog , lazy , lay there", "hello", ""]
+    gold = ["the cat sat on a mat .", "a lazy dog lay there", "hello there", "nothing"]
+    meter = TranslationMeter()
+    for one, other in zip(ours, gold, strict=True):
+        meter.add(one, other)
+    scores = meter.scores()
+    bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
+    assert scores["bleu"].value == pytest.approx(bleu.corpus_score(ours, [gold]).score)
+    assert scores["chrf"].value == pytest.approx(chrf.corpus_score(ours, [gold]).score)
+    assert signatures() == {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())}
+    assert "tok:13a" in signatures()["bleu"]
+    for score in scores.values():
+        assert 0 <= score.low <= score.value <= score.high <= 100
+    assert next(iter(scores)) == meter.main == "bleu"
+
+
+def reversals(rows, *, seed=0):
+    """Words of a made-up language, translated by reading them backwards."""
+    draw = random.Random(seed)
+    texts = [" ".join(draw.choices("abcdefgh", k=draw.randint(4, 7))) for _ in range(rows)]
+    return [TranslateRecord(text, " ".join(reversed(text.split()))) for text in texts]
+
+
+def learned(task, name, rows, small, *, steps=100, seed=0):
+    """The loss of the last steps of a short training."""
+    config = {"vocabulary": small.tokenizer.size, "dropout": 0.0}
+    network = from_preset(name, seed=seed, **config).network.train()
+    examples = task.examples(rows, Reading(small.tokenizer, network.config), labelled=True)
+    optimizer, losses = torch.optim.Adam(network.parameters(), lr=2e-2), []
+    for step in range(steps):
+        batch = [(step * 32 + row) % len(examples) for row in range(32)]
+        loss = small.run(task, network, examples.take(batch))
+        (loss.sum / loss.count).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append((loss.sum / loss.count).item())
+    return sum(losses[-20:]) / 20, network.eval()
+
+
+def test_attention_finds_what_the_bottleneck_forgets(small):
+    task, rows = Translate(), reversals(256)
+    without, _ = learned(task, "tiny-gru", rows, small)
+    found, network = learned(task, "tiny-gru-additive", rows, small)
+    assert found < 0.75 * without
+    test = reversals(20, seed=1)
+    reading = Reading(small.tokenizer, network.config)
+    inputs = task.examples(test, reading, labelled=True).take([0])
+    (weights,) = network.alignment(inputs.tokens, inputs.target)
+    assert weights.shape == (len(inputs.target.ids), len(inputs.tokens.ids))
+
+
+@pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive", "tiny-lstm-feeding"])
+def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
+    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: ("unigram", 60))
+    for side in ("source", "target"):
+        texts = [getattr(row, side) for row in reversals(60)]
+        (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
+    where = f"{tmp_path / 'rows.so'},{tmp_path / 'rows.ta'}"
+    found = train(where, out=tmp_path / "out", preset=preset, steps=12, eval_every=6, batch=16, smoothing=0.1)
+    assert found.task == "translate"
+    assert set(found.scores) == {"bleu", "chrf"}
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
+    assert run["task_settings"] == {"smoothing": 0.1}
+    checkpoint, words = read_folder(tmp_path / "out"), Tokenizer.load(tmp_path / "out")
+    said = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert (said["decoder_start_token_id"], said["eos_token_id"], said["pad_token_id"]) == (words.pad, words.eos, 0)
+    reading = reading_of(checkpoint, words)
+    assert reading.start == words.pad
+    card = (tmp_path / "out" / "README.md").read_text()
+    check_translating(tmp_path / "out")
+    if preset == "tiny-transformer":
+        other = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
+        inputs = Translate().examples(reversals(2), reading, labelled=True).take([0, 1])
+        ours = checkpoint.network(inputs.tokens, inputs.target).logits
+        labels = padded(inputs.target, inputs["word"], -100)
+        logits = other(**given(inputs), labels=labels).logits
+        assert torch.allclose(ours, logits[labels != -100], atol=1e-4)
+        assert "from_pretrained" in card
+    else:
+        assert "transformers cannot open" in card
+
+
+def check_translating(folder):
+    """Greedy by the task, greedy and beams by `generate`, n-best, alignments, the command line, evaluation."""
+    model = regard.load(folder, device="cpu")
+    texts = ["a b c", "h g f e d"]
+    by_task = model.predict(texts)[0].translation
+    assert by_task.startswith(model.translate(texts[:1], max_tokens=8)[0])
+    best = model.translations(texts, beams=3, best=3, alignment=True)
+    for found in best:
+        assert len(found) == 3
+        assert found == sorted(found, key=lambda one: -one.score)
+        for one in found:
+            (seen,) = one.alignments
+            weights = torch.tensor(seen.weights)
+            assert weights.shape == (len(seen.target), len(seen.source))
+            assert torch.allclose(weights.sum(1), torch.ones(len(seen.target)), atol=1e-5)
+    alone = model.translate(texts[:1], beams=3)
+    assert alone == [best[0][0].text]
+
+
+def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations):
+    task = Translate()
+    network = small.spread(task)
+    text = "Good morning. A man sleeps. The dog is awake. Who went to Paris? The fox jumps over the lazy dog."
+    long = TranslateRecord(text, "")
+    examples = task.examples([long], small.reading(window=14), labelled=False)
+    assert examples.longest <= 14
+    parts = [examples.take([row]).tokens.ids for row in range(len(examples))]
+    whole = [small.tokenizer.decode(part.tolist()) for part in parts]
+    assert " ".join(whole) == small.tokenizer.decode(small.tokenizer.encode(text).ids)
+    (answer,) = small.answers(task, network, [long], window=14)
+    assert answer.windows == len(examples) > 1
+    pair = TranslateRecord(text, "the dog")
+    with pytest.warns(UserWarning, match="1 of 2 pairs are longer than the 14 tokens"):
+        learn = task.examples([translations[0], pair], small.reading(window=14), labelled=True)
+    loss = small.run(task, network, learn.take(range(1, len(learn))))
+    assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
+
+
+def test_what_cannot_be_translated_is_said(small, tmp_path):
+    task, place = Translate(), Place("pairs.tsv", line=3)
+    with pytest.raises(DataError, match=r"pairs\.tsv line 3, column target: this row has no translation"):
+        Translate.learn([TranslateRecord("a", " ", place=place)])
+    for name, said in (("tiny-bert", "kind encoder-decoder"), (None, "no network for translate")):
+        with pytest.raises(InputError, match=said):
+            begin(task, start=None, preset=name, tokenizer=None, texts=["a"], seed=0)
+
+
+def test_files_of_unequal_length_are_refused(tmp_path):
+    lines = ["a house by the sea", "he", "the man reads a book", "she sleeps", "yes, of course", "no", "it rains today"]
+    (tmp_path / "a.en").write_text("".join(line + "\n" for line in lines))
+    (tmp_path / "a.de").write_text("".join(line + "\n" for line in lines if line != "no"))
+    said = r"a\.de: has 6 lines, but .*a\.en has 7; expected as many lines in both. Line 6 is the first whose lengths"
+    with pytest.raises(DataError, match=said):
+        train(f"{tmp_path / 'a.en'},{tmp_path / 'a.de'}", out=tmp_path / "out", preset="tiny-gru")
+
+
+def test_one_source_is_written_as_in_a_batch(small):
+    for name in ("tiny-gru-additive", "tiny-lstm-feeding"):
+        network = from_preset(name).network
+        batch, most = Ragged.of([[5, 6, 7], [8], [9, 10, 11, 12]]), torch.tensor([4, 9, 2])
+        ends = {"start_B": torch.zeros(3, dtype=torch.int64), "end_B": torch.ones(3, dtype=torch.int64)}
+        together = write(network, batch, **ends, most_B=most)
+        for row, found in enumerate(together):
+            cut = {name: ids[row : row + 1] for name, ids in ends.items()}
+            (alone,) = write(network, batch.select([row]), **cut, most_B=most[row : row + 1])
+            assert (alone.ids, alone.ended) == (found.ids, found.ended)
+            assert alone.score == pytest.approx(found.score, abs=1e-5)

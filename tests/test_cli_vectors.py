@@ -1,0 +1,80 @@
+"""regard vectors on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard import cli, samples
+from regard.checkpoint.vectors import load_vectors, save_vectors
+from regard.model.static import Vectors
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    status = cli.main(["vectors", *argv])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+@pytest.fixture
+def royal(tmp_path: Path) -> str:
+    table = np.array([[1, 0, 0], [-1, 0, 0], [1, 2, 0], [-1, 2, 0], [0, 0, 3]], np.float32)
+    save_vectors(Vectors(("man", "woman", "king", "queen", "apple"), table), tmp_path / "royal.txt")
+    return str(tmp_path / "royal.txt")
+
+
+def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str], royal: str, tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text(": one\nman king woman queen\nman king boy prince\n")
+    asked = ("--nearest", "king", "apple", "--analogy", "man", "king", "woman", "--score", str(tmp_path / "q.txt"))
+    status, out, err = run(capsys, "--load", royal, *asked, "--top", "1", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["nearest"]["king"] == [{"word": "queen", "score": 0.6}]
+    assert found["analogy"][0]["word"] == "queen"
+    assert found["score"]["one"] == found["score"]["all"] == {"right": 1, "known": 1, "total": 2, "share": 1.0}
+    status, out, _ = run(capsys, "--load", royal, *asked, "--top", "1", "--method", "mul")
+    assert "nearest king   queen 0.60\n" in out
+    assert "score all      100.0% (1 of 1 known, 2 asked)\n" in out
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "cbow", "glove"])
+def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
+    binary, text = str(tmp_path / "v.bin"), str(tmp_path / "v.vec")
+    given = ("--kind", kind, "--width", "10", "--epochs", "1", "--words", "3000", "--min-count", "2", "--phrases", "5")
+    status, out, _ = run(capsys, str(samples.path("corpus")), *given, "--out", binary, "--json")
+    found = json.loads(out)
+    assert (status, found["kind"], found["width"], found["words_read"]) == (0, kind, 10, 3000)
+    assert run(capsys, "--load", binary, "--out", text)[0] == 0
+    one, other = load_vectors(binary), load_vectors(text)
+    assert one.words == other.words
+    assert len(one) == found["vectors"]
+    assert np.array_equal(one.table, other.table)
+
+
+@pytest.mark.parametrize(
+    ("argv", "says", "wanted"),
+    [
+        ([], "one of them", 2),
+        (["a.txt", "--load", "v.bin"], "one of them", 2),
+        (["a.txt"], "learned and lost", 2),
+        (["--load", "v.bin"], "nothing to do", 2),
+        (["a.txt", "--out", "v.npy"], "must end in .bin", 1),
+        (["none.txt", "--out", "v.bin"], "cannot be read", 1),
+        (["--load", "none.bin", "--nearest", "a"], "cannot be read", 1),
+    ],
+)
+def test_wrong_use_is_told(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str],
+    says: str,
+    wanted: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, *argv)
+    assert (status, out) == (wanted, "")
+    assert says in err
