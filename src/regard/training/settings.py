@@ -119,7 +119,6 @@ class Settings:
     recompute: bool = False  # activations again in the backward pass, for less memory
     track: bool = False  # TensorBoard events too
     shard: bool = False  # weights and optimizer split over the ranks (FSDP), for what fits no single GPU
-    deterministic: bool = False  # the same numbers on a GPU every time, a little slower
 
     def __post_init__(self) -> None:
         self._at_least("epochs", 0.0, above=True)
