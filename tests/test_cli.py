@@ -21,7 +21,7 @@ import pytest
 
 import regard
 from regard import cli
-from regard.cli.embed import read_texts
+from regard.cli.arguments import read_texts
 from regard.cli.shared import progress_bar
 from regard.errors import DataError, InputError
 

@@ -38,7 +38,7 @@ class DataError(RegardError, ValueError):
 
 
 class FolderError(RegardError, OSError):
-    """A model folder that cannot be read or written."""
+    """A model folder that cannot be read, or a place that cannot be written."""
 
 
 class MissingExtra(RegardError, ImportError):

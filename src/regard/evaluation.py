@@ -12,10 +12,10 @@ from typing import Any, TextIO
 
 import torch
 
-from regard.checkpoint.files import check_place, whole_file
 from regard.data.readers import Reader, read, splits
 from regard.data.records import Record
 from regard.data.sources import Where
+from regard.data.whole import check_place, whole_file
 from regard.errors import InputError, did_you_mean
 from regard.metrics.confidence import Score
 from regard.predict import BATCH_TOKENS, Model, load

@@ -16,7 +16,7 @@ from regard.data.check.encoding import clean
 from regard.data.check.fix import fix
 from regard.data.check.run import check
 from regard.data.readers import read
-from regard.errors import InputError
+from regard.errors import FolderError
 
 TABLE = (
     "id,text,label\n"
@@ -121,7 +121,7 @@ def test_parquet_aligned_files_and_text(tmp_path: Path) -> None:
 
 def test_the_copy_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", "text,label\nx,a\n")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(FolderError, match="cannot be written"):
         fix(path, tmp_path / "nowhere" / "b.csv")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv"]
 

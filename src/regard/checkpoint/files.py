@@ -9,11 +9,11 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError
 
 # What belongs to the model itself: it is never carried over from the folder that is overwritten.
 STALE = (
@@ -75,33 +75,6 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
 
 def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def whole_file(target: Path) -> Iterator[TextIO]:
-    """A file of text that takes the target's place at the end: the old one or the new one, never half."""
-    fresh = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
-    try:
-        with fresh.open("w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(target)
-    except OSError as error:
-        if isinstance(error, FolderError):
-            raise
-        raise FolderError(f"{target} could not be written: {error.strerror or error}. Nothing was changed.") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
-
-
-def check_place(target: Path, what: str) -> None:
-    """Whether a file can be written there, before the work is done."""
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {target.parent} of {what} does not exist. Make it first.")
-    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise InputError(f"{what} {target} cannot be written there. Name another place.")
 
 
 @contextmanager

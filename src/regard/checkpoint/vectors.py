@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.documents import unpacked
+from regard.data.whole import whole
 from regard.errors import DataError, InputError
 from regard.model.static import Vectors
 
@@ -42,21 +42,11 @@ def save_vectors(vectors: Vectors, path: str | Path) -> None:
     for word in vectors.words:
         if not word or " " in word or "\n" in word:
             raise InputError(f"the word {word!r} cannot be written: the formats end a word at a blank.")
-    fresh = path.with_name(f".{path.name[:100]}.{os.getpid()}")
-    try:
-        with fresh.open("wb") as file:
-            file.write(f"{len(vectors)} {vectors.table.shape[1]}\n".encode())
-            for word, row in zip(vectors.words, vectors.table.astype("<f4", copy=False), strict=True):
-                numbers = row.tobytes() if binary else " ".join(row.astype(str).tolist()).encode()
-                file.write(word.encode() + b" " + numbers + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+    with whole(path) as fresh, fresh.open("wb") as file:
+        file.write(f"{len(vectors)} {vectors.table.shape[1]}\n".encode())
+        for word, row in zip(vectors.words, vectors.table.astype("<f4", copy=False), strict=True):
+            numbers = row.tobytes() if binary else " ".join(row.astype(str).tolist()).encode()
+            file.write(word.encode() + b" " + numbers + b"\n")
 
 
 def load_vectors(path: str | Path) -> Vectors:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, UsageError, in_bytes, print_json, print_table, progress_bar
+from regard.cli.arguments import Columns, Json
+from regard.cli.shared import UsageError, in_bytes, print_json, print_table, progress_bar
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ class Check:
     format: Annotated[str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, text, lines.", metavar="NAME")] = (
         None
     )
-    columns: Annotated[
-        str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")
-    ] = None
+    columns: Columns = None
     model: Annotated[
         str | None, arg(help="Whose tokens are counted; minilm where it is installed.", metavar="MODEL")
     ] = None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regard import __version__
-from regard.cli.shared import Json, in_bytes, print_json, print_table
+from regard.cli.arguments import Json
+from regard.cli.shared import in_bytes, print_json, print_table
 
 if TYPE_CHECKING:
     from regard.device import Report

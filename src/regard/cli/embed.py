@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from regard.cli.shared import Json, ModelName, UsageError, print_json, print_table, progress_bar, short
-from regard.errors import InputError
+from regard.cli.arguments import (
+    BatchTokens,
+    Device,
+    Dtype,
+    Input,
+    Json,
+    ModelName,
+    TextColumn,
+    Texts,
+    check_texts,
+    read_texts,
+)
+from regard.cli.shared import UsageError, print_json, print_table, progress_bar, short
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,16 +38,9 @@ Examples:
 @dataclass(frozen=True)
 class Embed:
     model: ModelName
-    texts: Annotated[
-        Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")
-    ] = ()
-    input: Annotated[
-        str | None,
-        arg(help="A file instead: a text a line, or CSV, TSV, JSONL or Parquet; - is stdin.", metavar="FILE"),
-    ] = None
-    columns: Annotated[
-        str | None, arg(help="Which column of --input holds the texts, if not its usual name.", metavar="text=NAME")
-    ] = None
+    texts: Texts = ()
+    input: Input = None
+    columns: TextColumn = None
     output: Annotated[
         Path | None,
         arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pool none.", metavar="FILE"),
@@ -49,19 +51,14 @@ class Embed:
         arg(help="How tokens become one vector; auto is the model's own way, none keeps one vector a token."),
     ] = "auto"
     normalise: Annotated[bool, arg(help="Scale every vector to length 1.")] = False
-    batch_tokens: Annotated[int, arg(help="How many tokens go through the network at once.")] = 8192
-    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
-    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
     json: Json = False
 
 
 def run(verb: Embed) -> None:
-    if verb.texts and verb.input is not None:
-        raise UsageError("texts were given and --input too; give one of them.")
-    if not verb.texts and verb.input is None:
-        raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
-    if verb.columns is not None and verb.input is None:
-        raise UsageError("--columns was given without --input; it names a column of a file.")
+    check_texts(verb.texts, verb.input, verb.columns)
     if verb.output is not None:
         _check_output(verb.output, per_token=verb.pool == "none")
     texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns)
@@ -90,55 +87,26 @@ def run(verb: Embed) -> None:
         print_table([(short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 
 
-def read_texts(name: str, columns: str | None = None) -> list[str]:
-    """The texts of a file: the text column of a table, else a text a line; `-` is stdin."""
-    from regard.data.names import parse_columns
-    from regard.data.readers import read
-    from regard.data.records import DocumentRecord
-    from regard.data.sources import TABLES, suffix_of
-
-    plain = columns is None and not Path(name).is_dir() and suffix_of(Path(name)) not in TABLES
-    told = {} if columns is None else parse_columns(columns)
-    reader = read(name, task="text", format="lines" if plain else None, columns=told)
-    if told and reader.recognised.format == "text":
-        raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")
-    texts = []
-    for record in reader:
-        assert isinstance(record, DocumentRecord)
-        if not record.text.strip():
-            raise record.place.fault("holds an empty text", mend="Remove the line, or give it words.")
-        texts.append(record.text)
-    return texts
-
-
 def _check_output(path: Path, *, per_token: bool) -> None:
+    from regard.data.whole import check_place
+
     wanted = ".npz" if per_token else ".npy"
     if path.suffix != wanted:
         why = "one array a text (--pool none)" if per_token else "one vector a text"
         raise UsageError(f"--output {path} must end in {wanted} for {why}.")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} of --output does not exist. Make it first.")
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"--output {path} cannot be written there. Name another place.")
+    check_place(path, "--output")
 
 
 def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
-    """Whole or not at all: beside the place first, then renamed into it."""
     import numpy as np
 
-    fresh = path.with_name(f".{path.name[:100]}.{os.getpid()}")
-    try:
-        with fresh.open("wb") as file:
-            if isinstance(vectors, np.ndarray):
-                np.save(file, vectors)
-            else:
-                np.savez(file, allow_pickle=False, **{str(number): array for number, array in enumerate(vectors)})
-        fresh.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+    from regard.data.whole import whole
+
+    with whole(path) as fresh, fresh.open("wb") as file:
+        if isinstance(vectors, np.ndarray):
+            np.save(file, vectors)
+        else:
+            np.savez(file, allow_pickle=False, **{str(number): array for number, array in enumerate(vectors)})
 
 
 def _numbers(vector: np.ndarray, most: int = 5) -> str:

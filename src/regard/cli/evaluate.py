@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, ModelName, print_json, print_said, print_scores, progress_rows
+from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad
+from regard.cli.shared import print_json, print_said, print_scores, progress_rows
 
 ABOUT = """Scores of a trained model on labelled data, with 95 % intervals.
 
@@ -27,21 +27,15 @@ class Evaluate:
         arg(help="A file, a folder with test or valid, a glob, or - for stdin.", metavar="DATA"),
     ]
     split: Annotated[str | None, arg(help="Of a folder with several: test if not given.", metavar="NAME")] = None
-    columns: Annotated[
-        str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")
-    ] = None
+    columns: Columns = None
     labels: Annotated[str | None, arg(help="How labels are to be read, if not as in the training.", metavar="KIND")] = (
         None
     )
-    skip_bad: Annotated[
-        Path | None, arg(help="Write rows that cannot be used there, as JSON lines, and go on.", metavar="FILE")
-    ] = None
-    answers: Annotated[
-        Path | None, arg(help="Write the answers there, a JSON object a line, in order.", metavar="FILE")
-    ] = None
-    batch_tokens: Annotated[int, arg(help="How many tokens go through the network at once.")] = 8192
-    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
-    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    skip_bad: SkipBad = None
+    answers: Answers = None
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
     json: Json = False
 
 

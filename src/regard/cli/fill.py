@@ -8,7 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, ModelName, print_json
+from regard.cli.arguments import Device, Json, ModelName
+from regard.cli.shared import print_json
 
 ABOUT = """Words in the place of [MASK], as a pretrained model guesses them.
 
@@ -22,7 +23,7 @@ class Fill:
     model: ModelName
     text: Annotated[Positional[str], arg(help="A text with one [MASK] or more in it.", metavar="TEXT")]
     top: Annotated[int, arg(help="How many words for each mask.")] = 5
-    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
+    device: Device = "auto"
     json: Json = False
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, ModelName, UsageError, print_json, print_table
+from regard.cli.arguments import Device, Dtype, Json, ModelName
+from regard.cli.shared import UsageError, print_json, print_table
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ class Generate:
     banned: Annotated[tuple[str, ...], arg(help="Words that never come.", metavar="WORD...")] = ()
     forced: Annotated[tuple[str, ...], arg(help="Words that must come.", metavar="WORD...")] = ()
     slide: Annotated[bool, arg(help="Forget the oldest tokens where the context is full.")] = False
-    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
-    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
     json: Json = False
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from regard.cli.shared import Json, ModelName, in_bytes, print_json, print_table
+from regard.cli.arguments import Json, ModelName
+from regard.cli.shared import in_bytes, print_json, print_table
 
 ABOUT = """Parameters, shape, family, task, tokenizer and size on disk of a model.
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from regard.cli.shared import Json, ModelName, UsageError, print_json, print_said, progress_rows, short
+from regard.cli.arguments import (
+    Answers,
+    BatchTokens,
+    Device,
+    Dtype,
+    Input,
+    Json,
+    ModelName,
+    Texts,
+    check_texts,
+    is_plain,
+)
+from regard.cli.shared import UsageError, print_json, print_said, progress_rows, short
 
 if TYPE_CHECKING:
     from regard.predict import Model
@@ -29,33 +40,21 @@ Examples:
 @dataclass(frozen=True)
 class Predict:
     model: ModelName
-    texts: Annotated[
-        Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")
-    ] = ()
-    input: Annotated[
-        str | None,
-        arg(help="A file instead: a text a line, or CSV, TSV, JSONL or Parquet; - is stdin.", metavar="FILE"),
-    ] = None
+    texts: Texts = ()
+    input: Input = None
     columns: Annotated[
         str | None, arg(help="Which column of --input is what: text=opinion.", metavar="ROLE=NAME,...")
     ] = None
-    output: Annotated[
-        Path | None, arg(help="Write the answers there, a JSON object a line, in order.", metavar="FILE")
-    ] = None
-    batch_tokens: Annotated[int, arg(help="How many tokens go through the network at once.")] = 8192
-    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
-    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    output: Answers = None
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
     json: Json = False
 
 
 def run(verb: Predict) -> None:
-    if verb.texts and verb.input is not None:
-        raise UsageError("texts were given and --input too; give one of them.")
-    if not verb.texts and verb.input is None:
-        raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
-    if verb.columns is not None and verb.input is None:
-        raise UsageError("--columns was given without --input; it names a column of a file.")
-    from regard.checkpoint.files import check_place, whole_file
+    check_texts(verb.texts, verb.input, verb.columns)
+    from regard.data.whole import check_place, whole_file
     from regard.predict import load
 
     if verb.output is not None:
@@ -96,14 +95,12 @@ def read_inputs(name: str, task: str | None, columns: str | None = None) -> Iter
     """What a file holds for a task, row by row: labels in it are not looked at."""
     from regard.data.names import parse_columns
     from regard.data.readers import read
-    from regard.data.sources import TABLES, suffix_of
     from regard.errors import DataError
 
     told = {} if columns is None else parse_columns(columns)
-    plain = not told and not Path(name).is_dir() and suffix_of(Path(name)) not in TABLES
     if task in ("pair", "answer"):
         return iter(read(name, task=task, columns=told, labels="class" if task == "pair" else None))
-    if plain:
+    if is_plain(name, columns):
         return iter(read(name, task="text", format="lines"))
     if task == "tag":
         try:

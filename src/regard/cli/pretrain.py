@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from regard.cli.arguments import Json, Overwrite, Resume
 from regard.cli.course import Course
-from regard.cli.shared import Json, UsageError, print_json, print_table
+from regard.cli.shared import UsageError, print_json, print_table
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ class Pretrain:
     store: Annotated[Path | None, arg(help="Keep the tokenized text there, for other trainings.", metavar="DIR")] = None
     mask_rate: Annotated[float, arg(help="Share of the words that are hidden.")] = 0.15
     mask_unit: Annotated[Literal["token", "span"], arg(help="Hide single tokens, or several in a row.")] = "token"
-    resume: Annotated[bool, arg(help="Go on from the state saved in --out.")] = False
-    overwrite: Annotated[bool, arg(help="Begin again in a folder that holds something already.")] = False
+    resume: Resume = False
+    overwrite: Overwrite = False
     json: Json = False
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 

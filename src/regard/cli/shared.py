@@ -1,4 +1,4 @@
-"""What several verbs use: what is printed and where, types of arguments that come again, wrong use."""
+"""What several verbs use: what is printed and where, wrong use."""
 
 from __future__ import annotations
 
@@ -7,17 +7,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from regard.metrics.confidence import Score
-
-ModelName = Annotated[
-    Positional[str], arg(help='A model folder, the name of a preset, "minilm", or a hub id.', metavar="MODEL")
-]
-Json = Annotated[bool, arg(help="Print JSON instead of a table.")]
 
 
 class UsageError(Exception):

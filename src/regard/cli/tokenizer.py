@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import Json, UsageError, print_json, print_table, progress_bar
+from regard.cli.arguments import Json
+from regard.cli.shared import UsageError, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from regard.text.report import Report

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
+from regard.cli.arguments import Columns, Json, Overwrite, Resume, SkipBad
 from regard.cli.course import Course
-from regard.cli.shared import Json, UsageError, print_json, print_scores, print_table
+from regard.cli.shared import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translated
 from regard.training.settings import Settings
@@ -53,20 +54,16 @@ class Train:
     dev: Annotated[str | None, arg(help="Rows to score on; split off from the data if not given.", metavar="DATA")] = (
         None
     )
-    columns: Annotated[
-        str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")
-    ] = None
+    columns: Columns = None
     labels: Annotated[
         str | None, arg(help="How labels are to be read: single, class, multi or number.", metavar="KIND")
     ] = None
-    skip_bad: Annotated[
-        Path | None, arg(help="Write rows that cannot be used there, as JSON lines, and go on.", metavar="FILE")
-    ] = None
+    skip_bad: SkipBad = None
     config: Annotated[
         Path | None, arg(help="A TOML file with any of these settings; flags come before it.", metavar="run.toml")
     ] = None
-    resume: Annotated[bool, arg(help="Go on from the state saved in --out.")] = False
-    overwrite: Annotated[bool, arg(help="Begin again in a folder that holds something already.")] = False
+    resume: Resume = False
+    overwrite: Overwrite = False
     json: Json = False
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from regard.cli.embed import read_texts
-from regard.cli.shared import Json, ModelName, UsageError, print_json, print_table
+from regard.cli.arguments import Device, Dtype, Input, Json, ModelName, TextColumn, Texts, check_texts, read_texts
+from regard.cli.shared import UsageError, print_json, print_table
 
 if TYPE_CHECKING:
     from regard.predict.translations import Translated
@@ -25,30 +25,20 @@ Examples:
 @dataclass(frozen=True)
 class TranslateTexts:
     model: ModelName
-    texts: Annotated[
-        Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")
-    ] = ()
-    input: Annotated[
-        str | None,
-        arg(help="A file instead: a text a line, or CSV, TSV, JSONL or Parquet; - is stdin.", metavar="FILE"),
-    ] = None
-    columns: Annotated[
-        str | None, arg(help="Which column of --input holds the texts, if not its usual name.", metavar="text=NAME")
-    ] = None
+    texts: Texts = ()
+    input: Input = None
+    columns: TextColumn = None
     beams: Annotated[int | None, arg(help="Carry so many translations at once; 1 unless the model says more.")] = None
     n_best: Annotated[int, arg(help="So many translations of each text, the best first.")] = 1
     alignment: Annotated[bool, arg(help="Show which words of the text each word of the translation looked at.")] = False
     batch_tokens: Annotated[int, arg(help="How many tokens of texts are translated at once.")] = 2048
-    device: Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")] = "auto"
-    dtype: Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")] = "fp32"
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
     json: Json = False
 
 
 def run(verb: TranslateTexts) -> None:
-    if verb.texts and verb.input is not None:
-        raise UsageError("texts were given and --input too; give one of them.")
-    if not verb.texts and verb.input is None:
-        raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
+    check_texts(verb.texts, verb.input, verb.columns)
     if verb.n_best > max(verb.beams or 1, 1):
         raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
     from regard.predict import load

@@ -7,8 +7,6 @@ that is nearly another is left: whether it is a slip is for a person to say.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -27,7 +25,8 @@ from regard.data.recognise import Recognised, rows
 from regard.data.records import Place
 from regard.data.rows import Row
 from regard.data.sources import Source, Where
-from regard.errors import DataError, InputError
+from regard.data.whole import whole
+from regard.errors import DataError
 
 NAMED = 20  # rows left out that are named; the rest are counted
 
@@ -49,18 +48,10 @@ def fix(where: Where, out: str | Path, **told: Any) -> Fixed:
     """Write the mended copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines."""
     reader = read(where, on_bad=lambda error: None, **told)
     target = Path(out)
-    fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}")
     job = _Job(reader)
-    try:
-        with writer(fresh, target.suffix.lower(), reader.recognised) as write:
-            for row in job:
-                write(row)
-        fresh.replace(target)
-    except OSError as error:
-        raise InputError(f"{target} cannot be written: {error.strerror}.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+    with whole(target) as fresh, writer(fresh, target.suffix.lower(), reader.recognised) as write:
+        for row in job:
+            write(row)
     return Fixed(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
 
 

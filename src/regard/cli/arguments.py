@@ -1,0 +1,71 @@
+"""Arguments that several verbs take, said once; and the texts that are given to them, themselves or in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.shared import UsageError
+from regard.errors import InputError
+
+ModelName = Annotated[
+    Positional[str], arg(help='A model folder, the name of a preset, "minilm", or a hub id.', metavar="MODEL")
+]
+Texts = Annotated[
+    Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")
+]
+Input = Annotated[
+    str | None, arg(help="A file instead: a text a line, or CSV, TSV, JSONL or Parquet; - is stdin.", metavar="FILE")
+]
+TextColumn = Annotated[
+    str | None, arg(help="Which column of --input holds the texts, if not its usual name.", metavar="text=NAME")
+]
+Columns = Annotated[str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")]
+SkipBad = Annotated[
+    Path | None, arg(help="Write rows that cannot be used there, as JSON lines, and go on.", metavar="FILE")
+]
+Answers = Annotated[Path | None, arg(help="Write the answers there, a JSON object a line, in order.", metavar="FILE")]
+BatchTokens = Annotated[int, arg(help="How many tokens go through the network at once.")]
+Device = Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")]
+Dtype = Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")]
+Resume = Annotated[bool, arg(help="Go on from the state saved in --out.")]
+Overwrite = Annotated[bool, arg(help="Begin again in a folder that holds something already.")]
+Json = Annotated[bool, arg(help="Print JSON instead of a table.")]
+
+
+def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None) -> None:
+    """Texts or a file of them, one of the two."""
+    if texts and input is not None:
+        raise UsageError("texts were given and --input too; give one of them.")
+    if not texts and input is None:
+        raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
+    if columns is not None and input is None:
+        raise UsageError("--columns was given without --input; it names a column of a file.")
+
+
+def is_plain(name: str, columns: str | None) -> bool:
+    """Whether a file is read a text a line: it is no table, and nobody names a column of it."""
+    from regard.data.sources import TABLES, suffix_of
+
+    return columns is None and not Path(name).is_dir() and suffix_of(Path(name)) not in TABLES
+
+
+def read_texts(name: str, columns: str | None = None) -> list[str]:
+    """The texts of a file: the text column of a table, else a text a line; `-` is stdin."""
+    from regard.data.names import parse_columns
+    from regard.data.readers import read
+    from regard.data.records import DocumentRecord
+
+    told = {} if columns is None else parse_columns(columns)
+    reader = read(name, task="text", format="lines" if is_plain(name, columns) else None, columns=told)
+    if told and reader.recognised.format == "text":
+        raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")
+    texts = []
+    for record in reader:
+        assert isinstance(record, DocumentRecord)
+        if not record.text.strip():
+            raise record.place.fault("holds an empty text", mend="Remove the line, or give it words.")
+        texts.append(record.text)
+    return texts
