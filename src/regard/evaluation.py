@@ -12,16 +12,18 @@ from typing import Any, TextIO
 
 import torch
 
-from regard.data.readers import Reader, read, splits
+from regard.data.readers import Reader, splits
+from regard.data.recognise import Told
 from regard.data.records import Record
-from regard.data.sources import Where
+from regard.data.sources import Source, Where, find
 from regard.data.whole import check_place, whole_file
-from regard.errors import InputError, did_you_mean
+from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.confidence import Score
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.kinds import task_for
-from regard.tasks import TASKS
+from regard.predict.kinds import can, task_for
+from regard.tasks import task_class
 from regard.tasks.answering import answers as answered
+from regard.tasks.minimal import Minimal
 from regard.tasks.task import Answer, Task
 
 
@@ -110,32 +112,52 @@ def _write(file: TextIO | None, answer: Answer) -> None:
         file.write(json.dumps(answer.json(), ensure_ascii=False) + "\n")
 
 
-def _open(model: Model, data: Where, *, split: str | None, labels: str | None, **told: Any) -> tuple[Task, Reader]:
-    """The model's task, and a reader that reads the data as the training did."""
-    task = task_for(model.checkpoint, model.folder)
-    there = _splits(data)
+def _open(
+    model: Model,
+    data: Where,
+    *,
+    split: str | None,
+    columns: Mapping[str, str | int] | None,
+    labels: str | None,
+    skip_bad: str | Path | None,
+) -> tuple[Task, Reader]:
+    """What the model is asked, and a reader that reads the data as the training did."""
+    sources = find(data, split=_split(data, split))
+    seen = _seen(sources, columns)
+    task = _minimal(model) if seen == Minimal.name else task_for(model.checkpoint, model.folder)
+    if task.name == "classify" and seen == "pair":  # a folder from elsewhere does not say that its labels are for pairs
+        task = task_class("pair").restore(task.settings())
+    told = Told.checked(columns=columns, task=task.name, labels=labels or _labels(task))
+    return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
+
+
+def _split(data: Where, split: str | None) -> str | None:
+    """The split that was asked for; of a folder test, else valid."""
+    there: tuple[str, ...] = ()
+    if isinstance(data, str | Path) and str(data) != "-" and Path(data).expanduser().is_dir():
+        there = splits(data)
     if split is not None and split not in there:
         raise InputError(f'there is no split "{split}" in {data}.{did_you_mean(split, there) if there else ""}')
-    if split is None and there:
-        split = next((name for name in ("test", "valid") if name in there), there[0])
-    if task.name == "classify" and "pair" in TASKS and _two_texts(data, split, told):
-        task = TASKS["pair"].restore(task.settings())
-    kind = labels or _labels(task)
-    return task, read(data, split=split, task=task.name, labels=kind, **told)
+    return split or next((name for name in ("test", "valid", *there) if name in there), None)
 
 
-def _splits(data: Where) -> tuple[str, ...]:
-    if isinstance(data, str | Path) and str(data) != "-" and Path(data).expanduser().is_dir():
-        return splits(data)
-    return ()
+def _seen(sources: list[tuple[Source, ...]], columns: Mapping[str, str | int] | None) -> str | None:
+    """What the rows are for by themselves; None where they do not say."""
+    told = Told.checked(columns=columns)
+    try:
+        return Reader(sources, told).recognised.task
+    except DataError:
+        return None
 
 
-def _two_texts(data: Where, split: str | None, told: Mapping[str, Any]) -> bool:
-    """Whether rows hold two texts: a folder from elsewhere does not say that its labels are for pairs."""
-    if str(data) == "-":
-        return False
-    rest = {name: value for name, value in told.items() if name != "skip_bad"}
-    return read(data, split=split, **rest).recognised.task == "pair"
+def _minimal(model: Model) -> Minimal:
+    task = Minimal.of(model.network)
+    if task is None:
+        raise InputError(
+            "these are minimal pairs, but this model has no head for words, hidden or next, so no sentence is likelier "
+            f"for it than another. {can(model.network)} Or use a pretrained language model."
+        )
+    return task
 
 
 def _labels(task: Task) -> str | None:

@@ -1,4 +1,5 @@
-import json
+"""Minimal pairs: costs are those of a plain loop over transformers' models, and preferences are counted."""
+
 from pathlib import Path
 
 import pytest
@@ -7,16 +8,22 @@ import transformers
 
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.source import from_preset
+from regard.data.records import MinimalRecord, Place
 from regard.errors import DataError, InputError
-from regard.tasks.minimal import MinimalPair, likelihoods, minimal_pairs, read_minimal_pairs
+from regard.model.network import Network
+from regard.tasks import TASKS
+from regard.tasks.answering import answers, runner, score
+from regard.tasks.minimal import Minimal
 from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
-TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog"]
+TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog", "the mat"]
+PAIRS = [MinimalRecord(*TEXTS[:2]), MinimalRecord(*TEXTS[2:])]
+CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def masked(tmp_path: Path) -> tuple[Reading, transformers.BertForMaskedLM, Path]:
+def masked(tmp_path: Path) -> tuple[Reading, transformers.BertForMaskedLM, Network]:
     words = learn_from(TEXTS * 20, size=40)
     torch.manual_seed(0)
     config = transformers.BertConfig(
@@ -27,14 +34,23 @@ def masked(tmp_path: Path) -> tuple[Reading, transformers.BertForMaskedLM, Path]
         for weight in model.parameters():
             weight.mul_(4)
     model.save_pretrained(tmp_path)
-    return Reading(words, read_folder(tmp_path).config), model, tmp_path
+    found = read_folder(tmp_path)
+    return Reading(words, found.config), model, found.network
+
+
+def costs(network: Network, reading: Reading, pairs: list[MinimalRecord], tokens: int = 8192) -> list[float]:
+    task = Minimal.of(network)
+    assert task is not None
+    found = answers(task, runner(network, task), pairs, reading, device=CPU, batch_tokens=tokens)
+    said = [answer.json() for _, answer in found]
+    assert all(one["windows"] == 1 for one in said)
+    return [one[name] for one in said for name in ("cost_good", "cost_bad")]
 
 
 def test_pseudo_likelihoods_hide_one_token_at_a_time(
-    masked: tuple[Reading, transformers.BertForMaskedLM, Path],
+    masked: tuple[Reading, transformers.BertForMaskedLM, Network],
 ) -> None:
-    reading, theirs, folder = masked
-    network = read_folder(folder).network
+    reading, theirs, network = masked
     expected = []
     for text in TEXTS:
         ids = torch.tensor(reading.tokenizer.encode(text).ids)
@@ -43,10 +59,10 @@ def test_pseudo_likelihoods_hide_one_token_at_a_time(
             hidden = ids.clone()
             hidden[place] = reading.tokenizer.mask or 0
             with torch.no_grad():
-                total += float(theirs(hidden[None]).logits[0, place].log_softmax(0)[ids[place]])
+                total -= float(theirs(hidden[None]).logits[0, place].log_softmax(0)[ids[place]])
         expected.append(total)
     for tokens in (1, 30, 8192):
-        assert likelihoods(network, reading, TEXTS, batch_tokens=tokens) == pytest.approx(expected, abs=1e-4)
+        assert costs(network, reading, PAIRS, tokens) == pytest.approx(expected, abs=1e-4)
 
 
 def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
@@ -61,67 +77,53 @@ def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
     for text in TEXTS:
         ids = torch.tensor([[words.bos, *words.encode(text).ids]])
         with torch.no_grad():
-            expected.append(-float(theirs(ids, labels=ids).loss) * (ids.shape[1] - 1))
-    assert likelihoods(found.network, Reading(words, found.config), TEXTS) == pytest.approx(expected, abs=1e-4)
+            expected.append(float(theirs(ids, labels=ids).loss) * (ids.shape[1] - 1))
+    assert costs(found.network, Reading(words, found.config), PAIRS) == pytest.approx(expected, abs=1e-4)
 
 
-def test_pairs_are_counted_over_all_and_by_kind(masked: tuple[Reading, transformers.BertForMaskedLM, Path]) -> None:
-    reading, _, folder = masked
-    network = read_folder(folder).network
-    likely = likelihoods(network, reading, TEXTS[:2])
-    good, bad = (0, 1) if likely[0] > likely[1] else (1, 0)
-    right, wrong = (TEXTS[good], TEXTS[bad]), (TEXTS[bad], TEXTS[good])
-    pairs = [MinimalPair(*right, "number"), MinimalPair(*right, "number"), MinimalPair(*wrong, "order")]
-    found = minimal_pairs(network, reading, pairs)
-    assert {name: score.value for name, score in found.scores.items()} == pytest.approx(
+def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
+    """Only the words of a sentence have a cost, whatever the tokenizer puts before and after it."""
+    words = learn_from(TEXTS * 20, size=40)
+    (before,), (after,) = words.frame
+    network = from_preset("tiny-gpt2", vocabulary=words.size).network.eval()
+    reading = Reading(words, from_preset("tiny-gpt2", vocabulary=words.size).config)
+    examples = Minimal(hides=False).examples(PAIRS[:1], reading, labelled=True)
+    for row, text in enumerate(TEXTS[:2]):
+        ids = words.encode(text, special=False).ids
+        taken = examples.take([row])
+        assert taken.tokens.ids.tolist() == [before, *ids, after]
+        assert taken["word"].tolist() == [*ids, -100, -100]
+    assert all(cost > 0 for cost in costs(network, reading, PAIRS))
+
+
+def test_pairs_are_counted_over_all_and_by_kind(
+    masked: tuple[Reading, transformers.BertForMaskedLM, Network],
+) -> None:
+    reading, _, network = masked
+    good, bad = costs(network, reading, PAIRS[:1])
+    right, wrong = (TEXTS[:2], TEXTS[1::-1]) if good < bad else (TEXTS[1::-1], TEXTS[:2])
+    pairs = [MinimalRecord(*right, "number"), MinimalRecord(*right, "number"), MinimalRecord(*wrong, "order")]
+    task = Minimal(hides=True)
+    found = score(task, runner(network, task), pairs, reading, device=CPU)
+    assert {name: one.value for name, one in found.scores.items()} == pytest.approx(
         {"accuracy": 2 / 3, "accuracy number": 1.0, "accuracy order": 0.0}
     )
-    assert found.rows == 3
+    assert (found.rows, found.main) == (3, "accuracy")
     assert found.scores["accuracy"].low < 2 / 3 < found.scores["accuracy"].high
-    assert set(minimal_pairs(network, reading, pairs[:2]).scores) == {"accuracy"}
+    assert set(score(task, runner(network, task), pairs[:2], reading, device=CPU).scores) == {"accuracy"}
 
 
-def test_pairs_are_read_from_lines_of_json(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.jsonl"
-    rows = [
-        {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order"},
-        {"sentence_good": "c", "sentence_bad": "d"},
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    assert [(pair.good, pair.bad, pair.kind) for pair in read_minimal_pairs(path)] == [
-        ("a b", "b a", "order"),
-        ("c", "d", None),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("{", r"pairs.jsonl line 2.*not JSON"),
-        ('{"sentence_good": "a"}', r"line 2.*sentence_bad.*no sentence"),
-        ('{"sentence_good": "a", "sentence_bad": 3}', r"line 2.*sentence_bad"),
-        ('{"sentence_good": "a", "sentence_bad": "a"}', r"line 2.*the same"),
-    ],
-)
-def test_a_line_that_is_wrong_is_named(line: str, says: str, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text('{"sentence_good": "a", "sentence_bad": "b"}\n' + line)
-    with pytest.raises(DataError, match=says):
-        read_minimal_pairs(path)
-
-
-def test_what_cannot_be_scored_is_said(tmp_path: Path) -> None:
-    words = learn_from(TEXTS * 20, size=40)
-    bare = from_preset("tiny-bert", heads={})
-    with pytest.raises(InputError, match="no head for words"):
-        minimal_pairs(bare.network, Reading(words, bare.config), [MinimalPair("a", "b")])
-    with pytest.raises(InputError, match="at least one"):
-        minimal_pairs(bare.network, Reading(words, bare.config), [])
+def test_what_cannot_be_scored_is_said() -> None:
+    words, place = learn_from(TEXTS * 20, size=40), Place("pairs.jsonl", line=4)
+    assert Minimal.of(from_preset("tiny-bert", heads={}).network) is None
+    assert Minimal.of(from_preset("tiny-transformer").network) is None
     known = from_preset("tiny-bert", heads={"masked": 0})
-    with pytest.raises(DataError, match="tokens"):
-        minimal_pairs(known.network, Reading(words, known.config, window=4), [MinimalPair(TEXTS[0], "a")])
-    (tmp_path / "none.jsonl").write_text("\n")
-    with pytest.raises(InputError, match="holds no pair"):
-        read_minimal_pairs(tmp_path / "none.jsonl")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_minimal_pairs(tmp_path / "no.jsonl")
+    with pytest.raises(DataError, match=r"pairs\.jsonl line 4: a sentence here has \d+ tokens"):
+        costs(known.network, Reading(words, known.config, window=4), [MinimalRecord(TEXTS[0], "a", place=place)])
+    with pytest.raises(InputError, match="nothing is learned"):
+        Minimal.learn([])
+    assert Minimal.name not in TASKS
+    assert Minimal.restore(Minimal(hides=True).settings()) == Minimal(hides=True)
+    bare = learn_from(TEXTS * 20, kind="bpe", size=262)
+    with pytest.raises(InputError, match=r"\[MASK\]"):
+        costs(known.network, Reading(bare, known.config), PAIRS)

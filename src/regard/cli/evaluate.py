@@ -10,13 +10,14 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad
 from regard.cli.shared import print_json, print_said, print_scores, progress_rows
 
-ABOUT = """Scores of a trained model on labelled data, with 95 % intervals.
+ABOUT = """Scores of a model on data, with 95 % intervals: labelled rows, or minimal pairs for a language model.
 
 Examples:
   regard evaluate runs/reviews test.csv
   regard evaluate runs/reviews data/ --split test --json
   regard evaluate runs/reviews test.csv --answers answers.jsonl
-  regard evaluate runs/reviews test.csv --columns text=opinion,label=stars"""
+  regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
+  regard evaluate runs/language "blimp/*.jsonl" --json"""
 
 
 @dataclass(frozen=True)

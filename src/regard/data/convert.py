@@ -14,6 +14,7 @@ from regard.data.records import (
     DocumentRecord,
     Entity,
     Label,
+    MinimalRecord,
     PairRecord,
     Record,
     TagRecord,
@@ -34,7 +35,7 @@ def maker(task: str, columns: Columns, *, labels: str = "single", scheme: str = 
         return pair(columns, labels)
     if task == "tag":
         return tag(columns, scheme)
-    return {"answer": answer, "translate": translate, "text": document}[task](columns)
+    return {"answer": answer, "translate": translate, "text": document, "minimal": minimal}[task](columns)
 
 
 def classify(columns: Columns, labels: str) -> Make:
@@ -79,6 +80,22 @@ def document(columns: Columns) -> Make:
     def make(row: Row) -> Record:
         continues = row.values.get("continues") is True
         return DocumentRecord(_text(row, text), continues, _group(row, columns), row.place)
+
+    return make
+
+
+def minimal(columns: Columns) -> Make:
+    names = columns["good"], columns["bad"]
+
+    def make(row: Row) -> Record:
+        good, bad = (_text(row, name) for name in names)
+        for name, text in zip(names, (good, bad), strict=True):
+            if not text.strip():
+                raise row.place.fault("there is no sentence here", column=name, expected="a text")
+        if good == bad:
+            raise row.place.fault("the two sentences are the same", mend="Leave it out: there is nothing to prefer.")
+        kind = row.values.get(columns.get("kind", ""))
+        return MinimalRecord(good, bad, None if kind is None else str(kind), _group(row, columns), row.place)
 
     return make
 

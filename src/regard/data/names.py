@@ -8,6 +8,9 @@ from regard.errors import DataError, InputError, did_you_mean
 
 # The first name that is there is taken.
 USUAL: dict[str, tuple[str, ...]] = {
+    "good": ("sentence_good",),
+    "bad": ("sentence_bad",),
+    "kind": ("uid",),
     "context": ("context", "passage"),
     "question": ("question", "query"),
     "answers": ("answers", "answer"),
@@ -40,6 +43,7 @@ SCORES = ("score", "similarity", "relatedness_score")
 # The roles of a task: the first of these sets that is there, and then what may be there besides. The order is the one
 # in which tasks are tried.
 NEEDED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "minimal": (("good", "bad"),),
     "answer": (("context", "question"),),
     "tag": (("tokens", "tags"), ("text", "entities")),
     "translate": (("translation",), ("source", "target")),
@@ -48,7 +52,7 @@ NEEDED: dict[str, tuple[tuple[str, ...], ...]] = {
     "text": (("text",),),
 }
 UNLABELLED = {"tag": (("tokens",),), "classify": (("text",),)}  # only where the task is told
-MAYBE = {"answer": ("answers",), "pair": ("label",)}
+MAYBE = {"minimal": ("kind",), "answer": ("answers",), "pair": ("label",)}
 OWN = ("group", "id", "impossible", "start")  # looked for only where they are told
 ROLES = (*USUAL, *OWN, "token", "tag")
 TASKS = {"masked": "text", "causal": "text", "embed": "pair", **{task: task for task in NEEDED}}

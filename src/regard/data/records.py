@@ -206,4 +206,15 @@ class DocumentRecord:
     place: Place = NOWHERE
 
 
-Record = ClassifyRecord | PairRecord | TagRecord | AnswerRecord | TranslateRecord | DocumentRecord
+@dataclass(frozen=True, slots=True)
+class MinimalRecord:
+    """A sentence, one that is wrong, and the name of what makes it wrong, where there is one."""
+
+    good: str
+    bad: str
+    kind: str | None = None
+    group: str | None = None
+    place: Place = NOWHERE
+
+
+Record = ClassifyRecord | PairRecord | TagRecord | AnswerRecord | TranslateRecord | DocumentRecord | MinimalRecord

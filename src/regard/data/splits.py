@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
+    MinimalRecord,
     PairRecord,
     Record,
     TagRecord,
@@ -90,6 +91,8 @@ def said(record: Record) -> Hashable:
             return record.context.strip(), record.question.strip()
         case TranslateRecord():
             return record.source.strip()
+        case MinimalRecord():
+            return record.good.strip(), record.bad.strip()
         case _:
             return record.text.strip()
 

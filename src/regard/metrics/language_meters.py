@@ -1,10 +1,11 @@
-"""Meters of language models: hidden words that were guessed, what they cost, and next sentences."""
+"""Meters of language models: hidden words that were guessed, what they cost, next sentences, and preferences."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
-from regard.metrics.confidence import Score
+from regard.metrics.confidence import Score, some_rows, wilson
 from regard.metrics.number_meters import MeanMeter, NllMeter
 
 
@@ -41,3 +42,28 @@ class MaskedMeter:
     def scores(self) -> dict[str, Score]:
         found = {**self._words.scores(), **self._nll.scores()}
         return found | self._next.scores() if self._next.rows else found
+
+
+class PreferenceMeter:
+    """The share of pairs whose good sentence is the likelier one; also by kind, where there are several."""
+
+    main, higher = "accuracy", True
+
+    def __init__(self) -> None:
+        self._right: Counter[str | None] = Counter()
+        self._seen: Counter[str | None] = Counter()
+
+    @property
+    def rows(self) -> int:
+        return self._seen.total()
+
+    def add(self, right: bool, kind: str | None = None) -> None:
+        """Whether the good sentence of a pair was preferred, and what the other one has wrong."""
+        self._seen[kind] += 1
+        self._right[kind] += right
+
+    def scores(self) -> dict[str, Score]:
+        some_rows(self.rows)
+        kinds = sorted(kind for kind in self._seen if kind is not None) if len(self._seen) > 1 else []
+        each = {f"{self.main} {kind}": wilson(self._right[kind], self._seen[kind]) for kind in kinds}
+        return {self.main: wilson(self._right.total(), self.rows), **each}

@@ -20,7 +20,7 @@ from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Reading, Task
 
-CHUNK = 2048  # records held at once
+CHUNK = Task.at_once  # where a task says nothing else
 BATCH_TOKENS = 8192
 
 Run = Callable[[Inputs], Output]
@@ -69,7 +69,7 @@ def answers(
 ) -> Iterator[tuple[Record, Answer]]:
     """Each record with its answer, in order. `losses` receives sum and count where the records are labelled."""
     stream, task = iter(records), task.reads(reading)
-    while held := list(islice(stream, CHUNK)):
+    while held := list(islice(stream, task.at_once)):
         examples = task.examples(held, reading, labelled=labelled)
         found: list[Any] = [None] * len(examples)
         for rows in batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):

@@ -81,6 +81,7 @@ class Task(ABC):
     record: ClassVar[type[Any]]  # the kind of record it reads
     steady: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
     network: ClassVar[str | None] = None  # the kind of network it needs, where not every kind will do
+    at_once: ClassVar[int] = 2048  # records held while they are answered
     sample: ClassVar[int | None] = None  # most dev rows that are scored while it is trained; all where None
 
     @classmethod

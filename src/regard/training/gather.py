@@ -14,6 +14,7 @@ from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
     DocumentRecord,
+    MinimalRecord,
     PairRecord,
     Record,
     TagRecord,
@@ -114,6 +115,8 @@ def texts_of(records: Iterable[Record]) -> Iterator[str]:
                 yield from (record.question, record.context)
             case TranslateRecord():
                 yield from (record.source, record.target)
+            case MinimalRecord():
+                yield from (record.good, record.bad)
             case ClassifyRecord() | TagRecord() | DocumentRecord():
                 yield record.text
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
+    MinimalRecord,
     PairRecord,
     Place,
     Record,
@@ -38,6 +39,8 @@ def seen(record: Record, split: str) -> Seen:
         case TranslateRecord():
             texts = (("source", record.source), ("target", record.target))
             return Seen(record, split, record.place, texts, record.source.strip(), record.target)
+        case MinimalRecord():
+            texts, told = (("good", record.good), ("bad", record.bad)), repr(record.kind)
         case TagRecord():
             texts = (("text", record.text),)
             told = " ".join(record.tags or ())

@@ -1,0 +1,134 @@
+"""Scores of language models: minimal pairs, and what text costs."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import regard
+from regard import cli
+from regard.checkpoint.folder import write_folder
+from regard.checkpoint.source import from_preset
+from regard.errors import DataError, InputError
+from regard.text.learn import learn_from
+
+TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog sleeps", "the dogs sleep on the mat"]
+Capture = pytest.CaptureFixture[str]
+
+
+def made(folder: Path, preset: str, kind: str) -> Path:
+    """A folder with a language model that has opinions, and nothing that says how it was trained."""
+    words = learn_from(TEXTS * 20, kind=kind, size=40 if kind == "wordpiece" else 270)
+    heads = {"masked": 0} if "bert" in preset else {"language": 0}
+    checkpoint = from_preset(preset, heads=heads, seed=0, vocabulary=words.size)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in checkpoint.network.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
+    write_folder(folder, checkpoint, beside=words.save)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("models") / "masked", "tiny-bert", "wordpiece")
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("models") / "causal", "tiny-gpt2", "bpe")
+
+
+def rows(path: Path, given: Iterable[Any]) -> Path:
+    path.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in given))
+    return path
+
+
+def pair(good: str, bad: str, kind: str = "number") -> dict[str, str]:
+    return {"sentence_good": good, "sentence_bad": bad, "field": "syntax", "UID": kind}
+
+
+PAIRS = [
+    pair(TEXTS[0], TEXTS[1]),
+    pair(TEXTS[1], TEXTS[0]),
+    pair(TEXTS[2], TEXTS[3], "order"),
+    pair(TEXTS[3], TEXTS[0], "order"),
+    pair(TEXTS[2], TEXTS[1], "order"),
+]
+
+
+@pytest.mark.parametrize("model", ["masked", "causal"])
+def test_pairs_are_recognised_and_scored(model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    folder, data = request.getfixturevalue(model), rows(tmp_path / "pairs.jsonl", PAIRS)
+    found = regard.evaluate(folder, data, answers=tmp_path / "a.jsonl")
+    said = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [one["kind"] for one in said] == [one["UID"] for one in PAIRS]
+    for one in said:
+        assert one["preferred"] == ("good" if one["cost_good"] < one["cost_bad"] else "bad")
+    assert said[0]["preferred"] != said[1]["preferred"]  # the same two sentences
+    right = [one["preferred"] == "good" for one in said]
+    values = {name: score.value for name, score in found.scores.items()}
+    expected = {"accuracy": sum(right) / 5, "accuracy number": 0.5, "accuracy order": sum(right[2:]) / 3}
+    assert values == pytest.approx(expected)
+    assert (found.task, found.rows, found.main) == ("minimal", 5, "accuracy")
+    assert "jsonl for minimal (good=sentence_good, bad=sentence_bad, kind=UID)" in found.data
+    assert regard.evaluate(folder, data, batch_tokens=8).scores == found.scores
+
+
+def test_pairs_of_several_files_and_of_other_columns(causal: Path, tmp_path: Path) -> None:
+    for part in range(2):
+        rows(tmp_path / f"part{part}.jsonl", PAIRS[part::2])
+    whole = regard.evaluate(causal, str(tmp_path / "part*.jsonl"))
+    assert whole.rows == 5
+    table = [",".join((*TEXTS[:2], "x")), ",".join((*TEXTS[2:], "y"))]
+    data = rows(tmp_path / "pairs.csv", ["right,wrong,what", *table])
+    found = regard.evaluate(causal, data, columns={"good": "right", "bad": "wrong", "kind": "what"})
+    assert list(found.scores) == ["accuracy", "accuracy x", "accuracy y"]
+
+
+def test_pairs_from_stdin(causal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = "".join(json.dumps(one) + "\n" for one in PAIRS)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sent.encode())))
+    assert regard.evaluate(causal, "-").rows == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", r"pairs\.jsonl line 2, column 2: is not JSON"),
+        ('{"sentence_good": "a"}', r'line 2: there is no "sentence_bad" \(there is sentence_good\)'),
+        ('{"sentence_good": "a", "sentence_bad": 3}', r"line 2, column sentence_bad: is 3 \(int\); expected a text"),
+        ('{"sentence_good": " ", "sentence_bad": "a"}', r"line 2, column sentence_good: there is no sentence"),
+        ('{"sentence_good": "a", "sentence_bad": "a"}', r"line 2: the two sentences are the same"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_or_skipped(causal: Path, tmp_path: Path, line: str, says: str) -> None:
+    data = rows(tmp_path / "pairs.jsonl", [PAIRS[0], line, PAIRS[2]])
+    with pytest.raises(DataError, match=says):
+        regard.evaluate(causal, data)
+    found = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
+    assert (found.rows, found.bad) == (2, 1)
+    assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
+
+
+def test_a_model_without_words_is_told_what_it_can_do(trained: Path, tmp_path: Path) -> None:
+    data = rows(tmp_path / "pairs.jsonl", PAIRS)
+    with pytest.raises(InputError, match=r"minimal pairs, but .* no head for words.*model\.predict\(texts\)"):
+        regard.evaluate(trained, data)
+    with pytest.raises(InputError, match=r"no head for words.*can do: model\.embed\(texts\)"):
+        regard.evaluate("minilm", data)
+
+
+def test_pairs_on_the_command_line(capsys: Capture, masked: Path, tmp_path: Path) -> None:
+    data = rows(tmp_path / "pairs.jsonl", PAIRS)
+    assert cli.main(["evaluate", str(masked), str(data)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in table[1:4]] == ["accuracy", "accuracy number", "accuracy order"]
+    assert cli.main(["evaluate", str(masked), str(data), "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["scores"]) == ["accuracy", "accuracy number", "accuracy order"]
