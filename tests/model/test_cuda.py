@@ -59,18 +59,19 @@ def test_varlen_equals_the_reference(mask, groups):
     compare("varlen", call, q, k, v, 1e-2)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("width", [16, 32, 64, 128])
 @pytest.mark.parametrize("lengths", [LENGTHS, [3, 9, 24, 1, 0, 17, 30]], ids=["long", "short"])
 @pytest.mark.parametrize("groups", [4, 1])
 @pytest.mark.parametrize("mask", MASKS)
-def test_tiles_equal_the_reference(mask, groups, lengths, width):
+def test_tiles_equal_the_reference(mask, groups, lengths, width, dtype):
     call = Call(Layout.own(bounds(lengths), max(lengths)), MASKS[mask], Score(width**-0.5))
-    q, k, v = (tensors(lengths, heads, torch.bfloat16, i, width) for i, heads in enumerate((4, groups, groups)))
+    q, k, v = (tensors(lengths, heads, dtype, i, width) for i, heads in enumerate((4, groups, groups)))
     with torch.no_grad():
         assert pick_kernel(q, call) == "tiles"
         found = attend(q, k, v, call).float()
         expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
-    assert (found - expected).norm() <= 1e-2 * expected.norm()
+    assert (found - expected).norm() <= (1e-2 if dtype == torch.bfloat16 else 1e-5) * expected.norm()
 
 
 @pytest.mark.parametrize("mask", MASKS)

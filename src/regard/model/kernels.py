@@ -7,9 +7,9 @@
 | `packed`    | CPU       | training with dropout, which the fused attention lacks there: tiles of sequences  |
 | `explicit`  | anywhere  | what no fused kernel can do: additive scores and hard selection, also grouped    |
 | `varlen`    | CUDA      | half precision, windows and causal masks: FlashAttention on the flat tokens      |
-| `tiles`     | CUDA      | the same for reading, without gradients: smaller tiles, faster on short texts    |
+| `tiles`     | CUDA      | windows and causal masks without gradients, fp32 too: fast on short texts        |
 | `dense`     | Hopper on | the same where all sequences are equally long: cuDNN's attention                  |
-| `flex`      | CUDA      | a bias, a user's own mask, or fp32: compiled FlexAttention on the flat tokens    |
+| `flex`      | CUDA      | a bias, a user's own mask, fp32 gradients: compiled FlexAttention on flat tokens |
 | `slots`     | anywhere  | one new token a sequence against the keys kept in a cache                        |
 
 Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one, H heads,
@@ -31,6 +31,8 @@ from regard.model.call import Call, bias_between, explain, fused, written_out
 from regard.model.grouped import explicit, grouped
 from regard.model.layout import Slots
 from regard.model.packed import attend_packed
+
+TILED = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, *, kernel: str = "auto") -> Tensor:
@@ -56,12 +58,13 @@ def pick_kernel(q_NHK: Tensor, call: Call) -> str:
     if q_NHK.device.type != "cuda":
         packs = call.drop > 0.0 and call.layout.own_tokens and call.mask.function is None
         return "packed" if packs and not torch.compiler.is_compiling() else "grouped"
-    width = q_NHK.shape[-1]
-    if call.bias_HR is None and call.mask.function is None and runs_flat(q_NHK.dtype, width, q_NHK.device.index or 0):
+    width, gpu = q_NHK.shape[-1], q_NHK.device.index or 0
+    if call.bias_HR is None and call.mask.function is None:
         reading = not torch.is_grad_enabled() and call.drop == 0.0
-        if not reading and is_rectangle(q_NHK, call) and has_cudnn(q_NHK.device.index or 0):
-            return "dense"
-        return "tiles" if reading and width in (16, 32, 64, 128) and has_triton() else "varlen"
+        if reading and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_triton():
+            return "tiles"
+        if runs_flat(q_NHK.dtype, width, gpu):
+            return "dense" if not reading and is_rectangle(q_NHK, call) and has_cudnn(gpu) else "varlen"
     return "flex" if width >= 16 and call.drop == 0.0 else "grouped"
 
 

@@ -206,6 +206,8 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "albert-base": _albert(30000, 768, 12, 12, embedding=128),
     "modernbert-base": _modernbert(50368, 768, 22, 12, inner=1152),
     "gpt2": _gpt2(50257, 768, 12, 12),
+    "gpt2-mini": _gpt2(8000, 384, 6, 6, longest=256),
+    "gpt2-micro": _gpt2(8000, 128, 4, 4, longest=128),
     "t5-small": _t5(32128, 512, 6, 8, inner=2048, head_width=64),
     "bart-base": _bart(50265, 768, 6, 12),
     "marian": _marian(58101, 512, 6, 8),

@@ -297,7 +297,7 @@ def compiles(network: Network, settings: Settings, device: torch.device) -> bool
     config = network.config
     if settings.compile == "no" or settings.shard or device.type != "cuda" or isinstance(config, RecurrentConfig):
         return False
-    plain = config.kind == "encoder" and config.positions.kind not in ("relative", "alibi")
+    plain = config.kind != "encoder-decoder" and config.positions.kind not in ("relative", "alibi")
     flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"
     return plain and flat
 

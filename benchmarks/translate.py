@@ -1,0 +1,112 @@
+"""From the bottleneck to the Transformer: one translation after the other, scored on the valid split.
+
+    python benchmarks/translate.py --data ../shared/data
+    python benchmarks/translate.py --pairs en-de --networks gru gru-additive --device cpu --epochs 1
+
+Every network learns the same pairs with the same joint vocabulary for as many epochs, and writes greedily and with five
+beams. A line a training goes to translate.jsonl, so that several of these may run side by side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+import torch
+
+import regard
+from regard.data.records import TranslateRecord
+from regard.training.gather import gather
+
+BEAMS = 5
+PAIRS: dict[str, tuple[str, dict[str, str]]] = {
+    "en-de": ("multi30k", {"source": "en", "target": "de"}),
+    "de-en": ("multi30k", {"source": "de", "target": "en"}),
+    "eng-spa": ("eng_spa", {}),
+}
+RECURRENT: dict[str, Any] = {"lr": 1e-3, "dropout": 0.4, "schedule": "linear", "warmup": 0.05, "beta2": 0.98}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gru": RECURRENT,
+    "gru-dot": RECURRENT,
+    "gru-bilinear": RECURRENT,
+    "gru-additive": RECURRENT,
+    "transformer-small": {"lr": 2e-3, "dropout": 0.3, "schedule": "sqrt", "warmup": 0.1, "beta2": 0.98},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--pairs", nargs="+", choices=tuple(PAIRS), default=tuple(PAIRS))
+    parser.add_argument("--networks", nargs="+", choices=tuple(SETTINGS), default=tuple(SETTINGS))
+    parser.add_argument("--epochs", type=float, default=30)
+    parser.add_argument("--batch-tokens", type=int, default=8192)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--set", nargs="*", default=(), metavar="NAME=VALUE", help="other settings of the training")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    given.out.mkdir(parents=True, exist_ok=True)
+    for pair in given.pairs:
+        for network in given.networks:
+            line = trained(pair, network, given)
+            print(json.dumps(line), flush=True)
+            with (given.out / "translate.jsonl").open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def trained(pair: str, network: str, given: argparse.Namespace) -> dict[str, Any]:
+    """One training and its two scores."""
+    path, columns = PAIRS[pair]
+    own = dict(one.split("=", 1) for one in given.set)
+    settings = {**SETTINGS[network], **{name: json.loads(value) for name, value in own.items()}}
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        found = regard.train(
+            given.data / path,
+            columns=columns or None,
+            task="translate",
+            preset=network,
+            out=Path(folder) / "model",
+            epochs=given.epochs,
+            batch_tokens=given.batch_tokens,
+            smoothing=0.1,
+            seed=given.seed,
+            device=given.device,
+            **settings,
+        )
+        learned = time.perf_counter() - began
+        model = regard.load(Path(folder) / "model", device=given.device)
+        dev = [one for one in gather(given.data / path, columns=columns or None).dev if isinstance(one, TranslateRecord)]
+        said = model.translate([one.source for one in dev], beams=BEAMS)
+    gold = [[one.target for one in dev]]
+    bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
+    beam = {"bleu": bleu.corpus_score(said, gold).score, "chrf": chrf.corpus_score(said, gold).score}
+    return {
+        "pair": pair,
+        "network": network,
+        "parameters": sum(one.numel() for one in model.network.parameters()),
+        "greedy": {name: found.scores[name].value for name in ("bleu", "chrf")},
+        "interval": [found.scores["bleu"].low, found.scores["bleu"].high],
+        f"beams {BEAMS}": beam,
+        "signatures": {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())},
+        "rows": len(dev),
+        "epochs": given.epochs,
+        "steps": found.steps,
+        "tokens": found.tokens,
+        "minutes": learned / 60,
+        "seed": given.seed,
+        "settings": settings,
+        "machine": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+    }
+
+
+if __name__ == "__main__":
+    main()
