@@ -26,7 +26,8 @@ from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 from regard.training.gather import texts_of
 from regard.training.loop import fit
-from regard.training.run import plan_job, with_score
+from regard.training.plan import plan_job
+from regard.training.run import with_score
 from regard.training.settings import Settings
 from regard.training.start import Size, resolved
 

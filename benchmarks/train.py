@@ -40,9 +40,10 @@ from regard.tasks.answering import Scored, runner, score
 from regard.tasks.masked import Masked
 from regard.tasks.task import Reading, Task
 from regard.text.tokenizer import Tokenizer
-from regard.training import run
 from regard.training.loop import pinned
 from regard.training.optimizer import build_optimizer
+from regard.training.plan import steady_shape
+from regard.training.run import train
 from regard.training.settings import Settings
 from regard.training.stepper import Stepper
 
@@ -80,7 +81,7 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     ids = np.random.default_rng(0).integers(1000, 30000, int(held.sum())).astype(np.int32)
     learn = {LEARN: np.zeros(len(ids), np.int8)}
     examples = Examples(ids, np.concatenate(([0], np.cumsum(held))), np.arange(len(held)), by_token=learn)
-    shape, most = run.steady_shape(tokens, None, held, 512)
+    shape, most = steady_shape(tokens, None, held, 512)
     plan = Plan(examples.lengths, BatchSettings(tokens, sequences=most))
     places = [number % plan.steps for number in range(steps)]
     real = [int(held[plan.rows(place)].sum()) for place in places]
@@ -183,8 +184,6 @@ def learned(chosen: Set, records: Sequence[Record], name: str) -> Task:
 
 def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = None) -> dict[str, Any]:
     """regard on the records that were split already."""
-    gather = run.gather
-    run.gather = lambda *_, **__: data  # the same split for both, read once
     rows: dict[str, Any] = {}
 
     def tell(event: Any) -> None:
@@ -195,10 +194,7 @@ def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = No
     if steps is not None:
         settings = {**settings, "steps": steps}
         settings.pop("epochs")
-    try:
-        found = run.train("-", out=out, start=start_folder(), overwrite=True, seed=seed, tell=tell, **settings)
-    finally:
-        run.gather = gather
+    found = train(data, out=out, start=start_folder(), overwrite=True, seed=seed, tell=tell, **settings)
     done = json.loads((out / "run.json").read_text())["done"]
     scores = {name: value.value for name, value in found.scores.items()}
     return {"scores": scores, "main": rows["score"]["main"] if "score" in rows else None, **done}
@@ -249,7 +245,8 @@ def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None) -> N
             mine = ours(
                 chosen, found if steps is None else replace(found, dev=[]), Path(folder) / "ours", seed=0, steps=steps
             )
-        speed = mine["tokens"] / max(mine["seconds"] - mine["first"], 1e-9)
+        later = (mine["steps"] - 1) / mine["steps"]  # the first step warms up
+        speed = later * mine["tokens"] / max(mine["seconds"] - mine["first"], 1e-9)
         print(name, theirs, mine, flush=True)
         (out / f"tune-{name}.json").write_text(json.dumps({"trainer": theirs, "regard": mine}, indent=2))
         if steps is None:

@@ -67,12 +67,11 @@ def trained(pair: str, network: str, given: argparse.Namespace) -> dict[str, Any
     path, columns = PAIRS[pair]
     own = dict(one.split("=", 1) for one in given.set)
     settings = {**SETTINGS[network], **{name: json.loads(value) for name, value in own.items()}}
+    data = gather(given.data / path, task="translate", columns=columns or None)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         found = regard.train(
-            given.data / path,
-            columns=columns or None,
-            task="translate",
+            data,
             preset=network,
             out=Path(folder) / "model",
             epochs=given.epochs,
@@ -84,7 +83,9 @@ def trained(pair: str, network: str, given: argparse.Namespace) -> dict[str, Any
         )
         learned = time.perf_counter() - began
         model = regard.load(Path(folder) / "model", device=given.device)
-        dev = [one for one in gather(given.data / path, columns=columns or None).dev if isinstance(one, TranslateRecord)]
+        dev = [
+            one for one in gather(given.data / path, columns=columns or None).dev if isinstance(one, TranslateRecord)
+        ]
         said = model.translate([one.source for one in dev], beams=BEAMS)
     gold = [[one.target for one in dev]]
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()

@@ -39,7 +39,7 @@ class Data:
 
 
 def gather(
-    data: Where,
+    data: Where | Data,
     *,
     dev: Where | None = None,
     task: str | None = None,
@@ -50,6 +50,10 @@ def gather(
     **told: Any,
 ) -> Data:
     """Read what is to be learned; dev is what was given, the folder's own, or a share split off."""
+    if isinstance(data, Data):
+        if dev is not None or columns is not None or task not in (None, data.task):
+            raise InputError("this data is read already, with its task and dev rows; leave dev, task and columns out.")
+        return data
     inside = _splits(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
     records = list(reader)

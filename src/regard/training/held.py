@@ -13,7 +13,7 @@ from regard.data.records import DocumentRecord
 from regard.data.stream import PairRows, Stream
 from regard.tasks.answering import Run, Scored
 from regard.tasks.task import Task
-from regard.training.loop import Rows
+from regard.training.job import Rows
 
 NOTHING = DocumentRecord("")
 

@@ -4,53 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from regard.data.batches import BatchSettings, Plan
+from regard.data.batches import Plan
 from regard.data.examples import Inputs
 from regard.data.feeder import Feeder, each_tensor
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.errors import RegardError
-from regard.model.network import Network
-from regard.tasks.answering import Scored
-from regard.tasks.task import Task
-from regard.training.memory import Memory
+from regard.training.job import Done, Job, Rows
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
-from regard.training.parallel import World
-from regard.training.record import Event, Recorder, Tell
+from regard.training.record import Event, Recorder
 from regard.training.schedule import rate
-from regard.training.settings import Settings
 from regard.training.shards import is_shard, shard
 from regard.training.state import Position, clean, load_state, put_weights, save_sharded, save_state, weights_of
-from regard.training.stepper import Shape, Stepper
-
-
-class Rows(Protocol):
-    """What is read in one epoch."""
-
-    @property
-    def lengths(self) -> npt.NDArray[Any]: ...
-
-    def take(self, rows: Ints) -> Inputs: ...
-
-
-class Source(Protocol):
-    """What is read, epoch by epoch."""
-
-    def epoch(self, number: int) -> Rows: ...
+from regard.training.stepper import Stepper
 
 
 class Stopped(RegardError):
@@ -59,57 +37,6 @@ class Stopped(RegardError):
     def __init__(self, words: str, *, signal: int) -> None:
         super().__init__(words)
         self.signal = signal
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be trained on what. `settings` are resolved: nothing in them is left to be chosen."""
-
-    network: Network
-    task: Task
-    source: Source
-    settings: Settings
-    steps: int
-    folder: Path
-    batches: BatchSettings
-    at_once: int | None = None  # tokens in memory; a whole step when None
-    memory: Memory | None = None  # what is expected of it
-    dtype: torch.dtype = torch.float32
-    shape: Shape | None = None  # fixed sizes, for a compiled step
-    compile: bool = False
-    record: bool = False
-    world: World = field(default_factory=World)
-    score: Callable[[], Scored] | None = None
-    identity: Mapping[str, Any] = field(default_factory=dict)  # what must be the same for a resume
-    resume: bool = False
-    tell: Tell | None = None
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a training ended. The network holds its best weights."""
-
-    steps: int
-    tokens: int
-    seconds: float
-    best: float | None
-    best_step: int
-    skipped: int
-    stopped_early: bool
-    first: float = 0.0  # seconds until the first step was done: compiling is in it
-
-
-def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> int:
-    """As many as the epochs asked for have; for epochs that differ, as if each were like the first."""
-    if settings.steps is not None:
-        return settings.steps
-    epochs = settings.epochs or 1.0
-    first = source.epoch(0)
-    plan = Plan(first.lengths, batches)
-    if source.epoch(1) is not first:
-        return max(1, round(epochs * plan.steps))
-    whole = sum(plan.at(epoch).steps for epoch in range(int(epochs)))
-    return max(1, whole + math.ceil((epochs - int(epochs)) * plan.at(int(epochs)).steps if epochs % 1 else 0))
 
 
 def fit(job: Job) -> Done:

@@ -21,7 +21,7 @@ from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.card import card
 from regard.training.curves import draw_curves
-from regard.training.loop import Done, Job
+from regard.training.job import Done, Job
 from regard.training.record import METRICS, read_metrics
 from regard.training.state import STATE
 

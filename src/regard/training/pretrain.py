@@ -28,12 +28,14 @@ from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.training.begin import begin, opened, vocabulary_of
 from regard.training.held import baseline, score_rows
-from regard.training.loop import Job, Rows, fit
+from regard.training.job import Job, Rows
+from regard.training.loop import fit
 from regard.training.lora import merge
 from regard.training.outcome import RUN, finish
 from regard.training.parallel import World, join, leave
+from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell
-from regard.training.run import Result, claim, kept, plan_job, set_up, with_identity
+from regard.training.run import Result, claim, kept
 from regard.training.settings import Settings
 from regard.training.shards import unshard
 from regard.training.start import Size, resolved
@@ -129,7 +131,7 @@ def pretrain(
     job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
     identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
     identity |= {"task": task.settings(), **kept(chosen)}
-    job = with_identity(job if held is None else replace(job, score=_measure(job, held)), identity)
+    job = replace(job, identity=identity, score=None if held is None else _measure(job, held))
     if tell is not None and world.first:
         tell(_beginning(texts, job, objective, len(lengths)))
     done = fit(job)
@@ -147,18 +149,7 @@ def pretrain(
         if store is None:
             shutil.rmtree(place, ignore_errors=True)
     leave(world)
-    return Pretrained(
-        task.name,
-        len(lengths),
-        {} if final is None else final.scores,
-        round(time.monotonic() - began, 3),
-        str(folder),
-        done.steps,
-        done.tokens,
-        done.skipped,
-        done.stopped_early,
-        baseline=usual,
-    )
+    return Pretrained.of(task, len(lengths), final, done, folder, began, baseline=usual)
 
 
 def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> None:

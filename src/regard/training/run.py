@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import torch
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.reading import reading_of
-from regard.config import RecurrentConfig
-from regard.data.batches import BatchSettings
-from regard.data.packing import Ints
 from regard.data.records import Record
 from regard.device import pick_device
 from regard.errors import FolderError, InputError
 from regard.metrics.confidence import Score
-from regard.model.kernels import runs_flat
 from regard.model.network import Network
-from regard.model.recurrent import Recurrent
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
 from regard.training.begin import begin
 from regard.training.gather import Data, Where, gather, texts_of
-from regard.training.loop import Job, Source, fit, total_steps
-from regard.training.lora import adapt, merge
-from regard.training.memory import plan_memory, tokens_at_once
-from regard.training.optimizer import freeze
+from regard.training.job import Done, Job, Source
+from regard.training.loop import fit
+from regard.training.lora import merge
 from regard.training.outcome import RUN, finish
-from regard.training.parallel import World, join, leave
+from regard.training.parallel import join, leave
+from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
 from regard.training.shards import unshard
 from regard.training.start import Size, resolved
 from regard.training.state import STATE
-from regard.training.stepper import Shape
 from regard.training.track import tracked
 
-STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 # Settings that may differ between a run and its resumption.
 FREE = ("log_every", "save_every", "device", "micro_tokens", "patience", "track")
 
@@ -65,9 +58,27 @@ class Result:
     def json(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def of(
+        cls, task: Task, rows: int, final: Scored | None, done: Done, folder: Path, began: float, **more: Any
+    ) -> Self:
+        """As it came out; `began` by the monotonic clock."""
+        return cls(
+            task=task.name,
+            rows=rows,
+            scores={} if final is None else final.scores,
+            seconds=round(time.monotonic() - began, 3),
+            folder=str(folder),
+            steps=done.steps,
+            tokens=done.tokens,
+            skipped=done.skipped,
+            stopped_early=done.stopped_early,
+            **more,
+        )
+
 
 def train(
-    data: Where,
+    data: Where | Data,
     *,
     out: str | Path,
     start: str | Path | None = None,
@@ -85,6 +96,7 @@ def train(
 ) -> Result:
     """Train a model on labelled data and write it as a folder that transformers opens too.
 
+    data: a path or several, a folder, a glob, "-"; or what `regard.training.gather.gather` has read already.
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
     task: read from the data where it is not told, and so is what `labels` are (single, class, multi, number).
@@ -135,7 +147,7 @@ def train(
         return before
     if tell is not None and world.first:
         tell(beginning(found, asked, job, identity["start"], network))
-    done = fit(with_identity(job, identity))
+    done = fit(replace(job, identity=identity))
     if chosen.lora.rank:
         merge(network)
     final = score_of(job, found, reading) if found.dev else None
@@ -146,17 +158,7 @@ def train(
     if world.first:
         finish(folder, checkpoint, words, work, job, done, final, found, identity)
     leave(world)
-    return Result(
-        work.name,
-        len(found.train),
-        {} if final is None else final.scores,
-        round(time.monotonic() - began, 3),
-        str(folder),
-        done.steps,
-        done.tokens,
-        done.skipped,
-        done.stopped_early,
-    )
+    return Result.of(work, len(found.train), final, done, folder, began)
 
 
 def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
@@ -223,101 +225,6 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
         raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
 
 
-def set_up(network: Network, settings: Settings) -> None:
-    """What is trained of the network, and how it keeps its states."""
-    if settings.lora.rank and settings.shard:
-        raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
-    if settings.lora.rank and isinstance(network, Recurrent):
-        raise InputError("lora has no place in a recurrent network: it has no blocks. Leave lora out.")
-    if settings.lora.rank:
-        adapt(network, settings.lora, seed=settings.seed)
-    freeze(network, settings.freeze)
-    for stack in (network.encoder, network.decoder):
-        if stack is not None:
-            stack.recompute = settings.recompute
-
-
-def plan_job(
-    network: Network,
-    task: Task,
-    source: Source,
-    settings: Settings,
-    folder: Path,
-    *,
-    longest: int | None = None,
-    world: World | None = None,
-    resume: bool = False,
-    tell: Tell | None = None,
-) -> Job:
-    """How the steps are laid out, and in what form they run on this device.
-
-    longest: the most tokens of a sequence in any epoch; as in the first where not told.
-    """
-    device = next(network.parameters()).device
-    lengths = source.epoch(0).lengths
-    longest = longest or int(lengths.max())
-    assert settings.batch_tokens is not None
-    bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
-    fixed = task.steady and compiles(network, settings, device)
-    tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
-    shape, most = None, settings.batch
-    if fixed:
-        shape, most = steady_shape(tokens, most, lengths, longest, network.config.longest)
-        tokens = shape.tokens
-    batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
-    world = world or World()
-    dtype = torch.bfloat16 if bf16 else torch.float32
-    memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
-    at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
-    at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
-    if shape is not None:
-        at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
-    return Job(
-        network=network,
-        task=task,
-        source=source,
-        settings=settings,
-        steps=total_steps(source, batches, settings),
-        folder=folder,
-        batches=batches,
-        at_once=at_once,
-        memory=memory,
-        dtype=dtype,
-        shape=None if shape is None else shape.cut(at_once),
-        compile=fixed,
-        record=fixed and world.ranks == 1,
-        world=world,
-        resume=resume,
-        tell=tell,
-    )
-
-
-def compiles(network: Network, settings: Settings, device: torch.device) -> bool:
-    """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
-    config = network.config
-    if settings.compile == "no" or settings.shard or device.type != "cuda" or isinstance(config, RecurrentConfig):
-        return False
-    plain = config.kind != "encoder-decoder" and config.positions.kind not in ("relative", "alibi")
-    flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"
-    return plain and flat
-
-
-def steady_shape(
-    tokens: int, most: int | None, lengths: Ints, longest: int, places: int | None = None
-) -> tuple[Shape, int]:
-    """One shape for every batch and what fills it up, and how many sequences a batch may have.
-
-    Sequences that are all equally long make a rectangle, and so does what fills it up.
-    """
-    if int(lengths.min()) == longest and longest <= tokens:
-        rows = min(tokens // longest, most or tokens)
-        return Shape(rows * longest, rows, longest), rows
-    most = most or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
-    longest = max(longest, min(-(-longest // STEADY) * STEADY, places or tokens))
-    filling = -(-tokens // longest)
-    return Shape(tokens, -(-(most + filling) // 8) * 8, longest), most
-
-
 def with_score(job: Job, data: Data, reading: Reading) -> Job:
     """The job with its dev score, where there are rows to score: of a sample where all would take long."""
     rows = np.linspace(0, len(data.dev) - 1, min(len(data.dev), job.task.sample or len(data.dev))).astype(int)
@@ -333,14 +240,8 @@ def score_of(job: Job, data: Data, reading: Reading) -> Scored:
     return score(job.task, run, data.dev, reading, device=device, batch_tokens=tokens, seed=job.settings.seed)
 
 
-def with_identity(job: Job, identity: Mapping[str, Any]) -> Job:
-    return replace(job, identity=identity)
-
-
 def kept(settings: Settings) -> dict[str, Any]:
     """The settings that a resumption must share, as JSON holds them."""
-    import json
-
     named = {name: value for name, value in asdict(settings).items() if name not in FREE}
     found: dict[str, Any] = json.loads(json.dumps(named))
     return found

@@ -1,0 +1,90 @@
+"""What is to be trained, and how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy.typing as npt
+import torch
+
+from regard.data.batches import BatchSettings, Plan
+from regard.data.examples import Inputs
+from regard.data.packing import Ints
+from regard.model.network import Network
+from regard.tasks.answering import Scored
+from regard.tasks.task import Task
+from regard.training.memory import Memory
+from regard.training.parallel import World
+from regard.training.record import Tell
+from regard.training.settings import Settings
+from regard.training.stepper import Shape
+
+
+class Rows(Protocol):
+    """What is read in one epoch."""
+
+    @property
+    def lengths(self) -> npt.NDArray[Any]: ...
+
+    def take(self, rows: Ints) -> Inputs: ...
+
+
+class Source(Protocol):
+    """What is read, epoch by epoch."""
+
+    def epoch(self, number: int) -> Rows: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained on what. `settings` are resolved: nothing in them is left to be chosen."""
+
+    network: Network
+    task: Task
+    source: Source
+    settings: Settings
+    steps: int
+    folder: Path
+    batches: BatchSettings
+    at_once: int | None = None  # tokens in memory; a whole step when None
+    memory: Memory | None = None  # what is expected of it
+    dtype: torch.dtype = torch.float32
+    shape: Shape | None = None  # fixed sizes, for a compiled step
+    compile: bool = False
+    record: bool = False
+    world: World = field(default_factory=World)
+    score: Callable[[], Scored] | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)  # what must be the same for a resume
+    resume: bool = False
+    tell: Tell | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a training ended. The network holds its best weights."""
+
+    steps: int
+    tokens: int
+    seconds: float
+    best: float | None
+    best_step: int
+    skipped: int
+    stopped_early: bool
+    first: float = 0.0  # seconds until the first step was done: compiling is in it
+
+
+def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> int:
+    """As many as the epochs asked for have; for epochs that differ, as if each were like the first."""
+    if settings.steps is not None:
+        return settings.steps
+    epochs = settings.epochs or 1.0
+    first = source.epoch(0)
+    plan = Plan(first.lengths, batches)
+    if source.epoch(1) is not first:
+        return max(1, round(epochs * plan.steps))
+    whole = sum(plan.at(epoch).steps for epoch in range(int(epochs)))
+    return max(1, whole + math.ceil((epochs - int(epochs)) * plan.at(int(epochs)).steps if epochs % 1 else 0))

@@ -1,0 +1,121 @@
+"""How the steps of a training are laid out, and in what form they run on a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from regard.config import RecurrentConfig
+from regard.data.batches import BatchSettings
+from regard.data.packing import Ints
+from regard.errors import InputError
+from regard.model.kernels import runs_flat
+from regard.model.network import Network
+from regard.model.recurrent import Recurrent
+from regard.tasks.task import Task
+from regard.training.job import Job, Source, total_steps
+from regard.training.lora import adapt
+from regard.training.memory import plan_memory, tokens_at_once
+from regard.training.optimizer import freeze
+from regard.training.parallel import World
+from regard.training.record import Tell
+from regard.training.settings import Settings
+from regard.training.stepper import Shape
+
+STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
+
+
+def set_up(network: Network, settings: Settings) -> None:
+    """What is trained of the network, and how it keeps its states."""
+    if settings.lora.rank and settings.shard:
+        raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
+    if settings.lora.rank and isinstance(network, Recurrent):
+        raise InputError("lora has no place in a recurrent network: it has no blocks. Leave lora out.")
+    if settings.lora.rank:
+        adapt(network, settings.lora, seed=settings.seed)
+    freeze(network, settings.freeze)
+    for stack in (network.encoder, network.decoder):
+        if stack is not None:
+            stack.recompute = settings.recompute
+
+
+def plan_job(
+    network: Network,
+    task: Task,
+    source: Source,
+    settings: Settings,
+    folder: Path,
+    *,
+    longest: int | None = None,
+    world: World | None = None,
+    resume: bool = False,
+    tell: Tell | None = None,
+) -> Job:
+    """How the steps are laid out, and in what form they run on this device.
+
+    longest: the most tokens of a sequence in any epoch; as in the first where not told.
+    """
+    device = next(network.parameters()).device
+    lengths = source.epoch(0).lengths
+    longest = longest or int(lengths.max())
+    assert settings.batch_tokens is not None
+    bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
+    fixed = task.steady and compiles(network, settings, device)
+    tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
+    shape, most = None, settings.batch
+    if fixed:
+        shape, most = steady_shape(tokens, most, lengths, longest, network.config.longest)
+        tokens = shape.tokens
+    batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
+    world = world or World()
+    dtype = torch.bfloat16 if bf16 else torch.float32
+    memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
+    at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
+    at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
+    if shape is not None:
+        at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
+    return Job(
+        network=network,
+        task=task,
+        source=source,
+        settings=settings,
+        steps=total_steps(source, batches, settings),
+        folder=folder,
+        batches=batches,
+        at_once=at_once,
+        memory=memory,
+        dtype=dtype,
+        shape=None if shape is None else shape.cut(at_once),
+        compile=fixed,
+        record=fixed and world.ranks == 1,
+        world=world,
+        resume=resume,
+        tell=tell,
+    )
+
+
+def compiles(network: Network, settings: Settings, device: torch.device) -> bool:
+    """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
+    config = network.config
+    if settings.compile == "no" or settings.shard or device.type != "cuda" or isinstance(config, RecurrentConfig):
+        return False
+    plain = config.kind != "encoder-decoder" and config.positions.kind not in ("relative", "alibi")
+    flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"
+    return plain and flat
+
+
+def steady_shape(
+    tokens: int, most: int | None, lengths: Ints, longest: int, places: int | None = None
+) -> tuple[Shape, int]:
+    """One shape for every batch and what fills it up, and how many sequences a batch may have.
+
+    Sequences that are all equally long make a rectangle, and so does what fills it up.
+    """
+    if int(lengths.min()) == longest and longest <= tokens:
+        rows = min(tokens // longest, most or tokens)
+        return Shape(rows * longest, rows, longest), rows
+    most = most or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
+    longest = max(longest, min(-(-longest // STEADY) * STEADY, places or tokens))
+    filling = -(-tokens // longest)
+    return Shape(tokens, -(-(most + filling) // 8) * 8, longest), most
