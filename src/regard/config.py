@@ -158,12 +158,13 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class RecurrentConfig:
-    """A recurrent encoder-decoder: the bottleneck, or with attention over all states of the encoder."""
+    """A recurrent decoder, or an encoder-decoder: the bottleneck, or with attention over all states of the encoder."""
 
     vocabulary: int
     width: int  # of a state; each direction of the encoder has half of it
     embedding: int
-    layers: int = 1  # of the encoder, and of the decoder
+    layers: int = 1  # of the decoder, and of the encoder where there is one
+    kind: Kind = "encoder-decoder"
     cell: str = "gru"
     bidirectional: bool = True
     score: str = "none"  # how a state of the decoder and one of the encoder fit; none is the bottleneck
@@ -177,10 +178,13 @@ class RecurrentConfig:
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "embedding", "layers"):
             _positive(name, getattr(self, name))
+        _one_of("kind of recurrent network", self.kind, ("decoder", "encoder-decoder"))
         _one_of("cell", self.cell, CELLS)
         _one_of("attention score", self.score, ALIGNMENTS)
         _one_of("centre", self.centre, CENTRES)
-        if self.bidirectional and self.width % 2:
+        if self.kind == "decoder" and self.score != "none":
+            raise InputError(f'a decoder that stands alone has nothing to look at with score "{self.score}". Use none.')
+        if self.kind != "decoder" and self.bidirectional and self.width % 2:
             raise InputError(f"two directions cannot share the width {self.width}. Use an even width.")
         if self.tied and self.embedding != self.width:
             raise InputError(
@@ -195,12 +199,9 @@ class RecurrentConfig:
             raise InputError(f"sampling is {self.sampling:g}, expected a share from 0 to 1.")
 
     @property
-    def kind(self) -> Kind:
-        return "encoder-decoder"
-
-    @property
     def decoder_layers(self) -> int:
-        return self.layers
+        """Of the decoder beside an encoder."""
+        return self.layers if self.kind == "encoder-decoder" else 0
 
     @property
     def longest(self) -> int | None:

@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from regard.config import RecurrentConfig
 from regard.errors import InputError
-from regard.model.recurrent_language import Mix, RecurrentLanguage, TwoSided, mirror
+from regard.model.recurrent import Recurrent
+from regard.model.recurrent_language import Mix, TwoSided, mirror, surprise
 from regard.ragged import Ragged
 
 LENGTHS = (5, 1, 8, 0, 3)
@@ -14,13 +16,18 @@ TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "
 @pytest.fixture(params=["gru", "lstm"])
 def language(request):
     torch.manual_seed(0)
-    return RecurrentLanguage(20, width=8, embedding=6, layers=2, cell=request.param).double().eval()
+    config = RecurrentConfig(20, width=8, embedding=6, layers=2, kind="decoder", cell=request.param)
+    return Recurrent(config).double().eval()
 
 
 @pytest.fixture
 def sides():
     torch.manual_seed(0)
     return TwoSided(20, width=8, embedding=8).double().eval()
+
+
+def loss(network, batch):
+    return surprise(network(batch).logits, batch, ahead=True) if isinstance(network, Recurrent) else network.loss(batch)
 
 
 def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
@@ -32,10 +39,30 @@ def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
         assert torch.allclose(batch.split(logits)[row], language(alone).logits, atol=1e-12)
         assert torch.allclose(states[:, batch.owners == row], sides(alone), atol=1e-12)
     for network in (language, sides):
-        parts = [network.loss(batch.select([row])) for row in range(len(LENGTHS)) if LENGTHS[row]]
-        total, count = network.loss(batch)
+        parts = [loss(network, batch.select([row])) for row in range(len(LENGTHS)) if LENGTHS[row]]
+        total, count = loss(network, batch)
         assert total.item() == pytest.approx(sum(part[0].item() for part in parts), rel=1e-5)
         assert count.item() == sum(part[1].item() for part in parts) == 13 * (2 if network is sides else 1)
+
+
+def test_gradients_are_those_of_a_plain_loop(language, tokens):
+    """One sequence after the other through torch's own layers: the same scores, and the same gradients."""
+    batch = tokens((5, 1, 8, 3), vocabulary=20)
+    total, count = surprise(language(batch).logits, batch, ahead=True)
+    total.backward()
+    parameters = dict(language.named_parameters())
+    found = {name: parameter.grad.clone() for name, parameter in parameters.items()}
+    language.zero_grad()
+    plain = torch.zeros((), dtype=torch.float64)
+    for ids in batch.split(batch.ids):
+        states, _ = language.decoder.layers.cells(language.decoder.tokens(ids))
+        logits = language.heads["language"](states[:-1])
+        plain = plain + torch.nn.functional.cross_entropy(logits.float(), ids[1:], reduction="sum").double()
+    plain.backward()
+    assert count.item() == 13
+    assert total.item() == pytest.approx(plain.item(), rel=1e-6)
+    for name, parameter in parameters.items():
+        assert torch.allclose(found[name], parameter.grad, atol=1e-6), name
 
 
 def test_stepping_is_the_whole_pass(language, tokens):
@@ -46,6 +73,12 @@ def test_stepping_is_the_whole_pass(language, tokens):
     assert torch.allclose(language.step(Ragged.of([[6], [3]]), cache), whole[[1, 0], 2], atol=1e-12)
     with pytest.raises(InputError, match="sequences"):
         language.begin(source=Ragged.of([[1]]))
+    with pytest.raises(InputError, match="reads one batch"):
+        language(Ragged.of([[1]]), Ragged.of([[1]]))
+    with pytest.raises(InputError, match=r'recurrent decoder has no head "token"'):
+        Recurrent(language.config, {"token": 3})
+    with pytest.raises(InputError, match="nothing to look at"):
+        RecurrentConfig(20, 8, 8, kind="decoder", score="dot")
 
 
 def test_no_side_sees_what_it_is_to_say(sides):
@@ -63,11 +96,15 @@ def test_each_sequence_is_mirrored(tokens):
 
 def perplexity(network, batch):
     with torch.no_grad():
-        total, count = network.loss(batch)
+        total, count = loss(network, batch)
     return (total / count).exp().item()
 
 
-@pytest.mark.parametrize("kind", [RecurrentLanguage, TwoSided])
+def one_sided(vocabulary, *, width, embedding):
+    return Recurrent(RecurrentConfig(vocabulary, width, embedding, kind="decoder", cell="lstm", dropout=0.0))
+
+
+@pytest.mark.parametrize("kind", [one_sided, TwoSided])
 def test_perplexity_falls(kind):
     torch.manual_seed(0)
     letters = sorted(set(TEXT))
@@ -77,7 +114,7 @@ def test_perplexity_falls(kind):
     before = perplexity(network, batch)
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-2)
     for _ in range(30):
-        total, count = network.loss(batch)
+        total, count = loss(network, batch)
         (total / count).backward()
         optimizer.step()
         optimizer.zero_grad()

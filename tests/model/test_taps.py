@@ -12,7 +12,7 @@ from regard.model.presets import PRESETS, preset
 from regard.model.scores import build_score
 from regard.model.taps import attention, names, record, replace, weights
 
-TINY = [name for name, made in PRESETS.items() if name.startswith("tiny-") and made.family != "recurrent"]
+TINY = [name for name, made in PRESETS.items() if name.startswith("tiny-") and not made.family.startswith("recurrent")]
 BOTH = ("tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer")
 PARTS = ["attention", "attention.q", "attention.k", "attention.v", "attention.mix", "feedforward"]
 

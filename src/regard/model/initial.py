@@ -17,8 +17,10 @@ def initialise(network: nn.Module, config: Config, *, generator: torch.Generator
 
     Residual outputs of pre-norm networks start smaller, by the square root of how many add up (GPT-2). Queries of
     an unscaled dot product start smaller by the root of the head width, which the score does not divide by (T5).
-    Recurrent layers start evenly spread by the root of their width.
+    Recurrent layers start evenly spread by the root of their width; embeddings that only they read, and no output
+    shares, start with a spread of 1: smaller ones reach the gates too faintly to be learned from soon.
     """
+    alone = isinstance(config, RecurrentConfig) and not config.tied
 
     def draw(weight: torch.Tensor, fan_in: int) -> None:
         weight.normal_(0.0, config.spread if config.spread is not None else fan_in**-0.5, generator=generator)
@@ -29,7 +31,7 @@ def initialise(network: nn.Module, config: Config, *, generator: torch.Generator
             if module.bias is not None:
                 module.bias.zero_()
         elif isinstance(module, nn.Embedding):
-            draw(module.weight, module.embedding_dim)
+            draw(module.weight, 1 if alone else module.embedding_dim)
         elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
             module.weight.fill_(1.0)
             if isinstance(module, nn.LayerNorm) and module.bias is not None:

@@ -190,6 +190,11 @@ def _recurrent(vocabulary: int, width: int, score: str = "none", **settings: Any
     return Preset("recurrent", config, {"language": 0})
 
 
+def _recurrent_language(vocabulary: int, width: int, cell: str, *, layers: int = 2) -> Preset[RecurrentConfig]:
+    config = RecurrentConfig(vocabulary, width, embedding=width, layers=layers, kind="decoder", cell=cell)
+    return Preset("recurrent-language", config, {"language": 0})
+
+
 PRESETS: Mapping[str, Preset[Config]] = {
     "bert-tiny": _bert(30522, 128, 2, 2),
     "bert-mini": _bert(30522, 256, 4, 4),
@@ -223,6 +228,8 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "lstm-dot": _recurrent(8000, 512, "dot", cell="lstm"),
     "lstm-bilinear": _recurrent(8000, 512, "bilinear", cell="lstm"),
     "lstm-additive": _recurrent(8000, 512, "additive", cell="lstm"),
+    "gru-characters": _recurrent_language(1000, 512, "gru"),
+    "lstm-characters": _recurrent_language(1000, 512, "lstm"),
     "tiny-bert": _bert(100, 32, 2, 4, inner=64),
     "tiny-roberta": _roberta(100, 32, 2, 4, longest=128),
     "tiny-distilbert": _distilbert(100, 32, 2, 4),
@@ -238,6 +245,7 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "tiny-gru": _recurrent(100, 32),
     "tiny-gru-additive": _recurrent(100, 32, "additive"),
     "tiny-lstm-feeding": _recurrent(100, 32, "bilinear", cell="lstm", input_feeding=True),
+    "tiny-lstm-language": _recurrent_language(100, 32, "lstm"),
 }
 
 

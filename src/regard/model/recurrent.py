@@ -1,4 +1,4 @@
-"""Recurrent encoder-decoders, without attention (the bottleneck) and with it, on ragged batches.
+"""Recurrent networks on ragged batches: language models, and encoder-decoders without attention and with it.
 
 Shapes: N tokens of the target, M of the source, B sequences, L layers, D width, E embedding, V vocabulary.
 """
@@ -129,7 +129,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Writes the target from what it knows, word by word or, where no word depends on the last one said, at once."""
+    """Writes a text from what it knows, word by word or, where no word depends on the last one said, at once."""
 
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
@@ -236,16 +236,16 @@ def drawn(ids_R: Tensor, before_RD: Tensor, words: nn.Module, share: float) -> T
 
 
 class Recurrent(nn.Module):
-    """A GRU or LSTM encoder-decoder, by its settings. It steps and is trained as a Transformer is."""
+    """A GRU or LSTM decoder or encoder-decoder, by its settings. It steps and is trained as a Transformer is."""
 
     def __init__(self, config: RecurrentConfig, heads: Mapping[str, int] | None = None) -> None:
         super().__init__()
         wrong = [name for name in heads or {} if name != "language"]
         if wrong:
-            raise InputError(f'a recurrent encoder-decoder has no head "{wrong[0]}", only "language": it writes.')
+            raise InputError(f'a recurrent {config.kind} has no head "{wrong[0]}", only "language": it writes.')
         self.config = config
         tokens = nn.Embedding(config.vocabulary, config.embedding)
-        self.encoder = Encoder(config, tokens)
+        self.encoder = Encoder(config, tokens) if config.kind == "encoder-decoder" else None
         self.decoder = Decoder(config, tokens)
         self.heads = nn.ModuleDict()
         if heads is None or "language" in heads:
@@ -255,28 +255,41 @@ class Recurrent(nn.Module):
         self.share = 0.0  # of its own words it is fed now, in training
 
     @property
-    def reader(self) -> Encoder:
-        return self.encoder
+    def reader(self) -> Encoder | Decoder:
+        """What reads the text: the encoder, or the decoder where there is none."""
+        return self.encoder if self.encoder is not None else self.decoder
 
     def progress(self, done: float) -> None:
         """How much of a training is done: its own words come to stand in for those of the target (Bengio et al.)."""
         self.share = self.config.sampling * done
 
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
-        """States and scores of the next word at every place of the target, or `at` some."""
-        if target is None:
-            raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
-        if len(target) != len(batch):
-            raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
-        memory_MD, past = self.read(batch)
+        """States and scores of the next word at every place of the target, or of the one text, or `at` some."""
+        memory_MD = None
+        if self.encoder is None:
+            if target is not None:
+                raise InputError("a network of kind decoder reads one batch, but a target was given too.")
+            target, past = batch, self.nothing(len(batch))
+        else:
+            if target is None:
+                raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
+            if len(target) != len(batch):
+                raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
+            memory_MD, past = self.read(batch)
         words = next(iter(self.heads.values()), None)
         share = self.share if self.training else 0.0
         hidden_ND, _ = self.decoder(target, past, words=words, share=share)
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
         return Output(hidden_ND, None if words is None else words(chosen_ND), memory=memory_MD)
 
+    def nothing(self, sequences: int) -> Past:
+        """What a decoder knows that stands alone and has read nothing."""
+        state = self.decoder.layers.start(sequences, self.decoder.tokens.weight)
+        return Past(state, state[0].new_zeros(sequences, self.config.width), None)
+
     def read(self, source: Ragged) -> tuple[Tensor, Past]:
         """The states of the encoder, and what the decoder begins with."""
+        assert self.encoder is not None
         memory_MD, last = self.encoder(source)
         align = self.decoder.align
         memory = None if align is None else align.remember(memory_MD, source)
@@ -292,7 +305,14 @@ class Recurrent(nn.Module):
         return [part[:, :size] for part, size in zip(target.split(found[0]), sizes, strict=True)]
 
     def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Recall:
-        """What the decoder begins with, once the encoder has read the source."""
+        """What the decoder begins with, once the encoder has read the source, or nothing for so many sequences."""
+        if self.encoder is None:
+            if source is not None or sequences is None:
+                raise InputError("a decoder that stands alone begins with `sequences`, how many, and has no source.")
+            past = self.nothing(sequences)
+            return Recall(
+                [], torch.zeros(sequences, dtype=torch.int64, device=past.feed_BD.device), capacity, past=past
+            )
         if source is None:
             raise InputError("an encoder-decoder begins with its `source`.")
         lengths = torch.zeros(len(source), dtype=torch.int64, device=source.ids.device)

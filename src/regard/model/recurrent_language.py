@@ -1,65 +1,18 @@
-"""Recurrent language models: one that reads from left to right, and one from both sides whose states are embeddings.
+"""Recurrent language models from both sides of a text, whose states are embeddings.
 
 Shapes: N tokens, B sequences, L layers, D width of a direction, E embedding, V vocabulary.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import InputError
-from regard.model.cache import Cache
-from regard.model.recurrent import Layers, Past, Recall
-from regard.model.transformer import Output
+from regard.model.recurrent import Layers
 from regard.model.unrolled import Unrolled
 from regard.ragged import Ragged
-
-
-class RecurrentLanguage(nn.Module):
-    """A GRU or LSTM that says what comes next; over characters it learns to spell."""
-
-    def __init__(
-        self, vocabulary: int, *, width: int, embedding: int, layers: int = 1, cell: str = "lstm", dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(vocabulary, embedding)
-        self.layers = Layers(cell, embedding, width, layers=layers, dropout=dropout)
-        self.dropout = nn.Dropout(dropout)
-        self.words = nn.Linear(width, vocabulary)
-
-    def forward(self, batch: Ragged) -> Output:
-        """States, and scores of the token after each."""
-        hidden_ND, _ = self.read(batch, None)
-        return Output(hidden_ND, self.words(hidden_ND))
-
-    def read(self, batch: Ragged, past: Past | None) -> tuple[Tensor, Past]:
-        before = None if past is None else past.state
-        x_NE = self.dropout(self.tokens(batch.ids))
-        hidden_ND, state = self.layers(x_NE, batch, Unrolled.of(batch), before)
-        return self.dropout(hidden_ND), Past(state, hidden_ND[:0], None)
-
-    def loss(self, batch: Ragged) -> tuple[Tensor, Tensor]:
-        """Sum and count of the surprise at every token but the first of each sequence."""
-        return surprise(self(batch).logits, batch, ahead=True)
-
-    def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Recall:
-        if source is not None or sequences is None:
-            raise InputError("a decoder that stands alone begins with `sequences`, how many, and has no source.")
-        weight = self.tokens.weight
-        past = Past(self.layers.start(sequences, weight), weight.new_zeros(sequences, 0), None)
-        return Recall([], torch.zeros(sequences, dtype=torch.int64, device=weight.device), capacity, past=past)
-
-    def step(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(B, V) scores of the token after the last of each sequence, having read only what is new."""
-        assert isinstance(cache, Recall)
-        hidden_ND, past = self.read(cache.advance(batch), cache.past)
-        cache.past = replace(past, feed_BD=hidden_ND.new_zeros(len(batch), 0))
-        logits_BV: Tensor = self.words(hidden_ND[batch.last()])
-        return logits_BV
 
 
 class TwoSided(nn.Module):
@@ -125,9 +78,8 @@ def mirror(batch: Ragged) -> Tensor:
     return (first + last)[batch.owners] - 1 - flat
 
 
-def surprise(logits_NV: Tensor | None, batch: Ragged, *, ahead: bool) -> tuple[Tensor, Tensor]:
+def surprise(logits_NV: Tensor, batch: Ragged, *, ahead: bool) -> tuple[Tensor, Tensor]:
     """Sum and count of the loss at every token that has a neighbour on that side."""
-    assert logits_NV is not None
     edge = (batch.last() if ahead else batch.first())[batch.lengths > 0]
     keep_N = torch.ones(batch.tokens, dtype=torch.bool, device=batch.ids.device).index_fill(0, edge, False)
     wanted_N = batch.ids.roll(-1 if ahead else 1)

@@ -350,7 +350,7 @@ class Model(Writes):
 
     def _layer(self, layer: int) -> int | None:
         if isinstance(self.network, Recurrent):
-            raise InputError("a recurrent encoder-decoder makes no vectors of texts; it translates them.")
+            raise InputError(f"a recurrent {self.config.kind} makes no vectors of texts; it writes them.")
         depth = self.network.reader.depth
         if not -depth - 1 <= layer <= depth:
             raise InputError(

@@ -221,6 +221,12 @@ class Tokenizer:
             return found.ids, ()
         return found.ids[: inside[0]], found.ids[inside[-1] + 1 :]
 
+    def bare(self) -> Tokenizer:
+        """The same words with nothing put around a text."""
+        backend = tokenizers.Tokenizer.from_str(self.backend.to_str())
+        backend.post_processor = None
+        return Tokenizer(backend, tokens=self._tokens, settings=self.settings)
+
     def save(self, folder: str | Path) -> None:
         """Write tokenizer.json and tokenizer_config.json, which transformers' AutoTokenizer opens."""
         folder = Path(folder)

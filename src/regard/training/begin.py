@@ -80,10 +80,12 @@ def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint | None) ->
 
 
 def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
-    """A fresh encoder-decoder that says in config.json where its texts begin and end in this vocabulary."""
-    if checkpoint.config.kind != "encoder-decoder":
+    """A fresh network that writes says in config.json where its texts begin and end in this vocabulary."""
+    if checkpoint.config.kind == "encoder":
         return checkpoint
     said = config_json(checkpoint)
+    if checkpoint.config.kind == "decoder":
+        return replace(checkpoint, foreign=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
     start, end = start_of(Reading(words, checkpoint.config)), frame_of(words)[1][-1]
     ids = {
         "bos_token_id": words.bos,
@@ -111,6 +113,7 @@ def vocabulary_of(name: str) -> tuple[str, int]:
     shape: Any = from_preset(name, weights=False)
     kind = {"gpt2": "bpe", "roberta": "bpe", "bart": "bpe", "modernbert": "bpe", "llama": "bpe"}
     kind |= dict.fromkeys(("t5", "marian", "transformer", "recurrent"), "unigram")
+    kind |= {"recurrent-language": "char"}
     return kind.get(shape.family, "wordpiece"), shape.config.vocabulary
 
 
@@ -119,5 +122,5 @@ def set_dropout(network: Network, share: float) -> None:
     for module in network.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
-        elif isinstance(module, Attention):
-            module.dropout = share
+        elif isinstance(module, Attention) or (isinstance(module, nn.RNNBase) and module.num_layers > 1):
+            module.dropout = share  # recurrent layers drop between each other only

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint
 
 PIPELINES = {
@@ -17,16 +18,17 @@ PIPELINES = {
     "embed": "sentence-similarity",
     "translate": "translation",
 }
+VERBS = {"translate": "translate", "causal": "generate", "embed": "embed"}  # where it is not predict
 
 
 def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     """What the model is, what it was trained on, how good it is, how to use it."""
     task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
-    ours = checkpoint.family == "recurrent"
+    shared = family_for(checkpoint.family, checkpoint.config).shared
     front = [
         "---",
-        f"library_name: {'regard' if ours else 'transformers'}",
+        f"library_name: {'transformers' if shared else 'regard'}",
         f"pipeline_tag: {PIPELINES.get(task, 'feature-extraction')}",
     ]
     front += ["tags:", "- regard", f"- {task}", "---", ""]
@@ -51,12 +53,12 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         "import regard",
         "",
         'model = regard.load("this-folder")',
-        f'model.{"translate" if task == "translate" else "predict"}(["a text"])',
+        f'model.{VERBS.get(task, "predict")}(["a text"])',
         "```",
         "",
-        "transformers cannot open this folder: it has no recurrent encoder-decoders."
-        if ours
-        else "The folder also opens with `from_pretrained` of transformers.",
+        "The folder also opens with `from_pretrained` of transformers."
+        if shared
+        else "transformers cannot open this folder: it has no recurrent networks.",
         "",
     ]
     return "\n".join(front + lines)

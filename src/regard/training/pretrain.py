@@ -113,7 +113,8 @@ def pretrain(
     )
     _check_network(checkpoint.family, checkpoint.config, objective)
     texts = _texts(files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell)
-    longest = min(chosen.window or WINDOW, checkpoint.config.longest or WINDOW)
+    window = chosen.window or WINDOW
+    longest = min(window, checkpoint.config.longest or window)
     frame = Frame.of(words)
     source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed)
     held = None
@@ -193,14 +194,21 @@ def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenize
     shape = from_preset(name, weights=False)
     _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned
     if tokenizer is not None:
-        return opened(tokenizer)
+        return _around(opened(tokenizer), objective)
     kind, size = vocabulary_of(name)
     size = max(size, LEAST_PIECES) if kind == "bpe" else size  # every byte has a piece
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
     with warnings.catch_warnings():  # nobody asked for so many pieces
         warnings.filterwarnings("ignore", message="the text gives")
-        return learn(files, kind=kind, size=min(size, max(room, LEAST_PIECES)))
+        return _around(learn(files, kind=kind, size=min(size, max(room, LEAST_PIECES))), objective)
+
+
+def _around(words: Tokenizer, objective: str) -> Tokenizer:
+    """A decoder reads text as it stands, up to an end token; it never learns what else would be put around one."""
+    before, after = words.frame
+    known = not before and after in ((), (words.eos,))
+    return words if known or objective != "causal" else words.bare()
 
 
 def _texts(

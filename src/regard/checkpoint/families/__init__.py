@@ -13,7 +13,7 @@ from regard.checkpoint.families.gpt2 import GPT2
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.families.marian import LAYOUT, MARIAN, TRANSFORMER
 from regard.checkpoint.families.modernbert import MODERNBERT
-from regard.checkpoint.families.recurrent import RECURRENT
+from regard.checkpoint.families.recurrent import RECURRENT, RECURRENT_LANGUAGE
 from regard.checkpoint.families.roberta import ROBERTA
 from regard.checkpoint.families.t5 import T5, T5_GATED
 from regard.checkpoint.family import Family, Foreign
@@ -36,8 +36,10 @@ FAMILIES: Mapping[str, Family] = {
         MARIAN,
         TRANSFORMER,
         RECURRENT,
+        RECURRENT_LANGUAGE,
     )
 }
+OURS = {family.model_type or family.name: family for family in FAMILIES.values() if not family.shared}
 
 
 def family_of(foreign: Foreign) -> Family:
@@ -45,8 +47,8 @@ def family_of(foreign: Foreign) -> Family:
     name = foreign.get("model_type")
     if not isinstance(name, str):
         raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
-    if name == RECURRENT.model_type:
-        return RECURRENT
+    if name in OURS:
+        return OURS[name]
     if name not in FAMILIES:
         raise FolderError(f'config.json: the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
     if name == "marian" and LAYOUT in foreign:

@@ -1,11 +1,11 @@
-"""Recurrent encoder-decoders of our own: settings and tensors under our names. No other project opens them."""
+"""Recurrent networks of our own: settings and tensors under our names. No other project opens them."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, fields
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.family import Family, Foreign, only
 from regard.config import RecurrentConfig
 
 PARTS = (
@@ -17,7 +17,8 @@ PARTS = (
     "decoder.align.inner",
     "decoder.align.outer",
 )
-DEFAULTS: Foreign = asdict(RecurrentConfig(vocabulary=8000, width=512, embedding=512))
+LANGUAGE = {"language": {"heads.language": "heads.language"}}
+ALONE = ("vocabulary", "width", "embedding", "layers", "cell", "sampling", "tied", "dropout")  # settings of a decoder
 
 
 def read(foreign: Foreign) -> RecurrentConfig:
@@ -29,13 +30,34 @@ def write(config: RecurrentConfig) -> dict[str, Any]:
     return {**asdict(config), "is_encoder_decoder": True, **ends}
 
 
+def read_language(foreign: Foreign) -> RecurrentConfig:
+    only(foreign, kind="decoder")
+    return read(foreign)
+
+
+def write_language(config: RecurrentConfig) -> dict[str, Any]:
+    return {name: getattr(config, name) for name in ALONE} | {"bos_token_id": 0, "eos_token_id": 0}
+
+
 RECURRENT = Family(
     name="recurrent",
     model_type="regard-recurrent",
+    shared=False,
     classes={"Recurrent": (), "RecurrentForTranslation": ("language",)},
-    defaults=DEFAULTS,
+    defaults=asdict(RecurrentConfig(vocabulary=8000, width=512, embedding=512)),
     read=read,
     write=write,
     base={part: part for part in PARTS},
-    heads={"language": {"heads.language": "heads.language"}},
+    heads=LANGUAGE,
+)
+RECURRENT_LANGUAGE = Family(
+    name="recurrent-language",
+    model_type="regard-recurrent-language",
+    shared=False,
+    classes={"RecurrentDecoder": (), "RecurrentForLanguage": ("language",)},
+    defaults=asdict(RecurrentConfig(vocabulary=1000, width=512, embedding=512, kind="decoder")),
+    read=read_language,
+    write=write_language,
+    base={part: part for part in ("decoder.tokens", "decoder.layers.cells")},
+    heads=LANGUAGE,
 )

@@ -1,0 +1,122 @@
+"""Recurrent language models from plain text: learned, kept, scored, and written with."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from regard import load, samples
+from regard.checkpoint.source import from_preset
+from regard.errors import InputError
+from regard.evaluation import evaluate
+from regard.predict import Model
+from regard.training.begin import set_dropout, vocabulary_of
+from regard.training.pretrain import Pretrained, pretrain
+
+CORPUS = samples.path("corpus")
+SMALL: dict[str, Any] = {"device": "cpu", "objective": "causal", "preset": "tiny-lstm-language", "batch_tokens": 1024}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Pretrained:
+    out = tmp_path_factory.mktemp("letters") / "run"
+    return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, dropout=0.05, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def model(found: Pretrained) -> Model:
+    return load(found.folder, device="cpu")
+
+
+def test_letters_are_learned(found: Pretrained) -> None:
+    assert found.scores["perplexity"].value < 0.75 * found.baseline["perplexity"]
+
+
+def test_the_folder_says_what_it_is(model: Model) -> None:
+    info = model.info()
+    assert (info.family, info.task, info.kind, info.layers) == ("recurrent-language", "causal", "decoder", 2)
+    assert info.tokenizer == "wordlevel"
+    assert model.folder is not None
+    said = json.loads((model.folder / "config.json").read_text())
+    assert said["architectures"] == ["RecurrentForLanguage"]
+    assert said["eos_token_id"] is None  # single letters have no token for the end
+    assert "bidirectional" not in said
+    assert "transformers cannot open this folder" in (model.folder / "README.md").read_text()
+
+
+def test_nothing_is_put_around_a_text(model: Model) -> None:
+    """Text was learned as it stands: a model that never saw [CLS] is not to begin with it."""
+    assert model.tokenizer is not None
+    assert len(model.tokenizer.encode("of a").ids) == 4
+
+
+def test_evaluation_is_the_surprise_at_every_letter_but_the_first(model: Model, tmp_path: Path) -> None:
+    text = "The mother stood by the river and looked at the boats."
+    (tmp_path / "text.txt").write_text(text)
+    assert model.tokenizer is not None
+    ids = model.tokenizer.encode(text).ids
+    logits = model.outputs([ids])[0].logits
+    assert logits is not None
+    nll = nn.functional.cross_entropy(logits[:-1], torch.tensor(ids[1:])).item()
+    scores = evaluate(model, tmp_path / "text.txt").scores
+    assert scores["nll"].value == pytest.approx(nll, rel=1e-4)
+    assert scores["perplexity"].value == pytest.approx(math.exp(nll), rel=1e-4)
+
+
+def test_it_writes_as_it_reads(model: Model) -> None:
+    assert model.tokenizer is not None
+    ids = list(model.tokenizer.encode("The riv").ids)
+    for _ in range(12):
+        logits = model.outputs([ids])[0].logits
+        assert logits is not None
+        ids.append(int(logits[-1].argmax()))
+    greedy = model.generate("The riv", max_tokens=12)
+    assert greedy == model.tokenizer.decode(ids[7:])
+    assert "".join(model.stream("The riv", max_tokens=12)) == greedy
+    assert model.generate(["A", "The riv"], max_tokens=12)[1] == greedy
+
+
+def test_beams_and_samples(model: Model) -> None:
+    (greedy,), (best, *_) = (model.continuations(["The"], max_tokens=8, beams=beams)[0] for beams in (1, 4))
+    assert best.score * 8 >= greedy.score - 1e-4  # beams are ranked by the mean
+    drawn = [model.generate("The", max_tokens=30, sample=True, seed=seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    with pytest.raises(InputError, match="cannot guess ahead"):
+        model.generate("The", lookup=3)
+
+
+def test_a_training_goes_on_from_its_folder(found: Pretrained, tmp_path: Path) -> None:
+    told = {name: value for name, value in SMALL.items() if name != "preset"}
+    more = pretrain([CORPUS], start=found.folder, out=tmp_path / "more", steps=20, lr=5e-3, window=32, **told)
+    assert more.scores["nll"].value < found.scores["nll"].value + 0.02
+
+
+def test_windows_longer_than_the_usual_are_kept(tmp_path: Path) -> None:
+    pretrain([CORPUS], out=tmp_path / "run", steps=1, window=700, **SMALL)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["window"] == 700
+
+
+def test_dropout_reaches_every_place_that_drops() -> None:
+    network = from_preset("tiny-lstm-language").network
+    set_dropout(network, 0.35)
+    dropping = [module for module in network.modules() if isinstance(module, nn.Dropout | nn.RNNBase)]
+    assert {getattr(module, "p", getattr(module, "dropout", None)) for module in dropping} == {0.35}
+    single = from_preset("tiny-gru").network
+    set_dropout(single, 0.35)
+    assert {module.dropout for module in single.modules() if isinstance(module, nn.RNNBase)} == {0.0}
+
+
+@pytest.mark.parametrize("name", ["lstm-characters", "gru-characters"])
+def test_characters_are_the_words_of_character_models(name: str) -> None:
+    assert vocabulary_of(name) == ("char", 1000)
+    config = from_preset(name, weights=False).config
+    assert (config.layers, config.width, config.kind) == (2, 512, "decoder")
+
+
+def test_hidden_words_are_not_for_decoders(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"recurrent-language.* is of kind decoder. Use objective causal"):
+        pretrain([CORPUS], out=tmp_path / "run", **{**SMALL, "objective": "mlm"})
