@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,104 @@ def test_pairs_on_the_command_line(capsys: Capture, masked: Path, tmp_path: Path
     assert [line.split("  ")[0] for line in table[1:4]] == ["accuracy", "accuracy number", "accuracy order"]
     assert cli.main(["evaluate", str(masked), str(data), "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["scores"]) == ["accuracy", "accuracy number", "accuracy order"]
+
+
+def sliding(theirs: Any, ids: list[int], *, window: int, stride: int) -> tuple[float, int]:
+    """The usual recipe for perplexity with transformers, its sums exact."""
+    total, count, before = 0.0, 0, 0
+    for begin in range(0, len(ids), stride):
+        end = min(begin + window, len(ids))
+        given = torch.tensor([ids[begin:end]])
+        target = given.clone()
+        target[:, : -(end - before)] = -100
+        scored = int((target[:, 1:] != -100).sum())
+        with torch.no_grad():
+            total += float(theirs(given, labels=target).loss) * scored
+        count, before = count + scored, end
+        if end == len(ids):
+            break
+    return total, count
+
+
+@pytest.mark.parametrize(("window", "stride"), [(32, 32), (32, 8), (24, 23), (64, 1)])
+def test_sliding_windows_are_those_of_the_usual_recipe(causal: Path, tmp_path: Path, window: int, stride: int) -> None:
+    import transformers
+
+    text = "\n\n".join(TEXTS[number % 4] + "." for number in range(12)) + "\n"
+    (tmp_path / "text.txt").write_text(text)
+    model = regard.load(causal, device="cpu")
+    assert model.tokenizer is not None
+    ids = list(model.tokenizer.encode(text).ids)
+    theirs = transformers.GPT2LMHeadModel.from_pretrained(causal).eval()
+    total, count = sliding(theirs, ids, window=window, stride=stride)
+    found = regard.evaluate(
+        model, tmp_path / "text.txt", window=window, overlap=1 - stride / window, answers=tmp_path / "a.jsonl"
+    )
+    said = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert sum(one["count"] for one in said) == count
+    assert found.scores["nll"].value == pytest.approx(total / count, rel=1e-5)
+    assert (found.task, found.main, found.unit, found.rows) == ("causal", "perplexity", "windows", len(said))
+    again = regard.evaluate(model, tmp_path / "text.txt", window=window, overlap=1 - stride / window, batch_tokens=40)
+    assert again.scores["nll"].value == pytest.approx(found.scores["nll"].value, rel=1e-6)
+    assert count == len(ids) - (math.ceil(len(ids) / window) if stride == window else 1)
+    assert found.scores["perplexity"].value == pytest.approx(math.exp(total / count), rel=1e-4)
+    if stride < window:  # each is counted by what was scored of it
+        scored = text.split()[1:], text[len(model.tokenizer.decode(ids[:1])) :]
+        assert found.scores["word_perplexity"].value == pytest.approx(math.exp(total / len(scored[0])), rel=1e-4)
+        bits = total / math.log(2) / len(scored[1])
+        assert found.scores["bits_per_character"].value == pytest.approx(bits, rel=1e-5)
+
+
+def test_windows_that_cannot_be_used_are_refused(causal: Path, tmp_path: Path) -> None:
+    data = tmp_path / "text.txt"
+    data.write_text("\n".join(TEXTS * 6))
+    assert regard.evaluate(causal, data).rows > 1  # it has places for fewer tokens
+    with pytest.raises(InputError, match=r"windows of 9999 tokens .* at most \d+"):
+        regard.evaluate(causal, data, window=9999)
+    data.write_text(".")
+    with pytest.raises(DataError, match="at least two tokens"):
+        regard.evaluate(causal, data)
+
+
+def test_text_on_the_command_line(capsys: Capture, causal: Path, tmp_path: Path) -> None:
+    data = tmp_path / "text.txt"
+    data.write_text("\n".join(TEXTS * 6))
+    argv = ["evaluate", str(causal), str(data), "--window", "32"]
+    assert cli.main([*argv, "--overlap", "0.75"]) == 0
+    table = capsys.readouterr().out
+    assert [line.split()[0] for line in table.splitlines()[1:5]] == [
+        "perplexity",
+        "nll",
+        "word_perplexity",
+        "bits_per_character",
+    ]
+    assert " windows in " in table
+    assert cli.main([*argv, "--stride", "8"]) == 0
+    told = capsys.readouterr()
+    assert "--stride 8 is --overlap 0.75 here, with windows of 32 tokens" in told.err
+    assert told.out.splitlines()[:5] == table.splitlines()[:5]
+    assert cli.main([*argv, "--stride", "8", "--overlap", "0.5"]) == 2
+    assert cli.main([*argv, "--stride", "33"]) == 2
+    assert "use 1 to 32" in capsys.readouterr().err
+
+
+def test_a_masked_model_from_elsewhere_guesses_hidden_words(masked: Path, trained: Path, tmp_path: Path) -> None:
+    data = tmp_path / "text.txt"
+    data.write_text("\n\n".join(TEXTS * 30))
+    found = regard.evaluate(masked, data)
+    assert (found.task, found.rows) == ("masked", 120)
+    assert list(found.scores) == ["masked_accuracy", "perplexity", "nll"]
+    assert regard.evaluate(masked, data).scores == found.scores
+    with pytest.raises(InputError, match="overlap is for models of next words"):
+        regard.evaluate(masked, data, overlap=0.5)
+    with pytest.raises(InputError, match="window is for language models"):
+        regard.evaluate(trained, data, window=8)
+
+
+def test_a_line_that_is_no_text(causal: Path, tmp_path: Path) -> None:
+    data = tmp_path / "text.txt"
+    data.write_bytes(b"the cat sleeps\n\xff\xfe\xff\nthe cats sleep\n")
+    with pytest.raises(DataError, match=r"text\.txt line 2.*not UTF-8"):
+        regard.evaluate(causal, data)
+    found = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
+    assert (found.rows, found.bad) == (1, 1)

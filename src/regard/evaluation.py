@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,16 +15,22 @@ import torch
 from regard.data.readers import Reader, splits
 from regard.data.recognise import Told
 from regard.data.records import Record
+from regard.data.running import pieces, windows
 from regard.data.sources import Source, Where, find
 from regard.data.whole import check_place, whole_file
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.confidence import Score
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.kinds import can, task_for
+from regard.predict.kinds import GUESSES, can, task_for, trained
 from regard.tasks import task_class
 from regard.tasks.answering import answers as answered
+from regard.tasks.masked import Masked
 from regard.tasks.minimal import Minimal
-from regard.tasks.task import Answer, Task
+from regard.tasks.running import Running
+from regard.tasks.task import Answer, Reading, Task
+
+WINDOW, OVERLAP = 1024, 0.5  # of plain text: tokens, and which share of them the next window shows again
+LOGITS = 1 << 27  # most scores of words held at once
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Evaluation:
     loss: float
     data: str  # what it was recognised as
     bad: int = 0  # rows that were skipped
+    unit: str = "rows"  # what was counted as one
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,15 +61,20 @@ def evaluate(
     labels: str | None = None,
     skip_bad: str | Path | None = None,
     answers: str | Path | None = None,
+    window: int | None = None,
+    overlap: float | None = None,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
     tell: Callable[[int], None] | None = None,
 ) -> Evaluation:
-    """Score a model, or the model of a folder, on labelled data.
+    """Score a model, or the model of a folder, on labelled data; a language model on plain text or minimal pairs.
 
     Rows are read, answered, scored and forgotten: a million of them take no more memory than ten thousand.
     split: of a folder that has several; test, else valid.
     answers: a file for the answers, a JSON object a row, in order; written whole or not at all.
+    window: of a language model on plain text, most tokens that are shown at once; else as many as it has places for,
+        1,024 at most.
+    overlap: of a model of next words, which share of a window the next one shows again; else a half.
     """
     began = time.monotonic()
     target = None if answers is None else Path(answers).expanduser()
@@ -70,15 +82,18 @@ def evaluate(
         check_place(target, "answers")
     model = model if isinstance(model, Model) else load(model)
     task, reader = _open(model, data, split=split, columns=columns, labels=labels, skip_bad=skip_bad)
+    asked = _asked(model, task, reader, window, overlap)
     meter, losses, rows = task.meter(), [0.0, 0.0], 0
     torch.manual_seed(seed)  # what a task draws is the same every time
     with contextlib.ExitStack() as stack:
         file = None if target is None else stack.enter_context(whole_file(target))
-        for rows, (record, answer) in enumerate(_answered(model, task, reader, batch_tokens, losses), 1):
+        for rows, (record, answer) in enumerate(_answered(model, task, asked, batch_tokens, losses), 1):
             task.mark(meter, answer, record)
             _write(file, answer)
             if tell is not None:
                 tell(rows)
+    if not rows:
+        raise DataError("holds no token that has one before it", file=str(data), expected="at least two tokens")
     return Evaluation(
         task=task.name,
         rows=rows,
@@ -89,17 +104,51 @@ def evaluate(
         loss=losses[0] / losses[1] if losses[1] else float("nan"),
         data=str(reader.recognised),
         bad=reader.bad,
+        unit="windows" if isinstance(task, Running) else "rows",
     )
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be answered, and how its texts are read."""
+
+    records: Iterable[Any]
+    reading: Reading
+
+
+def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None) -> _Asked:
+    reading = model.reading()
+    if overlap is not None and not isinstance(task, Running):
+        raise InputError(f"overlap is for models of next words on plain text; this is a model for {task.name}.")
+    if window is not None and task.name not in GUESSES:
+        raise InputError(f"window is for language models on plain text; this is a model for {task.name}.")
+    places = reading.config.longest
+    if window is not None and not 2 <= window <= (places or window):
+        most = "" if places is None else f", and at most {places}, for which the network has places"
+        raise InputError(f"windows of {window} tokens were asked for; use at least 2{most}.")
+    reading = replace(reading, window=window or reading.window)
+    if not isinstance(task, Running):
+        return _Asked(reader, reading)
+    shared = OVERLAP if overlap is None else overlap
+    found = windows(pieces(reader), reading.tokenizer, room=window or room_of(model), overlap=shared)
+    return _Asked(found, reading)
+
+
+def room_of(model: Model) -> int:
+    """How many tokens a window over plain text has, unless told otherwise."""
+    return min(model.reading().longest or WINDOW, WINDOW)
+
+
 def _answered(
-    model: Model, task: Task, reader: Reader, batch_tokens: int, losses: list[float]
+    model: Model, task: Task, asked: _Asked, batch_tokens: int, losses: list[float]
 ) -> Iterator[tuple[Record, Answer]]:
+    if isinstance(task, Running):
+        batch_tokens = min(batch_tokens, LOGITS // model.config.vocabulary)
     return answered(
         task,
         model.run_of(task),
-        reader,
-        model.reading(),
+        asked.records,
+        asked.reading,
         device=model.device,
         labelled=True,
         batch_tokens=batch_tokens,
@@ -124,7 +173,7 @@ def _open(
     """What the model is asked, and a reader that reads the data as the training did."""
     sources = find(data, split=_split(data, split))
     seen = _seen(sources, columns)
-    task = _minimal(model) if seen == Minimal.name else task_for(model.checkpoint, model.folder)
+    task = _minimal(model) if seen == Minimal.name else _task(model)
     if task.name == "classify" and seen == "pair":  # a folder from elsewhere does not say that its labels are for pairs
         task = task_class("pair").restore(task.settings())
     told = Told.checked(columns=columns, task=task.name, labels=labels or _labels(task))
@@ -148,6 +197,16 @@ def _seen(sources: list[tuple[Source, ...]], columns: Mapping[str, str | int] | 
         return Reader(sources, told).recognised.task
     except DataError:
         return None
+
+
+def _task(model: Model) -> Task:
+    """What the model was made for. Folders from elsewhere do not say how words were hidden: then as in BERT."""
+    heads = model.network.heads
+    if model.task == "causal" and "language" in heads:
+        return Running()
+    if model.task == "masked" and "masked" in heads and trained(model.folder) is None:
+        return Masked.of(model.reading().tokenizer, vocabulary=model.config.vocabulary)
+    return task_for(model.checkpoint, model.folder)
 
 
 def _minimal(model: Model) -> Minimal:

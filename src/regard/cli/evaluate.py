@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad
-from regard.cli.shared import print_json, print_said, print_scores, progress_rows
+from regard.cli.shared import UsageError, print_json, print_said, print_scores, progress_rows
 
-ABOUT = """Scores of a model on data, with 95 % intervals: labelled rows, or minimal pairs for a language model.
+if TYPE_CHECKING:
+    from regard.predict import Model
+
+ABOUT = """Scores of a model on data, with 95 % intervals: labelled rows; text or minimal pairs for a language model.
 
 Examples:
   regard evaluate runs/reviews test.csv
   regard evaluate runs/reviews data/ --split test --json
   regard evaluate runs/reviews test.csv --answers answers.jsonl
   regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
+  regard evaluate gpt2 text.txt --window 1024 --overlap 0.5
   regard evaluate runs/language "blimp/*.jsonl" --json"""
 
 
@@ -34,6 +38,15 @@ class Evaluate:
     )
     skip_bad: SkipBad = None
     answers: Answers = None
+    window: Annotated[
+        int | None, arg(help="Of plain text: most tokens shown at once; as many as the model has places for.")
+    ] = None
+    overlap: Annotated[
+        float | None, arg(help="Of plain text: share of a window that the next one shows again; 0.5.", metavar="X")
+    ] = None
+    stride: Annotated[
+        int | None, arg(help="The same said otherwise: by how many tokens a window moves on.", metavar="TOKENS")
+    ] = None
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -45,15 +58,18 @@ def run(verb: Evaluate) -> None:
     from regard.evaluation import evaluate
     from regard.predict import load
 
-    with progress_rows("rows") as tell:
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    with progress_rows("done") as tell:
         found = evaluate(
-            load(verb.model, device=verb.device, dtype=verb.dtype),
+            model,
             verb.data,
             split=verb.split,
             columns=None if verb.columns is None else parse_columns(verb.columns),
             labels=verb.labels,
             skip_bad=verb.skip_bad,
             answers=verb.answers,
+            window=verb.window,
+            overlap=_overlap(verb, model),
             batch_tokens=verb.batch_tokens,
             tell=tell,
         )
@@ -66,6 +82,22 @@ def run(verb: Evaluate) -> None:
         print_json({name: every[name] for name in names})
         return
     print_scores(found.scores)
-    print(f"\n{found.rows:,} rows in {found.seconds:.1f} s, {found.rows / max(found.seconds, 1e-9):,.0f} a second.")
+    speed = found.rows / max(found.seconds, 1e-9)
+    print(f"\n{found.rows:,} {found.unit} in {found.seconds:.1f} s, {speed:,.0f} a second.")
     if verb.answers is not None:
         print(f"The answers: {verb.answers}")
+
+
+def _overlap(verb: Evaluate, model: Model) -> float | None:
+    """As it was given, or from a stride, in words that say what it is called here."""
+    if verb.stride is None:
+        return verb.overlap
+    from regard.evaluation import room_of
+
+    if verb.overlap is not None:
+        raise UsageError("--stride and --overlap say the same; give one of them.")
+    room = verb.window or room_of(model)
+    if not 1 <= verb.stride <= room:
+        raise UsageError(f"--stride {verb.stride} was given; windows have {room} tokens, so use 1 to {room}.")
+    print_said(f"--stride {verb.stride} is --overlap {1 - verb.stride / room:g} here, with windows of {room} tokens.")
+    return 1 - verb.stride / room

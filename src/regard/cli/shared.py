@@ -41,9 +41,11 @@ def print_table(rows: Sequence[tuple[str, str]]) -> None:
 def print_scores(scores: Mapping[str, Score]) -> None:
     """A line a score, with its interval."""
     width = max(5, *(len(name) for name in scores))
-    print(f"{'score'.ljust(width)}   value   95 % interval")
+    values = {name: f"{score.value:.4f}" for name, score in scores.items()}
+    room = max(map(len, values.values()))
+    print(f"{'score'.ljust(width)}  {'value'.rjust(room)}   95 % interval")
     for name, score in scores.items():
-        print(f"{name.ljust(width)}  {score.value:>6.4f}   {score.low:.4f} to {score.high:.4f}")
+        print(f"{name.ljust(width)}  {values[name].rjust(room)}   {score.low:.4f} to {score.high:.4f}")
 
 
 def print_said(line: str) -> None:

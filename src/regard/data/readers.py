@@ -22,6 +22,7 @@ from regard.data.formats import texts
 from regard.data.recognise import Recognised, Told, recognise, rows
 from regard.data.records import Record
 from regard.data.rows import Bad, Row
+from regard.data.rows import lines as numbered
 from regard.data.sniff import check_text
 from regard.data.sources import Source, Where, find, splits_of
 from regard.errors import DataError, InputError
@@ -97,6 +98,19 @@ class Reader:
                     yield record
                 if self.rows == before:
                     self._nothing(sources[0].name)
+
+    def lines(self) -> Iterator[tuple[str, bool]]:
+        """The lines of plain text as they stand, blank ones too, and whether a file begins with them."""
+        self.rows, self.bad = 0, 0
+        with contextlib.ExitStack() as stack:
+            bad = self._bad(stack)
+            for (source,), _ in self.parts():
+                begins = True
+                with source.open() as stream:
+                    for _, line in numbered(stream, source.name, bad):
+                        self.rows += 1
+                        yield line.replace("\r\n", "\n"), begins
+                        begins = False
 
     def parts(self) -> Iterator[tuple[tuple[Source, ...], Recognised]]:
         """Every file, or two aligned ones, with what it was recognised as."""

@@ -98,32 +98,38 @@ class MeanMeter:
 
 
 class NllMeter:
-    """Perplexity, from the negative log-likelihood (natural logarithm) of each record. Less is better."""
+    """Perplexity, from the negative log-likelihood (natural logarithm) of each record. Less is better.
+
+    A token costs less where tokens are short, so only what a word or a character costs can be held against a model
+    with another vocabulary.
+    """
 
     main, higher = "perplexity", False
 
     def __init__(self, *, seed: int = 0) -> None:
-        self._held = Replicates(3, seed=seed)
+        self._held = Replicates(4, seed=seed)
 
     @property
     def rows(self) -> int:
         return self._held.rows
 
-    def add(self, nll: float, count: int, characters: int = 0) -> None:
-        """The sum over a record, its tokens, and its characters where bits a character are wanted."""
-        if not math.isfinite(nll) or count < 0 or characters < 0:
+    def add(self, nll: float, count: int, characters: int = 0, words: int = 0) -> None:
+        """The sum over a record, its tokens, and its characters and words where what they cost is wanted too."""
+        if not math.isfinite(nll) or min(count, characters, words) < 0:
             raise InputError(
-                f"Record {self.rows + 1} has the sum {nll} over {count} tokens and {characters} characters; "
-                "expected a finite number and counts."
+                f"Record {self.rows + 1} has the sum {nll} over {count} tokens, {characters} characters and {words} "
+                "words; expected a finite number and counts."
             )
-        self._held.add((nll, count, characters))
+        self._held.add((nll, count, characters, words))
 
     def scores(self) -> dict[str, Score]:
-        _, tokens, characters = self._held.totals()
+        _, tokens, characters, words = self._held.totals()
         some_rows(tokens)
         found = self._held.scores(perplexity=_perplexity, nll=mean)
+        if words:
+            found |= self._held.scores(word_perplexity=lambda sums: _perplexity(sums[::3]))
         if characters:
-            found |= self._held.scores(bits_per_character=lambda sums: mean(sums[::2]) / math.log(2))
+            found |= self._held.scores(bits_per_character=lambda sums: mean(sums[:3:2]) / math.log(2))
         return found
 
 

@@ -8,11 +8,10 @@ the task is for scoring, of any model that has a head for words.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from torch.nn import functional as F
 
 from regard.data.corrupt import IGNORE
 from regard.data.examples import Builder, Examples, Inputs
@@ -23,8 +22,10 @@ from regard.metrics.language_meters import PreferenceMeter
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
-from regard.tasks.masked import summed
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.costs import WORD, Costs
+from regard.tasks.task import Answer, Reading
+
+BAD = "bad"  # of each sequence: whether it is of the bad sentence
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,11 @@ class _Look(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Minimal(Task):
+class Minimal(Costs):
     """`hides` says that the network guesses hidden words; else it guesses the next one."""
 
     name: ClassVar[str] = "minimal"
     record: ClassVar[type[Any]] = MinimalRecord
-    steady: ClassVar[bool] = False
     at_once: ClassVar[int] = 256  # each is a sequence a token
 
     hides: bool
@@ -86,7 +86,7 @@ class Minimal(Task):
             row, bad = divmod(number, 2)
             for look in self._looks(ids, reading, frame, pairs[row].place):
                 words = np.array(look.words, np.int64)
-                builder.add(row, look.ids, by_sequence={"bad": np.int64(bad)}, by_token={"word": words})
+                builder.add(row, look.ids, by_sequence={BAD: np.int64(bad)}, by_token={WORD: words})
         return builder.build()
 
     def _looks(self, ids: list[int], reading: Reading, frame: Frame, place: Place) -> Iterator[_Look]:
@@ -112,22 +112,10 @@ class Minimal(Task):
             asked[at] = whole[at]
             yield _Look([*whole[:at], words.mask, *whole[at + 1 :]], asked)
 
-    def prepare(self, inputs: Inputs) -> Inputs:
-        at = (inputs["word"] != IGNORE).nonzero().squeeze(1)
-        return replace(inputs, at=at, by_place={"words": inputs["word"][at]})
-
-    def loss(self, output: Output, inputs: Inputs) -> Loss:
-        """What a word costs, in good and in bad sentences."""
-        assert output.logits is not None
-        return Loss(*summed(output.logits, inputs["words"]))
-
     def read(self, output: Output, inputs: Inputs) -> list[Any]:
-        assert output.logits is not None
-        assert inputs.at is not None
-        costs_M = F.cross_entropy(output.logits.float(), inputs["words"], reduction="none").double()
-        costs_B = costs_M.new_zeros(len(inputs.tokens)).index_add_(0, inputs.tokens.owners[inputs.at], costs_M)
-        rows = slice(inputs.rows)
-        return list(zip(inputs["bad"][rows].tolist(), costs_B[rows].tolist(), strict=True))
+        """Which sentence each sequence looks at, and its cost there."""
+        costs = [cost for cost, _ in super().read(output, inputs)]
+        return list(zip(inputs[BAD][: inputs.rows].tolist(), costs, strict=True))
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         assert isinstance(record, MinimalRecord)
