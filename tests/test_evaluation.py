@@ -72,6 +72,11 @@ def test_a_model_without_a_task(reviews_csv: Path) -> None:
         regard.evaluate("minilm", reviews_csv)
 
 
+def test_beams_are_for_translators(trained: Path, reviews_csv: Path) -> None:
+    with pytest.raises(InputError, match=r"beams are for models that translate; this is a model for classify"):
+        regard.evaluate(trained, reviews_csv, beams=4)
+
+
 def test_a_place_that_cannot_be_written(trained: Path, reviews_csv: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"does not exist\. Make it first"):
         regard.evaluate(trained, reviews_csv, answers=tmp_path / "no" / "answers.jsonl")

@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,12 +22,14 @@ from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.confidence import Score
 from regard.predict import BATCH_TOKENS, Model, load
 from regard.predict.kinds import GUESSES, can, task_for, trained
+from regard.predict.translations import beam_run
 from regard.tasks import task_class
 from regard.tasks.answering import answers as answered
 from regard.tasks.masked import Masked
 from regard.tasks.minimal import Minimal
 from regard.tasks.running import Running
 from regard.tasks.task import Answer, Reading, Task
+from regard.tasks.translate import Translate
 
 WINDOW, OVERLAP = 1024, 0.5  # of plain text: tokens, and which share of them the next window shows again
 LOGITS = 1 << 27  # most scores of words held at once
@@ -47,6 +49,7 @@ class Evaluation:
     data: str  # what it was recognised as
     bad: int = 0  # rows that were skipped
     unit: str = "rows"  # what was counted as one
+    signatures: dict[str, str] = field(default_factory=dict)  # how scores were counted, where a name does not say it
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -63,6 +66,7 @@ def evaluate(
     answers: str | Path | None = None,
     window: int | None = None,
     overlap: float | None = None,
+    beams: int = 1,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
     tell: Callable[[int], None] | None = None,
@@ -75,6 +79,7 @@ def evaluate(
     window: of a language model on plain text, most tokens that are shown at once; else as many as it has places for,
         1,024 at most.
     overlap: of a model of next words, which share of a window the next one shows again; else a half.
+    beams: of a translator, how many translations are carried at once; with one, the likeliest next word is taken.
     """
     began = time.monotonic()
     target = None if answers is None else Path(answers).expanduser()
@@ -87,7 +92,7 @@ def evaluate(
     torch.manual_seed(seed)  # what a task draws is the same every time
     with contextlib.ExitStack() as stack:
         file = None if target is None else stack.enter_context(whole_file(target))
-        for rows, (record, answer) in enumerate(_answered(model, task, asked, batch_tokens, losses), 1):
+        for rows, (record, answer) in enumerate(_answered(model, task, asked, beams, batch_tokens, losses), 1):
             task.mark(meter, answer, record)
             _write(file, answer)
             if tell is not None:
@@ -105,6 +110,7 @@ def evaluate(
         data=str(reader.recognised),
         bad=reader.bad,
         unit="windows" if isinstance(task, Running) else "rows",
+        signatures=task.signatures,
     )
 
 
@@ -140,13 +146,18 @@ def room_of(model: Model) -> int:
 
 
 def _answered(
-    model: Model, task: Task, asked: _Asked, batch_tokens: int, losses: list[float]
+    model: Model, task: Task, asked: _Asked, beams: int, batch_tokens: int, losses: list[float]
 ) -> Iterator[tuple[Record, Answer]]:
+    run = model.run_of(task)
+    if beams != 1:
+        if not isinstance(task, Translate):
+            raise InputError(f"beams are for models that translate; this is a model for {task.name}.")
+        run, batch_tokens = beam_run(model, task, beams), batch_tokens // max(beams, 1)
     if isinstance(task, Running):
         batch_tokens = min(batch_tokens, LOGITS // model.config.vocabulary)
     return answered(
         task,
-        model.run_of(task),
+        run,
         asked.records,
         asked.reading,
         device=model.device,

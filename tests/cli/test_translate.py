@@ -7,6 +7,8 @@ import pytest
 from regard.checkpoint.folder import write_folder
 from regard.checkpoint.source import from_preset
 from regard.cli import main
+from regard.evaluation import evaluate
+from regard.predict import load
 from regard.text.learn import learn_from
 from regard.training.begin import with_ends
 
@@ -50,6 +52,29 @@ def test_alignments(folder, capsys):
     else:
         assert status == 0
         assert len(said.out.splitlines()) > 2
+
+
+def test_evaluated_with_beams(folder, capsys, tmp_path):
+    """What is scored is what `translate` says with as many beams, and signatures say how."""
+    rows = [("good morning to you", "where are you"), ("the dog", "the dog sleeps"), ("go", "going there")]
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps({"source": one, "target": two}) + "\n" for one, two in rows))
+    model = load(folder, device="cpu")
+    found = evaluate(model, data, beams=3, answers=tmp_path / "a.jsonl", batch_tokens=1)
+    said = [json.loads(line)["translation"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert said == [model.translate([text], beams=3)[0] for text, _ in rows]
+    assert set(found.signatures) == {"bleu", "chrf"} == set(found.scores)
+    greedy = evaluate(model, data)
+    assert greedy.loss == pytest.approx(found.loss, rel=1e-5)
+    argv = ["evaluate", str(folder), str(data), "--device", "cpu"]
+    assert main([*argv, "--beams", "3"]) == 0
+    table = capsys.readouterr().out
+    assert f"bleu: {found.signatures['bleu']}" in table
+    assert "tok:13a" in table
+    assert main([*argv, "--beams", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["signatures"] == found.signatures
+    assert main([*argv, "--beams", "0"]) == 1
+    assert "beams" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ Examples:
   regard evaluate runs/reviews data/ --split test --json
   regard evaluate runs/reviews test.csv --answers answers.jsonl
   regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
+  regard evaluate runs/translator test.en,test.de --beams 5
   regard evaluate gpt2 text.txt --window 1024 --overlap 0.5
   regard evaluate runs/language "blimp/*.jsonl" --json"""
 
@@ -47,6 +48,7 @@ class Evaluate:
     stride: Annotated[
         int | None, arg(help="The same said otherwise: by how many tokens a window moves on.", metavar="TOKENS")
     ] = None
+    beams: Annotated[int, arg(help="Of a translator: carry so many translations at once.", metavar="N")] = 1
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -70,6 +72,7 @@ def run(verb: Evaluate) -> None:
             answers=verb.answers,
             window=verb.window,
             overlap=_overlap(verb, model),
+            beams=verb.beams,
             batch_tokens=verb.batch_tokens,
             tell=tell,
         )
@@ -79,9 +82,11 @@ def run(verb: Evaluate) -> None:
     if verb.json:
         names = ("task", "rows", "scores", "seconds", "folder")
         every = found.json()
-        print_json({name: every[name] for name in names})
+        print_json({name: every[name] for name in (*names, *(("signatures",) if found.signatures else ()))})
         return
     print_scores(found.scores)
+    for name, signature in found.signatures.items():
+        print(f"{name}: {signature}")
     speed = found.rows / max(found.seconds, 1e-9)
     print(f"\n{found.rows:,} {found.unit} in {found.seconds:.1f} s, {speed:,.0f} a second.")
     if verb.answers is not None:

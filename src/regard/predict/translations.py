@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from regard.data.examples import Inputs
 from regard.data.inputs import text_list
 from regard.data.pieces import batches
 from regard.data.records import TranslateRecord
@@ -16,7 +17,9 @@ from regard.generate.writer import Continuation
 from regard.model import taps
 from regard.model.recurrent import Recurrent
 from regard.ragged import Ragged
-from regard.tasks.translate import LONGER, MORE, Translate
+from regard.tasks.answering import Run
+from regard.tasks.translate import Told, Translate
+from regard.tasks.writing import Written
 
 if TYPE_CHECKING:
     from regard.predict.model import Model
@@ -58,13 +61,25 @@ def translations(
     found: list[list[Continuation]] = [[] for _ in sources]
     for part in batches([len(source) for source in sources], max(batch_tokens, max(map(len, sources)))):
         given = [sources[row] for row in part]
-        room = {"max_tokens": LONGER * max(map(len, given)) + MORE}
+        room = {"max_tokens": int(rows.by_sequence["most"][part].max())}
         said = model.continuations(given, **{**room, "best": best, **settings})
         for row, continuations in zip(part, said, strict=True):
             found[row] = continuations
     owners = rows.owners.tolist()
     windows = [[row for row, owner in enumerate(owners) if owner == text] for text in range(len(texts))]
     return [_joined(model, [(sources[row], found[row]) for row in held], alignment=alignment) for held in windows]
+
+
+def beam_run(model: Model, task: Translate, beams: int) -> Run:
+    """The network as the task reads it, but that translations are searched for with so many beams."""
+
+    def run(inputs: Inputs) -> Told:
+        sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
+        room = max(int(inputs["most"].max()), 1)
+        said = model.continuations(sources, beams=beams, max_tokens=room)
+        return task.told(model.network, inputs, [Written(list(best[0].ids), best[0].score) for best in said])
+
+    return run
 
 
 def _joined(

@@ -117,10 +117,14 @@ class Translate(Task):
 
     def run(self, network: Network, inputs: Inputs) -> Output:
         """Scores of the words that should be said, and what the network says by itself."""
-        output = super().run(network, inputs)
         written = write(
             network, inputs.tokens, start_B=inputs["start"], end_B=inputs["end"], most_B=inputs["most"].clamp(min=1)
         )
+        return self.told(network, inputs, written)
+
+    def told(self, network: Network, inputs: Inputs, written: Iterable[Written]) -> Told:
+        """What was written, however that was done, beside the scores of the words that should be said."""
+        output = super().run(network, inputs)
         return Told(output.hidden, output.logits, memory=output.memory, written=tuple(written))
 
     def read(self, output: Output, inputs: Inputs) -> list[Any]:
