@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from regard.predict.info import Info
 from regard.predict.load import info, load
-from regard.predict.model import BATCH_TOKENS, Info, Model
+from regard.predict.model import BATCH_TOKENS, Model
 
 __all__ = ["BATCH_TOKENS", "Info", "Model", "info", "load"]

@@ -9,7 +9,8 @@ import torch
 from regard.checkpoint.files import inside
 from regard.checkpoint.source import open_checkpoint
 from regard.device import pick_device, pick_dtype
-from regard.predict.model import Info, Model
+from regard.predict.info import Info
+from regard.predict.model import Model
 from regard.text.tokenizer import Tokenizer
 
 TOKENIZER_FILES = (

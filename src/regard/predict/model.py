@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.checkpoint.weights import weight_files
-from regard.config import POOLS, Config, RecurrentConfig
+from regard.config import POOLS, Config
 from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
@@ -28,6 +26,7 @@ from regard.model.network import Network
 from regard.model.recurrent import Recurrent
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
+from regard.predict.info import Info
 from regard.predict.inputs import as_list, as_records, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
@@ -44,25 +43,6 @@ if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
 TEXTS_AT_ONCE = 1024
-
-
-@dataclass(frozen=True)
-class Info:
-    """What there is to know about a model before using it."""
-
-    family: str
-    task: str | None
-    parameters: int
-    layers: int
-    width: int
-    heads: int
-    vocabulary: int
-    bytes: int
-    kind: str
-    longest: int | None
-    pool: str
-    tokenizer: str | None
-    labels: tuple[str, ...] | None
 
 
 class Model(Writes):
@@ -118,25 +98,7 @@ class Model(Writes):
 
     def info(self) -> Info:
         """Shape and size."""
-        parameters = sum(parameter.numel() for parameter in self.network.parameters())
-        size = sum(parameter.nbytes for parameter in self.network.parameters())
-        if self.folder is not None:
-            size = sum(file.stat().st_size for file in weight_files(self.folder))
-        return Info(
-            family=self.family,
-            task=self.task,
-            parameters=parameters,
-            layers=self.config.layers + self.config.decoder_layers,
-            width=self.config.width,
-            heads=1 if isinstance(self.config, RecurrentConfig) else self.config.attention.heads,
-            vocabulary=self.config.vocabulary,
-            bytes=size,
-            kind=self.config.kind,
-            longest=self.config.longest,
-            pool=self.pool,
-            tokenizer=None if self.tokenizer is None else self.tokenizer.kind,
-            labels=self.labels,
-        )
+        return Info.of(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the model as a folder that transformers' `from_pretrained` opens too."""

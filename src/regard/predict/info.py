@@ -1,0 +1,54 @@
+"""What there is to know about a model before using it: its shape, its size, what it was made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from regard.checkpoint.weights import weight_files
+from regard.config import RecurrentConfig
+
+if TYPE_CHECKING:
+    from regard.predict.model import Model
+
+
+@dataclass(frozen=True)
+class Info:
+    """Of an encoder-decoder the layers are those of both; bytes are those on disk, where it comes from there."""
+
+    family: str
+    task: str | None
+    parameters: int
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+    bytes: int
+    kind: str
+    longest: int | None
+    pool: str
+    tokenizer: str | None
+    labels: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, model: Model) -> Self:
+        weights = list(model.network.parameters())
+        size = sum(weight.nbytes for weight in weights)
+        if model.folder is not None:
+            size = sum(file.stat().st_size for file in weight_files(model.folder))
+        config = model.config
+        return cls(
+            family=model.family,
+            task=model.task,
+            parameters=sum(weight.numel() for weight in weights),
+            layers=config.layers + config.decoder_layers,
+            width=config.width,
+            heads=1 if isinstance(config, RecurrentConfig) else config.attention.heads,
+            vocabulary=config.vocabulary,
+            bytes=size,
+            kind=config.kind,
+            longest=config.longest,
+            pool=model.pool,
+            tokenizer=None if model.tokenizer is None else model.tokenizer.kind,
+            labels=model.labels,
+        )
