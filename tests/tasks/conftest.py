@@ -11,7 +11,14 @@ from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder
 from regard.checkpoint.source import from_preset
 from regard.data.records import Answer as Gold
-from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, TagRecord, TranslateRecord
+from regard.data.records import (
+    AnswerRecord,
+    ClassifyRecord,
+    DocumentRecord,
+    PairRecord,
+    TagRecord,
+    TranslateRecord,
+)
 from regard.model.presets import preset
 from regard.tasks import task_class
 from regard.tasks.answering import answers, runner, score
@@ -66,7 +73,8 @@ class Small:
         return Reading(self.tokenizer, preset("tiny-bert").config, **more)
 
     def network(self, task, *, seed=0):
-        name = "tiny-bert" if task.network is None else "tiny-transformer"
+        name = "tiny-bert" if "language" not in task.heads else "tiny-gpt2"
+        name = "tiny-transformer" if task.network == "encoder-decoder" else name
         found = from_preset(name, heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
         set_dropout(found.network, 0.0)
         return found.network.eval()
@@ -280,12 +288,18 @@ def translations():
 
 
 @pytest.fixture(scope="session")
+def documents():
+    """Texts that nobody has labelled."""
+    return [DocumentRecord(text) for text in SENTENCES]
+
+
+@pytest.fixture(scope="session")
 def longer():
     """A record, the same with its text three dozen times over."""
 
     def make(record):
         match record:
-            case ClassifyRecord():
+            case ClassifyRecord() | DocumentRecord():
                 return replace(record, text=" ".join([record.text] * 36))
             case PairRecord():
                 return replace(record, first=" ".join([record.first] * 36), second=" ".join([record.second] * 36))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,10 @@ from regard.tasks.embed import Embed, LikenessAnswer
 from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
+GOLDEN = [1.06938, 1.08996, 1.0834, 1.10807, 1.09264, 1.08813, 1.06993, 1.07628, 1.09828, 1.07399]
+GOLDEN += [1.07927, 1.03883, 1.05035, 1.07359, 1.00158, 0.97355, 0.41, 1.05545, 1.02774, 0.95856]
+NUMBERS = [0.36847, 0.35715, 0.41424, 0.49429, 0.41341, 0.41241, 0.74327, 0.41392, 0.49336, 0.41271]
+NUMBERS += [0.41193, 0.7422, 0.41353, 0.49217, 0.41179, 0.41133, 0.74081, 0.41302, 0.49059, 0.41054]
 CPU = torch.device("cpu")
 NOUNS = ("boat", "wave", "salt", "harbour", "net", "gull", "barley", "plough", "cow", "hay", "field", "barn")
 PAIRS = [
@@ -124,3 +130,9 @@ def test_labels_that_do_not_fit_are_said() -> None:
         Embed.learn([PairRecord("a", "b", 1.0), PairRecord("c", "d", 1.0)])
     with pytest.raises(InputError, match="temperature"):
         Embed(temperature=0.0)
+
+
+def test_twenty_steps_give_the_losses_they_gave(small, pairs):
+    numbers = [replace(pair, label=float(row % 3)) for row, pair in enumerate(pairs)]
+    assert small.golden(Embed(temperature=0.5), pairs) == pytest.approx(GOLDEN, abs=1e-4)
+    assert small.golden(Embed.learn(numbers), numbers) == pytest.approx(NUMBERS, abs=1e-4)

@@ -27,7 +27,10 @@ from regard.tasks.task import Answer, Loss, Reading, Task
 
 @dataclass(frozen=True)
 class LikenessAnswer(Answer):
-    """How alike two texts are: their cosine; `found` says whether the second was the nearest of its batch."""
+    """How alike two texts are: their cosine; `found` says whether the second was the nearest of its batch.
+
+    `windows` are those of the text that has more.
+    """
 
     similarity: float = 0.0
     found: bool | None = None
@@ -159,11 +162,13 @@ class Embed(Task):
         first_PD, second_PD = self.vectors(output, inputs)
         like_PP = first_PD @ second_PD.T
         nearest = like_PP.argmax(1) == torch.arange(len(like_PP), device=like_PP.device)
-        return list(zip(like_PP.diagonal().tolist(), nearest.tolist(), strict=True))
+        windows_T = torch.bincount((inputs["opens"] == 1).cumsum(0) - 1)
+        most_P = torch.maximum(windows_T[0::2], windows_T[1::2])
+        return list(zip(like_PP.diagonal().tolist(), nearest.tolist(), most_P.tolist(), strict=True))
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        likeness, nearest = said[0]
-        return LikenessAnswer(similarity=likeness, found=nearest if self.scale is None else None)
+        likeness, nearest, windows = said[0]
+        return LikenessAnswer(windows, similarity=likeness, found=nearest if self.scale is None else None)
 
     def meter(self) -> Meter:
         return LikenessMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")
