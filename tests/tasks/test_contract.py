@@ -35,6 +35,7 @@ class Row:
     bad: tuple[str, Any] | None = ("label", None)  # a field that holds what the training data never had
     blank: tuple[str, Any] | None = ("label", None)  # a field that is empty where nobody has labelled it
     make: Any = None  # a record without labels from two texts
+    told: Any = None  # settings it is learned with
     drawn: bool = False  # whether what is learned of a batch, and asked of it, is drawn anew
     beside: tuple[str, ...] = ()  # what an answer says of the records beside it
 
@@ -73,6 +74,7 @@ ROWS = {
         "translations", bad=("target", " "), blank=("target", ""), make=lambda one, two: TranslateRecord(one, "")
     ),
     "masked": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one), drawn=True),
+    "masked word": Row("documents", bad=None, blank=None, told={"unit": "word"}, drawn=True),
     "causal": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
     "embed": Row("pairs", _labels([None]), bad=None, blank=None, make=PairRecord, beside=("found",)),
     "embed number": Row("pairs", _labels([1.0, 5.0, 2.5]), ("label", "many"), blank=None),
@@ -101,8 +103,13 @@ def kind(name):
 
 
 @pytest.fixture
-def task(kind, records, small):
-    return kind.learn(records, tokenizer=small.tokenizer)
+def told(name, small):
+    return {"tokenizer": small.tokenizer, **(ROWS[name].told or {})}
+
+
+@pytest.fixture
+def task(kind, records, told):
+    return kind.learn(records, **told)
 
 
 @pytest.fixture
@@ -142,9 +149,9 @@ def test_the_folder_keeps_it(task, kind):
     assert json.loads(json.dumps(kind.restore(kept).settings())) == kept
 
 
-def test_learning_takes_one_pass(small, task, kind, records):
-    assert kind.learn(iter(records), tokenizer=small.tokenizer) == task
-    assert kind.learn(iter(records), tokenizer=small.tokenizer, balance="none", smoothing=0.0) == task
+def test_learning_takes_one_pass(task, kind, records, told):
+    assert kind.learn(iter(records), **told) == task
+    assert kind.learn(iter(records), **told, balance="none", smoothing=0.0) == task
 
 
 def test_its_names_are_those_of_its_classes(task):

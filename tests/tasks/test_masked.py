@@ -116,3 +116,36 @@ def test_a_tokenizer_without_a_mask_is_refused() -> None:
         Masked.of(words)
     with pytest.raises(InputError, match="regard pretrain"):
         Masked.learn([])
+
+
+@pytest.mark.parametrize("steady", [False, True])
+def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
+    words = learn_from([TEXT] * 20, size=40)
+    task = Masked.of(words, rate=0.3, unit="word")
+    checkpoint = from_preset("tiny-bert", vocabulary=words.size, heads=task.heads)
+    records = [DocumentRecord(TEXT), DocumentRecord("the market was closed again")]
+    inputs = task.examples(records, Reading(words, checkpoint.config), labelled=True).take([0, 1])
+    plain = len(inputs.tokens.ids)
+    inputs = inputs.fixed(tokens=256, sequences=4, longest=128) if steady else inputs
+    words_of = [
+        (row, word) if word is not None else None
+        for row, record in enumerate(records)
+        for word in words.encode(record.text).words
+    ]
+    places = {word: [at for at, other in enumerate(words_of) if other == word] for word in words_of if word is not None}
+    assert len(words_of) == plain
+    assert max(map(len, places.values())) > 2
+    torch.manual_seed(0)
+    hidden = 0
+    for _ in range(100):
+        found = task.prepare(inputs)
+        assert found.at is not None
+        chosen = set(found.at[found["words"] != IGNORE].tolist())
+        hidden += len(chosen)
+        for held in places.values():
+            assert len(chosen & set(held)) in (0, len(held))
+        assert chosen <= {at for held in places.values() for at in held}
+    tokens = sum(map(len, places.values()))
+    assert 0.24 * tokens < hidden / 100 < 0.36 * tokens
+    loss = task.loss(checkpoint.network(found.tokens, at=found.at), found)
+    assert loss.count.item() == len(chosen)

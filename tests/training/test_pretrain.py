@@ -12,7 +12,7 @@ import pytest
 import torch
 import transformers
 
-from regard import load, samples
+from regard import evaluate, load, samples
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
@@ -208,6 +208,7 @@ def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_a
         ({"preset": "tiny-roberta", "objective": "mlm+nsp"}, "family roberta have no head for next sentences"),
         ({"objective": "causal"}, "Use objective mlm"),
         ({"mask_unit": "letter"}, 'masking by "letter"'),
+        ({"mask_unit": "word"}, "do not say where words begin"),
         ({"learning": 3}, 'there is no setting "learning"'),
     ],
 )
@@ -232,3 +233,17 @@ def test_files_that_are_missing_and_folders_that_are_full_are_said(tmp_path: Pat
             preset="tiny-bert",
             tokenizer=words["mlm+nsp"],
         )
+
+
+@pytest.mark.parametrize("objective", ["mlm", "mlm+nsp"])
+def test_whole_words_are_pretrained_on(objective: str, tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    """The same places of the same text as single tokens, but other losses: what is hidden differs."""
+    given = {"tokenizer": words["mlm+nsp"], "preset": "tiny-bert", "steps": 6}
+    found = run(objective, tmp_path / "words", words, **given, mask_unit="word")
+    run(objective, tmp_path / "tokens", words, **given)
+    assert losses(tmp_path / "words") != losses(tmp_path / "tokens")
+    assert found.scores["masked_accuracy"].value >= 0
+    kept = json.loads((tmp_path / "words" / "run.json").read_text())
+    assert kept["task_settings"]["masks"]["unit"] == "word"
+    (tmp_path / "text.txt").write_text(CORPUS.read_text(encoding="utf-8")[:4000], encoding="utf-8")
+    assert evaluate(tmp_path / "words", tmp_path / "text.txt").scores["perplexity"].value > 1

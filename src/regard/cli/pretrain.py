@@ -54,7 +54,9 @@ class Pretrain:
     ] = ()
     store: Annotated[Path | None, arg(help="Keep the tokenized text there, for other trainings.", metavar="DIR")] = None
     mask_rate: Annotated[float, arg(help="Share of the words that are hidden.")] = 0.15
-    mask_unit: Annotated[Literal["token", "span"], arg(help="Hide single tokens, or several in a row.")] = "token"
+    mask_unit: Annotated[
+        Literal["token", "word", "span"], arg(help="Hide single tokens, whole words, or several tokens in a row.")
+    ] = "token"
     resume: Resume = False
     overwrite: Overwrite = False
     json: Json = False

@@ -24,6 +24,7 @@ from regard.data.examples import LEARN, Inputs
 from regard.data.framing import Frame
 from regard.data.packing import Ints, ranges
 from regard.data.pairs import Pairs, blocks, draw_pairs
+from regard.data.starts import BEGINS, WordStarts
 from regard.errors import InputError
 from regard.ragged import Ragged
 
@@ -117,6 +118,7 @@ class Blocks:
     spans: Ints  # (K, 2)
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
+    starts: WordStarts | None = None  # of words, where batches are to say them
 
     @property
     def lengths(self) -> npt.NDArray[Any]:
@@ -124,7 +126,7 @@ class Blocks:
 
     def take(self, rows: Ints | Sequence[int]) -> Inputs:
         spans = self.spans[np.asarray(rows, np.int64)]
-        return _batch(self.stream, [self.before, spans, self.after])
+        return _batch(self.stream, [self.before, spans, self.after], starts=self.starts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +136,7 @@ class PairRows:
     stream: Stream
     pairs: Pairs
     frame: Frame
+    starts: WordStarts | None = None
 
     @property
     def lengths(self) -> npt.NDArray[Any]:
@@ -144,15 +147,25 @@ class PairRows:
         first, second = frame.segments
         parts: list[Any] = [frame.before.ids, self.pairs.first[rows], frame.between.ids, self.pairs.second[rows]]
         kinds = [frame.before.segments, first, frame.between.segments, second, frame.after.segments]
-        return _batch(self.stream, [*parts, frame.after.ids], kinds, {"next": self.pairs.labels[rows]})
+        labels = {"next": self.pairs.labels[rows]}
+        return _batch(self.stream, [*parts, frame.after.ids], kinds, labels, starts=self.starts)
 
 
 class TextSource:
     """What is read of a stream, epoch by epoch: a pure function of the seed and the number of the epoch."""
 
-    def __init__(self, stream: Stream, frame: Frame, objective: Objective, *, longest: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        frame: Frame,
+        objective: Objective,
+        *,
+        longest: int,
+        seed: int = 0,
+        starts: WordStarts | None = None,
+    ) -> None:
         self.stream, self.frame, self.objective = stream, frame, objective
-        self.longest, self.seed = longest, seed
+        self.longest, self.seed, self.starts = longest, seed, starts
         self._held: tuple[int, Blocks | PairRows] | None = None
 
     def epoch(self, number: int) -> Blocks | PairRows:
@@ -168,10 +181,11 @@ class TextSource:
         if self.objective == "mlm":
             before, after = (marks.ids for marks in frame.alone)
             room = self.longest - frame.around_one
-            return Blocks(stream, blocks(stream.bounds, max(room, 1), across=False), before, after)
+            return Blocks(stream, blocks(stream.bounds, max(room, 1), across=False), before, after, self.starts)
         room = self.longest - frame.around_two + 3  # they count three special tokens
         sentences, documents = stream.sentences
-        return PairRows(stream, draw_pairs(sentences, documents, longest=room, seed=self.seed, epoch=number), frame)
+        drawn = draw_pairs(sentences, documents, longest=room, seed=self.seed, epoch=number)
+        return PairRows(stream, drawn, frame, self.starts)
 
 
 def _batch(
@@ -179,17 +193,19 @@ def _batch(
     parts: Sequence[Any],
     segments: Sequence[Any] | None = None,
     by_sequence: dict[str, Ints] | None = None,
+    *,
+    starts: WordStarts | None = None,
 ) -> Inputs:
     """Rows of special tokens (the same in each) and stretches (start and end a row), one part after the other."""
     count = len(next(part for part in parts if isinstance(part, np.ndarray)))
     sizes = [part[:, 1] - part[:, 0] if isinstance(part, np.ndarray) else len(part) for part in parts]
     widths = np.stack([np.broadcast_to(size, count) for size in sizes], 1)  # (K, parts)
     lengths = widths.sum(1)
-    starts = (np.cumsum(widths, axis=None) - widths.ravel()).reshape(widths.shape)
+    edges = (np.cumsum(widths, axis=None) - widths.ravel()).reshape(widths.shape)
     ids = np.empty(int(lengths.sum()), np.int64)
     kinds = None if segments is None else np.empty_like(ids)
     for number, part in enumerate(parts):
-        where = ranges(starts[:, number], widths[:, number])
+        where = ranges(edges[:, number], widths[:, number])
         if isinstance(part, np.ndarray):
             ids[where] = stream.read(ranges(part[:, 0], widths[:, number]))
         else:
@@ -198,10 +214,13 @@ def _batch(
             kind = segments[number]
             kinds[where] = np.tile(np.asarray(kind, np.int64), count) if isinstance(kind, tuple) else kind
     flat = None if kinds is None else torch.from_numpy(kinds)
+    by_token = {LEARN: torch.zeros(len(ids), dtype=torch.int8)}
+    if starts is not None:
+        by_token[BEGINS] = torch.from_numpy(starts(ids))
     return Inputs(
         tokens=Ragged.from_flat(torch.from_numpy(ids), lengths.tolist(), segments=flat),
         by_sequence={name: torch.from_numpy(held) for name, held in (by_sequence or {}).items()},
-        by_token={LEARN: torch.zeros(len(ids), dtype=torch.int8)},
+        by_token=by_token,
         rows=count,
     )
 

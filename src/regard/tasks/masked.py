@@ -15,6 +15,7 @@ from regard.data.corrupt import IGNORE, MaskSettings, Unit, mask_fixed, mask_tok
 from regard.data.examples import LEARN, Builder, Examples, Inputs
 from regard.data.framing import Frame, single_windows
 from regard.data.records import DocumentRecord, Record
+from regard.data.starts import BEGINS, WordStarts
 from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
 from regard.metrics.meter import Meter
@@ -65,7 +66,7 @@ class Masked(Task):
                 'Use objective "causal", or learn a WordPiece vocabulary: regard tokenizer FILE --out DIR'
             )
         if unit == "word":
-            raise InputError('masking whole words is not offered here. Use unit="token" or "span".')
+            WordStarts.of(tokenizer)  # says so where they cannot be told
         special = tuple(sorted(set(tokenizer.special.values())))
         return cls(MaskSettings(tokenizer.mask, vocabulary or tokenizer.size, special, rate=rate, unit=unit), follows)
 
@@ -91,27 +92,30 @@ class Masked(Task):
     def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
         """Texts cut into windows that do not overlap: every word has one chance to be hidden."""
         builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        starts = WordStarts.of(reading.tokenizer) if self.masks.unit == "word" else None
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
         for row, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
             for cut in single_windows(frame, ids, longest=reading.longest, overlap=0.0):
-                builder.add(row, cut.ids, cut.segments, by_token={LEARN: np.zeros(len(cut), np.int8)})
+                begins = {} if starts is None else {BEGINS: starts(np.array(cut.ids))}
+                builder.add(row, cut.ids, cut.segments, by_token={LEARN: np.zeros(len(cut), np.int8), **begins})
         return builder.build()
 
     def prepare(self, inputs: Inputs) -> Inputs:
         tokens, learn_N = inputs.tokens, inputs[LEARN] != IGNORE
+        begins_N = inputs[BEGINS] != 0 if self.masks.unit == "word" else None
         if inputs.steady:
             room = places_for(tokens.tokens, self.masks.rate, unit=self.masks.unit)
-            found = mask_fixed(tokens.ids, self.masks, places=room, valid=learn_N)
+            found = mask_fixed(tokens.ids, self.masks, places=room, words=begins_N, valid=learn_N)
             words = found.labels
         else:
-            found = mask_tokens(tokens.ids, self.masks)
+            found = mask_tokens(tokens.ids, self.masks, words=begins_N)
             words = torch.where(learn_N[found.places], found.labels, IGNORE)
         return replace(inputs, tokens=replace(tokens, ids=found.ids), at=found.places, by_place={"words": words})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None
         words, count = summed(output.logits, inputs["words"])
-        if not self.follows:
+        if not self.follows or "next" not in inputs:  # plain text that is scored has no pairs
             return Loss(words, count)
         assert output.next is not None
         pairs, many = summed(output.next, inputs["next"])

@@ -17,6 +17,7 @@ from regard.checkpoint.source import find, from_preset
 from regard.config import Config
 from regard.data.corpus import Corpus, Progress
 from regard.data.framing import Frame
+from regard.data.starts import WordStarts
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, did_you_mean
@@ -89,6 +90,7 @@ def pretrain(
     preset: a shape to train from nothing, with `tokenizer`, or with a vocabulary learned from the files.
     start: or a model to go on from, with its own tokenizer: domain adaptation.
     dev: text to score on; else a share of the documents (`dev_share`) is held out.
+    mask_unit: hide single tokens ("token"), all tokens of a word ("word"), or a few words in a row ("span").
     store: where the tokenized text is kept for other trainings; else it lies beside `out` until the training has ended.
     settings: see `regard.training.settings.Settings`; from nothing there is no dropout unless it is asked for.
     """
@@ -116,10 +118,11 @@ def pretrain(
     window = chosen.window or WINDOW
     longest = min(window, checkpoint.config.longest or window)
     frame = Frame.of(words)
-    source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed)
+    starts = WordStarts.of(words) if mask_unit == "word" and objective != "causal" else None
+    source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed, starts=starts)
     held = None
     if isinstance(texts.dev, Stream):
-        held = TextSource(texts.dev, frame, objective, longest=longest, seed=chosen.seed).epoch(0)
+        held = TextSource(texts.dev, frame, objective, longest=longest, seed=chosen.seed, starts=starts).epoch(0)
     network = checkpoint.network.to(device)
     lengths = source.epoch(0).lengths
     gpu = device.type == "cuda"
