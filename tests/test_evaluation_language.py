@@ -46,6 +46,11 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("models") / "causal", "tiny-gpt2", "bpe")
 
 
+@pytest.fixture(scope="module")
+def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("models") / "recurrent", "tiny-lstm-language", "bpe")
+
+
 def rows(path: Path, given: Iterable[Any]) -> Path:
     path.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in given))
     return path
@@ -64,7 +69,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("model", ["masked", "causal"])
+@pytest.mark.parametrize("model", ["masked", "causal", "recurrent"])
 def test_pairs_are_recognised_and_scored(model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder, data = request.getfixturevalue(model), rows(tmp_path / "pairs.jsonl", PAIRS)
     found = regard.evaluate(folder, data, answers=tmp_path / "a.jsonl")
@@ -234,3 +239,18 @@ def test_a_line_that_is_no_text(causal: Path, tmp_path: Path) -> None:
         regard.evaluate(causal, data)
     found = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
     assert (found.rows, found.bad) == (1, 1)
+
+
+def test_a_recurrent_model_pays_for_text_too(recurrent: Path, tmp_path: Path) -> None:
+    """It has places for any number of tokens, so a short text is one window."""
+    data = tmp_path / "text.txt"
+    data.write_text("\n".join(TEXTS * 6))
+    model = regard.load(recurrent, device="cpu")
+    found = regard.evaluate(model, data)
+    assert model.tokenizer is not None
+    ids = list(model.tokenizer.encode(data.read_text(), special=False).ids)
+    logits = model.outputs([ids])[0].logits
+    assert logits is not None
+    expected = torch.nn.functional.cross_entropy(logits[:-1].float(), torch.tensor(ids[1:]))
+    assert (found.rows, found.unit) == (1, "windows")
+    assert found.scores["nll"].value == pytest.approx(float(expected), rel=1e-5)

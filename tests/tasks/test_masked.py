@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
-from regard.data.corrupt import IGNORE, MaskSettings, places_for
+from regard.data.corrupt import IGNORE, MaskSettings, Unit, places_for
 from regard.data.examples import Inputs
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
@@ -23,7 +25,8 @@ def batch(*lengths: int, seed: int = 0, pairs: bool = True) -> Inputs:
     ids = torch.randint(5, V, (sum(lengths),), generator=luck)
     labels = {"next": torch.randint(2, (len(lengths),), generator=luck)} if pairs else {}
     tokens = Ragged.from_flat(ids, lengths, segments=torch.zeros_like(ids))
-    return Inputs(tokens, labels, {"learn": torch.zeros(len(ids), dtype=torch.int8)}, rows=len(lengths))
+    by_token = {"learn": torch.zeros(len(ids), dtype=torch.int8), "begins": (ids % 2).to(torch.int8)}
+    return Inputs(tokens, labels, by_token, rows=len(lengths))
 
 
 def test_a_fixed_shape_hides_as_many_words_and_never_those_that_fill_it() -> None:
@@ -46,10 +49,10 @@ def test_a_fixed_shape_hides_as_many_words_and_never_those_that_fill_it() -> Non
     assert abs(other - 440 * 0.15) < 4 * error
 
 
-@pytest.mark.parametrize("follows", [False, True])
-def test_a_step_in_fixed_shapes_compiles_whole(follows: bool) -> None:
+@pytest.mark.parametrize(("follows", "unit"), [(False, "token"), (True, "token"), (False, "word")])
+def test_a_step_in_fixed_shapes_compiles_whole(follows: bool, unit: Unit) -> None:
     """Drawing, network and loss in one graph that serves other batches too: no size depends on luck."""
-    task = Masked(MASKS, follows=follows)
+    task = Masked(replace(MASKS, unit=unit), follows=follows)
     network = from_preset("tiny-bert", heads=task.heads).network.train()
 
     def loss(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
