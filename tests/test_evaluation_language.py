@@ -194,7 +194,8 @@ def test_windows_that_cannot_be_used_are_refused(causal: Path, tmp_path: Path) -
         regard.evaluate(causal, data, window=9999)
     data.write_text(".")
     with pytest.raises(DataError, match="at least two tokens"):
-        regard.evaluate(causal, data)
+        regard.evaluate(causal, data, answers=tmp_path / "a.jsonl")
+    assert not (tmp_path / "a.jsonl").exists()
 
 
 def test_text_on_the_command_line(capsys: Capture, causal: Path, tmp_path: Path) -> None:

@@ -88,20 +88,20 @@ def evaluate(
     model = model if isinstance(model, Model) else load(model)
     task, reader = _open(model, data, split=split, columns=columns, labels=labels, skip_bad=skip_bad)
     asked = _asked(model, task, reader, window, overlap)
-    meter, losses, rows = task.meter(), [0.0, 0.0], 0
+    meter, losses = task.meter(), [0.0, 0.0]
     torch.manual_seed(seed)  # what a task draws is the same every time
     with contextlib.ExitStack() as stack:
         file = None if target is None else stack.enter_context(whole_file(target))
-        for rows, (record, answer) in enumerate(_answered(model, task, asked, beams, batch_tokens, losses), 1):
+        for record, answer in _answered(model, task, asked, beams, batch_tokens, losses):
             task.mark(meter, answer, record)
             _write(file, answer)
             if tell is not None:
-                tell(rows)
-    if not rows:
-        raise DataError("holds no token that has one before it", file=str(data), expected="at least two tokens")
+                tell(meter.rows)
+        if not meter.rows:
+            raise DataError("holds no token that has one before it", file=str(data), expected="at least two tokens")
     return Evaluation(
         task=task.name,
-        rows=rows,
+        rows=meter.rows,
         scores=meter.scores(),
         seconds=round(time.monotonic() - began, 3),
         folder=None if model.folder is None else str(model.folder),

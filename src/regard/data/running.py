@@ -8,8 +8,8 @@ recipe that is usual with transformers. Nothing is held but the window and the p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -81,20 +81,27 @@ def _cut(text: str) -> int:
     return PIECE
 
 
-@dataclass
 class _Held:
     """Tokens that wait for a window, with the characters and words each of them brings."""
 
-    fresh: int
-    ids: list[int] = field(default_factory=list)
-    brings: list[tuple[int, int]] = field(default_factory=list)
+    def __init__(self, start: Sequence[int] = ()) -> None:
+        self.fresh = 1  # the first token is given
+        self.ids_N: Ints = np.array(start, np.int64)
+        self.brings_N2: Ints = np.zeros((len(start), 2), np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ids_N)
+
+    def add(self, ids: Sequence[int], brings_N2: Ints) -> None:
+        self.ids_N = np.concatenate((self.ids_N, np.array(ids, np.int64)))
+        self.brings_N2 = np.concatenate((self.brings_N2, brings_N2))
 
     def window(self, size: int) -> TextWindow:
-        scored = np.array(self.brings[self.fresh : size], np.int64).reshape(-1, 2).sum(0)
-        return TextWindow(self.ids[:size], self.fresh, *map(int, scored))
+        characters, words = self.brings_N2[self.fresh : size].sum(0).tolist()
+        return TextWindow(self.ids_N[:size].tolist(), self.fresh, characters, words)
 
-    def move(self, step: int) -> None:
-        del self.ids[:step], self.brings[:step]
+    def move(self, step: int, size: int) -> None:
+        self.ids_N, self.brings_N2, self.fresh = self.ids_N[step:], self.brings_N2[step:], max(size - step, 1)
 
 
 def windows(found: Iterable[Piece], tokenizer: Tokenizer, *, room: int, overlap: float) -> Iterator[TextWindow]:
@@ -105,32 +112,29 @@ def windows(found: Iterable[Piece], tokenizer: Tokenizer, *, room: int, overlap:
         raise InputError(f"windows of {room} tokens show nothing before a token; use at least 2.")
     step = max(room - round(room * overlap), 1)
     start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.frame[0] else []
-    held = _Held(1)
+    held = _Held()
     for piece in found:
         if piece.opens:
             yield from _last(held)
-            held = _Held(1, list(start), [(0, 0)] * len(start))
+            held = _Held(start)
         encoding = tokenizer.encode(piece.text, special=False)
-        held.ids += encoding.ids
-        held.brings += _brings(piece.text, encoding)
-        while len(held.ids) > room:
+        held.add(encoding.ids, _brings(piece.text, encoding))
+        while len(held) > room:
             yield held.window(room)
-            held.move(step)
-            held.fresh = max(room - step, 1)
+            held.move(step, room)
     yield from _last(held)
 
 
 def _last(held: _Held) -> Iterator[TextWindow]:
-    if len(held.ids) > held.fresh:
-        yield held.window(len(held.ids))
+    if len(held) > held.fresh:
+        yield held.window(len(held))
 
 
-def _brings(text: str, encoding: Encoding) -> list[tuple[int, int]]:
-    """How many characters end with each token, and how many words begin there; all of them are some token's."""
+def _brings(text: str, encoding: Encoding) -> Ints:
+    """(N, 2) how many characters end with each token, and how many words begin there; all are some token's."""
     if not len(encoding):
-        return []
-    ends: Ints = np.maximum.accumulate(np.array([end for _, end in encoding.offsets], np.int64))
+        return np.zeros((0, 2), np.int64)
+    ends: Ints = np.maximum.accumulate(np.array(encoding.offsets, np.int64)[:, 1])
     ends[-1] = len(text)
     words = np.searchsorted([found.start() for found in WORD.finditer(text)], ends)
-    both = np.stack((np.diff(ends, prepend=0), np.diff(words, prepend=0)), 1)
-    return [(int(characters), int(begun)) for characters, begun in both]
+    return np.stack((np.diff(ends, prepend=0), np.diff(words, prepend=0)), 1)
