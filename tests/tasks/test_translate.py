@@ -8,7 +8,7 @@ import sacrebleu
 import torch
 import transformers
 
-import regard
+import regard.predict
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder
 from regard.checkpoint.reading import reading_of
@@ -21,7 +21,7 @@ from regard.tasks.task import Reading
 from regard.tasks.translate import Translate
 from regard.tasks.writing import write
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import begin
+from regard.training.begin import begin, with_ends
 from regard.training.run import train
 
 SHAPE = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
@@ -274,3 +274,16 @@ def test_one_source_is_written_as_in_a_batch(small):
             (alone,) = write(network, batch.select([row]), **cut, most_B=most[row : row + 1])
             assert (alone.ids, alone.ended) == (found.ids, found.ended)
             assert alone.score == pytest.approx(found.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_translation_does_not_depend_on_what_stands_beside_it(small, beams):
+    """How long it may get is its own source's to say, not that of the longest in its batch."""
+    checkpoint = from_preset("tiny-gru-additive", vocabulary=small.tokenizer.size)
+    with torch.no_grad():
+        checkpoint.network.heads["language"].bias[small.tokenizer.sep] = -50.0  # it never stops by itself
+    model = regard.predict.Model(with_ends(checkpoint, small.tokenizer), small.tokenizer)
+    texts = ["a man", "Good morning; a man sleeps while another (his brother) is awake: how odd"]
+    together = model.translate(texts, beams=beams)
+    assert together == [model.translate([text], beams=beams)[0] for text in texts]
+    assert len(together[0]) < len(together[1])

@@ -10,6 +10,7 @@ from regard.errors import InputError
 from regard.model.transformer import Transformer
 from regard.training.optimizer import build_optimizer, freeze, groups, named_state, restore_state, set_rate
 from regard.training.settings import Settings
+from regard.training.start import filled
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_rates_by_layer(network: Transformer) -> None:
     assert {shares[name] for name in shares if ".layers.1." in name} == {0.5}
     assert {shares[name] for name in shares if ".layers.0." in name} == {0.25}
     assert {shares[name] for name in shares if ".embeddings." in name} == {0.125}
-    optimizer = build_optimizer(network, Settings(layer_decay=0.5), lr=1.0)
+    optimizer = build_optimizer(network, filled(Settings(layer_decay=0.5)), lr=1.0)
     set_rate(optimizer, 0.1)
     assert sorted({round(float(group["lr"]), 6) for group in optimizer.param_groups}) == [0.0125, 0.025, 0.05, 0.1]
 
@@ -65,7 +66,7 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
         optimizer.step()
 
     begun = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
-    one = build_optimizer(network, Settings(), lr=0.1)
+    one = build_optimizer(network, filled(Settings()), lr=0.1)
     stepped(one)
     kept = {name: tensor.clone() for name, tensor in named_state(network, one).items()}
     stepped(one)
@@ -73,8 +74,8 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(begun[name])
-    other = build_optimizer(network, Settings(), lr=0.1)
+    other = build_optimizer(network, filled(Settings()), lr=0.1)
     stepped(other)
-    restore_state(network, fresh := build_optimizer(network, Settings(), lr=0.1), kept)
+    restore_state(network, fresh := build_optimizer(network, filled(Settings()), lr=0.1), kept)
     stepped(fresh)
     assert all(torch.equal(parameter, twice[name]) for name, parameter in network.named_parameters())

@@ -23,6 +23,7 @@ from regard.training.optimizer import build_optimizer
 from regard.training.record import Event
 from regard.training.run import Result
 from regard.training.settings import Settings
+from regard.training.start import filled
 from regard.training.stepper import Stepper
 
 Train = Callable[..., Result]
@@ -44,7 +45,7 @@ def fresh(dropout: float = 0.0) -> Transformer:
 
 
 def stepper(network: Transformer, clip: float = 0.0) -> Stepper:
-    return Stepper(network, TASK, build_optimizer(network, Settings(), lr=0.01), clip=clip)
+    return Stepper(network, TASK, build_optimizer(network, filled(Settings()), lr=0.01), clip=clip)
 
 
 def expected_norm(inputs: Inputs) -> tuple[float, float]:

@@ -73,6 +73,7 @@ class Job:
     log_probs: bool = False
     device: torch.device | str = "cpu"
     fixed: bool = False  # step in fixed shapes, which a GPU records
+    rooms: Sequence[int] | None = None  # most new tokens of each prompt, where they have limits of their own
 
     def starts(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         """What the decoder has before the first new token."""
@@ -87,9 +88,10 @@ class Job:
 
     def rows(self, prompts: Sequence[Sequence[int]], copies: int = 1) -> list[Row]:
         """One row a continuation, with the room its context leaves it."""
-        longest, most = self.network.config.longest, self.settings.max_tokens
+        longest = self.network.config.longest
         rows = []
         for number, start in enumerate(self.starts(prompts)):
+            most = self.settings.max_tokens if self.rooms is None else min(self.settings.max_tokens, self.rooms[number])
             room = most if longest is None or self.settings.slide else min(most, longest - len(start))
             if room < 1 and longest is not None:
                 raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -49,13 +49,17 @@ class Writer:
         return [self._text(rows[0], Decoding.of(settings, usual=self.usual)) for rows in found]
 
     def continuations(
-        self, prompts: Sequence[str] | Sequence[Sequence[int]], settings: Mapping[str, Any]
+        self,
+        prompts: Sequence[str] | Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        *,
+        rooms: Sequence[int] | None = None,
     ) -> list[list[Continuation]]:
-        """For each prompt, the best first, with log-probabilities."""
+        """For each prompt, the best first, with log-probabilities; `rooms` limit each of them beside max_tokens."""
         texts = [prompt for prompt in prompts if isinstance(prompt, str)]
         rows = self._read(texts, settings) if texts else self._checked(prompts, settings)
         chosen = Decoding.of(settings, usual=self.usual)
-        found = self._decode(rows, settings, log_probs=True)
+        found = decode(replace(self._job(chosen, log_probs=True), rooms=rooms), rows)
         return [[self._continuation(row, chosen) for row in each] for each in found]
 
     def stream(self, prompt: str, settings: Mapping[str, Any]) -> Iterator[str]:
@@ -72,10 +76,8 @@ class Writer:
         if row is not None and (piece := pieces.add(row.ids, last=True)):
             yield piece
 
-    def _decode(
-        self, rows: list[list[int]], settings: Mapping[str, Any], *, log_probs: bool = False
-    ) -> list[list[Row]]:
-        return decode(self._job(Decoding.of(settings, usual=self.usual), log_probs=log_probs), rows)
+    def _decode(self, rows: list[list[int]], settings: Mapping[str, Any]) -> list[list[Row]]:
+        return decode(self._job(Decoding.of(settings, usual=self.usual)), rows)
 
     def _job(self, settings: Decoding, *, log_probs: bool = False) -> Job:
         worded = [name for name in ("stop", "banned", "forced") if _has_text(getattr(settings, name))]

@@ -61,8 +61,10 @@ def translations(
     found: list[list[Continuation]] = [[] for _ in sources]
     for part in batches([len(source) for source in sources], max(batch_tokens, max(map(len, sources)))):
         given = [sources[row] for row in part]
-        room = {"max_tokens": int(rows.by_sequence["most"][part].max())}
-        said = model.continuations(given, **{**room, "best": best, **settings})
+        own = settings.get("max_tokens") is None
+        rooms = rows.by_sequence["most"][part].clip(min=1).tolist() if own else None
+        told = {**settings, "best": best, **({"max_tokens": max(rooms)} if rooms else {})}
+        said = model.writer.continuations(given, told, rooms=rooms)
         for row, continuations in zip(part, said, strict=True):
             found[row] = continuations
     owners = rows.owners.tolist()
@@ -75,8 +77,8 @@ def beam_run(model: Model, task: Translate, beams: int) -> Run:
 
     def run(inputs: Inputs) -> Told:
         sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
-        room = max(int(inputs["most"].max()), 1)
-        said = model.continuations(sources, beams=beams, max_tokens=room)
+        rooms = inputs["most"].clamp(min=1).tolist()
+        said = model.writer.continuations(sources, {"beams": beams, "max_tokens": max(rooms)}, rooms=rooms)
         return task.told(model.network, inputs, [Written(list(best[0].ids), best[0].score) for best in said])
 
     return run

@@ -20,6 +20,7 @@ from regard.data.records import Record
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
+from regard.tasks.recipe import Recipe
 from regard.text.tokenizer import Tokenizer
 
 
@@ -97,6 +98,11 @@ class Task(ABC):
     @abstractmethod
     def restore(cls, settings: Mapping[str, Any]) -> Self:
         """The task a folder kept."""
+
+    @classmethod
+    def recipe(cls, config: Config | None, rows: int) -> Recipe:
+        """How it is usually trained on so many rows: from nothing with these settings, or fine-tuned where None."""
+        return Recipe()
 
     @property
     @abstractmethod

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from regard.config import Config
 from regard.data.corrupt import IGNORE
 from regard.data.examples import Builder, Examples, Inputs
 from regard.data.records import Record, TranslateRecord
@@ -20,6 +21,7 @@ from regard.metrics.meter import Meter
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.network import Network
 from regard.model.transformer import Output
+from regard.tasks.recipe import Recipe, translating
 from regard.tasks.task import Answer, Loss, Reading, Task
 from regard.tasks.writing import Written, write
 from regard.text.tokenizer import Tokenizer
@@ -61,6 +63,10 @@ class Translate(Task):
         for record in records:
             _target(record)
         return cls(smoothing=smoothing)
+
+    @classmethod
+    def recipe(cls, config: Config | None, rows: int) -> Recipe:
+        return Recipe() if config is None else translating(config, rows)
 
     def settings(self) -> dict[str, Any]:
         return {"smoothing": self.smoothing}

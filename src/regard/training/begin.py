@@ -14,6 +14,7 @@ from torch import nn
 from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find, from_preset
+from regard.config import Config
 from regard.errors import InputError
 from regard.model.attention import Attention
 from regard.model.network import Network
@@ -68,6 +69,13 @@ def begin(
         foreign={**checkpoint.foreign, **named},
     )
     return checkpoint, words, not isinstance(found, str)
+
+
+def fresh_config(start: str | Path | None, preset: str | None) -> Config | None:
+    """The settings of a network that is to be drawn anew; None where one is fine-tuned."""
+    name = start if preset is None else preset
+    found = None if name is None else find(name)
+    return from_preset(found, weights=False).config if isinstance(found, str) else None
 
 
 def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint | None) -> None:

@@ -167,6 +167,8 @@ class _Loop:
     def _step(self, parts: list[Inputs]) -> None:
         settings, step = self.settings, self.at.step
         assert settings.lr is not None
+        assert settings.schedule is not None
+        assert settings.warmup is not None
         seed_step(settings.seed, step, self.world.rank)
         set_rate(self.optimizer, settings.lr * rate(settings.schedule, step, self.job.steps, settings.warmup))
         self.job.network.progress(step / self.job.steps)

@@ -65,6 +65,7 @@ def groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
 def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch.optim.AdamW:
     """Fused; on a GPU with rates that a recorded graph can read."""
     device = next(network.parameters()).device
+    assert settings.beta2 is not None
     optimizer = torch.optim.AdamW(
         groups(network, settings),
         lr=lr,

@@ -21,7 +21,7 @@ from regard.model.network import Network
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
-from regard.training.begin import begin
+from regard.training.begin import begin, fresh_config
 from regard.training.gather import Data, Where, gather, texts_of
 from regard.training.job import Done, Job, Source
 from regard.training.loop import fit
@@ -33,7 +33,7 @@ from regard.training.record import Event, Tell
 from regard.training.sampling import balanced
 from regard.training.settings import Settings
 from regard.training.shards import unshard
-from regard.training.start import Size, resolved
+from regard.training.start import Size, filled, own_choices, resolved
 from regard.training.state import STATE
 from regard.training.track import tracked
 
@@ -118,7 +118,10 @@ def train(
         skip_bad=skip_bad,
     )
     known = [*found.train, *found.dev] if found.split_off else found.train
-    work = task_class(found.task).learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
+    kind = task_class(found.task)
+    recipe = kind.recipe(fresh_config(start, preset), len(found.train))
+    chosen = filled(chosen, recipe)
+    work = kind.learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
     checkpoint, words, pretrained = begin(
         work,
         start=start,
@@ -134,7 +137,8 @@ def train(
     examples = work.examples(found.train, reading, labelled=True)
     check_rows(work, found.dev, reading)
     gpu = device.type == "cuda"
-    chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=pretrained, gpu=gpu)
+    size = Size.of(examples.lengths)
+    chosen = resolved(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
     set_up(network, chosen)
     if chosen.track and world.first:
         tell = tracked(folder, tell)
@@ -175,12 +179,7 @@ def beginning(data: Data, asked: Settings, job: Job, start: str, network: Networ
     said = [f"data: {data.why}", f"rows: {rows}"]
     weights = sum(parameter.numel() for parameter in network.parameters())
     said.append(f"model: {start}, {weights:,} parameters, on {next(network.parameters()).device}")
-    parts = {
-        "lr": f"lr {chosen.lr:.2g}",
-        "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",
-        "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}" if chosen.batch_tokens else "",
-    }
-    own = [words for name, words in parts.items() if words and getattr(asked, name) is None]
+    own = own_choices(asked, chosen)
     if own:
         said.append(f"chosen: {', '.join(own)}: {job.steps:,} steps")
     return Event("begin", 0, job.steps, 0.0, {"said": said})

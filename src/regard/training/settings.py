@@ -6,8 +6,8 @@ import difflib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from regard.errors import InputError, did_you_mean
 
@@ -83,7 +83,7 @@ class Lora:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. None means: chosen from the size of the data and of the model."""
+    """How to train. None means: as the task is usually trained, or chosen from the size of data and model."""
 
     epochs: float | None = None  # how often the data is read; fewer the more there is of it
     steps: int | None = None  # instead of epochs
@@ -91,18 +91,18 @@ class Settings:
     batch: int | None = None  # texts of a step
     batch_tokens: int | None = None  # tokens of a step, over all devices
     micro_tokens: int | None = None  # tokens in memory at once; a step is done in parts of so many
-    schedule: Schedule = "linear"  # how the rate goes down after the warm-up
-    warmup: float = 0.1  # share of all steps, or a number of steps from 1 on
+    schedule: Schedule | None = None  # how the rate goes down after the warm-up
+    warmup: float | None = None  # share of all steps, or a number of steps from 1 on
     decay: float = 0.01  # of weights; never of norms and biases
     clip: float = 1.0  # longest gradient; 0 for any
     beta1: float = 0.9  # of AdamW: how long gradients are remembered
-    beta2: float = 0.999  # of AdamW: how long their squares are
+    beta2: float | None = None  # of AdamW: how long their squares are
     eps: float = 1e-6  # of AdamW, as BERT had it: far smaller ones make steps of what is only rounding
     layer_decay: float = 1.0  # rate of a layer as a share of the one above it
     freeze: tuple[str, ...] = ()  # embeddings, encoder, or numbers of layers
     lora: Lora = Lora()
     dropout: float | None = None  # of the whole network, in place of its own
-    smoothing: float = 0.0  # of labels
+    smoothing: float | None = None  # of labels
     balance: Literal["none", "weights", "sampling"] = "none"  # make rare classes count as much as common ones
     window: int | None = None  # most tokens of a sequence
     overlap: float = 0.25  # share of a window that the next one shows too
@@ -130,7 +130,7 @@ class Settings:
         if self.epochs is not None and self.steps is not None:
             raise InputError(f"epochs={self.epochs:g} and steps={self.steps} were both given; give one of them.")
         for name in ("dev_share", "overlap", "smoothing"):
-            if not 0 <= getattr(self, name) < 1:
+            if not 0 <= (getattr(self, name) or 0) < 1:
                 raise InputError(f"{name} is {getattr(self, name):g}, expected a share from 0 to 1.")
         if not 0 < self.layer_decay <= 1:
             raise InputError(f"layer_decay is {self.layer_decay:g}, expected a share above 0, up to 1 for none.")
@@ -175,9 +175,9 @@ def _lora(name: str, value: Any) -> dict[str, Any]:
 def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -> Any:
     """The value as its setting holds it, or words about what was expected. Yes and no may be true and false."""
     wanted = get_type_hints(settings)[name]
-    kinds = get_args(wanted) if get_origin(wanted) is UnionType else (wanted,)
-    if get_origin(wanted) is Literal:
-        choices = get_args(wanted)
+    kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+    if choices and not (value is None and NoneType in kinds):
         value = {True: "yes", False: "no"}[value] if isinstance(value, bool) and "yes" in choices else value
         if value not in choices:
             raise InputError(f'{shown or name} "{value}" is not known.{did_you_mean(str(value), choices)}')

@@ -8,12 +8,16 @@ import numpy as np
 
 from regard.config import Config
 from regard.data.packing import Ints
+from regard.tasks.recipe import Recipe
 from regard.training.settings import Settings
 
 TEXTS = 32  # of a step, where texts are short
 LEAST_STEPS = 25  # an epoch should have about as many, or the model hardly moves
 LORA = 10  # times the rate: small matrices start from nothing
 ROOM = (256, 16_384)  # tokens of a step
+LEAST_SHARE = 1 / 16  # of the steps of a recipe: smaller ones have the rate of this
+PLAIN = Recipe()
+TOLD = ("schedule", "warmup", "beta2", "smoothing", "dropout")  # settings of a recipe that depend on no size
 
 
 @dataclass(frozen=True)
@@ -29,22 +33,46 @@ class Size:
         return cls(len(lengths), float(np.mean(lengths)), int(np.max(lengths)))
 
 
-def resolved(settings: Settings, size: Size, config: Config, *, pretrained: bool, gpu: bool) -> Settings:
+def filled(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
+    """The same settings; what was not told of them, and depends on no size, is that of the recipe."""
+    left = {name: getattr(recipe, name) for name in TOLD if getattr(settings, name) is None}
+    return replace(settings, **left)
+
+
+def resolved(
+    settings: Settings, size: Size, config: Config, *, pretrained: bool, gpu: bool, recipe: Recipe = PLAIN
+) -> Settings:
     """The same settings with every choice made."""
-    batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, gpu=gpu)
+    settings = filled(settings, recipe)
+    batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, gpu=gpu)
     batch_tokens = max(batch_tokens, size.longest)
     texts = min(settings.batch or batch_tokens / size.mean, size.sequences)
     epochs = settings.epochs
     if epochs is None and settings.steps is None:
-        epochs = _epochs(size.sequences, pretrained=pretrained)
-    share = LORA if settings.lora.rank else 1
-    lr = settings.lr or _rate(config, texts, size.sequences, pretrained=pretrained) * share
+        epochs = recipe.epochs or _epochs(size.sequences, pretrained=pretrained)
+    usual = _recipe_rate(recipe, texts * size.mean) or _rate(config, texts, size.sequences, pretrained=pretrained)
+    lr = settings.lr or usual * (LORA if settings.lora.rank else 1)
     return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens)
 
 
-def _batch_tokens(settings: Settings, size: Size, *, gpu: bool) -> int:
+def own_choices(asked: Settings, chosen: Settings) -> list[str]:
+    """What was chosen and not told, in words; of a recipe, what is unlike that of most tasks."""
+    parts = {
+        "lr": f"lr {chosen.lr:.2g}",
+        "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",
+        "batch_tokens": f"batch_tokens {chosen.batch_tokens:,}" if chosen.batch_tokens else "",
+    }
+    parts |= {
+        name: f"{name} {value}" for name in TOLD if (value := getattr(chosen, name)) not in (None, getattr(PLAIN, name))
+    }
+    return [words for name, words in parts.items() if words and getattr(asked, name) is None]
+
+
+def _batch_tokens(settings: Settings, size: Size, recipe: Recipe, *, gpu: bool) -> int:
     if settings.batch is not None:
         return max(int(settings.batch * size.mean * 2), size.longest)
+    if recipe.tokens is not None:
+        return int(max(min(size.sequences * size.mean / LEAST_STEPS, recipe.tokens), ROOM[0]))
     texts = float(TEXTS * (2 if gpu else 1))
     texts = max(8.0, min(texts, size.sequences / LEAST_STEPS))
     return int(min(max(texts * size.mean, ROOM[0]), ROOM[1]))
@@ -62,3 +90,10 @@ def _rate(config: Config, texts: float, sequences: int, *, pretrained: bool) -> 
     """Wide networks want smaller rates, large steps larger ones (by the root), and few steps larger ones too."""
     base = (6e-5 if sequences > 10_000 else 1e-4 if sequences > 2_000 else 1.5e-4) if pretrained else 5e-4
     return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
+
+
+def _recipe_rate(recipe: Recipe, tokens: float) -> float | None:
+    """By the root of the size of a step, here too."""
+    if recipe.lr is None or recipe.tokens is None:
+        return recipe.lr
+    return float(recipe.lr * min(max(tokens / recipe.tokens, LEAST_SHARE), 1) ** 0.5)

@@ -1,0 +1,40 @@
+"""How a task is usually trained: what holds where its user says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from regard.config import Config, RecurrentConfig
+
+STEP = 8192  # tokens of a step that translates
+HIGHEST = 5e-3  # rate, however narrow the network
+DROPOUT = ((100_000, 0.3), (1_000_000, 0.2))  # up to so many pairs; the fewer, the sooner they are known by heart
+EPOCHS = ((2_000, 60), (10_000, 40), (50_000, 30), (300_000, 15), (2_000_000, 8))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """None means: chosen from the size of the data and of the network."""
+
+    schedule: str = "linear"
+    warmup: float = 0.1
+    beta2: float = 0.999
+    smoothing: float = 0.0
+    dropout: float | None = None  # the network's own when None
+    lr: float | None = None  # of steps of so many `tokens`; smaller steps take smaller rates
+    tokens: int | None = None
+    epochs: float | None = None
+
+
+def translating(config: Config, pairs: int) -> Recipe:
+    """Translation from nothing: as Vaswani et al. (2017), whose rate at a width of 512 was 7e-4 at its highest.
+
+    Recurrent networks take a lower rate that falls to nothing, and more dropout.
+    """
+    share = next((share for most, share in DROPOUT if pairs <= most), 0.1)
+    epochs = next((epochs for most, epochs in EPOCHS if pairs <= most), 4)
+    common = Recipe(beta2=0.98, smoothing=0.1, tokens=STEP, epochs=epochs)
+    if isinstance(config, RecurrentConfig):
+        lr = min(1e-3 * (512 / config.width) ** 0.5, HIGHEST)
+        return replace(common, warmup=0.05, dropout=round(share + 0.1, 1), lr=lr)
+    return replace(common, schedule="sqrt", dropout=share, lr=min(2e-3 * (256 / config.width) ** 1.5, HIGHEST))

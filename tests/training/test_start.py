@@ -1,0 +1,76 @@
+"""What is chosen where nothing is said, and that what is said always wins."""
+
+from __future__ import annotations
+
+import pytest
+
+from regard.checkpoint.source import from_preset
+from regard.tasks import TASKS
+from regard.training.begin import fresh_config
+from regard.training.settings import Settings
+from regard.training.start import PLAIN, Size, filled, own_choices, resolved
+
+MULTI30K = Size(29_000, 16.0, 60)
+
+
+def chosen(name: str, size: Size = MULTI30K, **told: object) -> Settings:
+    config = from_preset(name, weights=False).config
+    recipe = TASKS["translate"].recipe(config, size.sequences)
+    return resolved(Settings.of(told), size, config, pretrained=False, gpu=False, recipe=recipe)
+
+
+def test_transformers_translate_as_in_2017() -> None:
+    found = chosen("transformer-small")
+    assert (found.schedule, found.warmup, found.beta2, found.smoothing) == ("sqrt", 0.1, 0.98, 0.1)
+    assert (found.dropout, found.epochs, found.batch_tokens) == (0.3, 30, 8192)
+    assert found.lr == pytest.approx(2e-3)
+    base = chosen("transformer-base").lr
+    assert base == pytest.approx(512**-0.5 * 4000**-0.5, rel=0.02)
+
+
+def test_recurrent_networks_have_another_recipe() -> None:
+    found = chosen("gru-additive")
+    assert (found.schedule, found.warmup, found.dropout, found.smoothing) == ("linear", 0.05, 0.4, 0.1)
+    assert found.lr == pytest.approx(1e-3)
+
+
+def test_more_pairs_less_dropout_and_fewer_epochs() -> None:
+    sizes = [Size(pairs, 16.0, 60) for pairs in (300, 30_000, 500_000, 5_000_000)]
+    found = [chosen("transformer-small", size) for size in sizes]
+    assert [one.dropout for one in found] == [0.3, 0.3, 0.2, 0.1]
+    epochs = [one.epochs or 0 for one in found]
+    assert epochs == sorted(set(epochs), reverse=True)
+    assert (found[0].batch_tokens or 0) < (found[1].batch_tokens or 0)
+    assert (found[0].lr or 0) < (found[1].lr or 0)
+
+
+def test_what_is_told_wins() -> None:
+    told = {"schedule": "linear", "warmup": 0.0, "beta2": 0.999, "smoothing": 0.0, "dropout": 0.0}
+    told |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
+    found = chosen("transformer-small", **told)
+    assert {name: getattr(found, name) for name in told} == told
+    assert own_choices(Settings.of(told), found) == []
+
+
+def test_only_what_is_unusual_is_said() -> None:
+    asked = Settings(dropout=0.1)
+    said = own_choices(asked, chosen("transformer-small", dropout=0.1))
+    assert said == ["lr 0.002", "epochs 30", "batch_tokens 8,192", "schedule sqrt", "beta2 0.98", "smoothing 0.1"]
+    size, config = Size(1000, 20.0, 40), from_preset("tiny-bert", weights=False).config
+    plain = resolved(Settings(), size, config, pretrained=False, gpu=False)
+    assert [one.split()[0] for one in own_choices(Settings(), plain)] == ["lr", "epochs", "batch_tokens"]
+
+
+def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
+    config = from_preset("tiny-bert", weights=False).config
+    for name, task in TASKS.items():
+        assert task.recipe(None, 100) == PLAIN
+        assert name == "translate" or task.recipe(config, 100) == PLAIN
+    plain = filled(Settings())
+    assert (plain.schedule, plain.warmup, plain.beta2, plain.smoothing) == ("linear", 0.1, 0.999, 0.0)
+
+
+def test_a_preset_is_fresh_whichever_way_it_is_named() -> None:
+    shape = from_preset("tiny-gru", weights=False).config
+    assert fresh_config(None, "tiny-gru") == fresh_config("tiny-gru", None) == shape
+    assert fresh_config("minilm", None) is fresh_config(None, None) is None
