@@ -122,6 +122,7 @@ class ModelConfig:
     tied: bool = True  # output words share the embedding matrix
     output_scale: bool = False  # hidden states times width ** -0.5 before tied outputs
     output_bias: bool = False  # a fixed bias on the words a decoder may say
+    target_vocabulary: int | None = None  # of a decoder with words of its own; the encoder's when None
     dropout: float = 0.1
     spread: float | None = 0.02  # standard deviation of initial weights; by fan-in when None
 
@@ -133,6 +134,7 @@ class ModelConfig:
         _one_of("norm", self.norm, NORMS)
         if (self.kind == "encoder-decoder") != (self.decoder_layers > 0):
             raise InputError(f"a network of kind {self.kind} cannot have {self.decoder_layers} decoder layers.")
+        _check_target(self.target_vocabulary, self.kind)
         if self.attention.head_width is None and self.width % self.attention.heads:
             near = [n for n in range(1, self.width + 1) if self.width % n == 0]
             best = min(near, key=lambda n: abs(n - self.attention.heads))
@@ -142,6 +144,11 @@ class ModelConfig:
             )
         if self.positions.kind == "rotary" and self.head_width % 2:
             raise InputError(f"rotary positions need an even head width, not {self.head_width}.")
+
+    @property
+    def words(self) -> int:
+        """How many words it may say."""
+        return self.target_vocabulary or self.vocabulary
 
     @property
     def head_width(self) -> int:
@@ -173,12 +180,14 @@ class RecurrentConfig:
     input_feeding: bool = False  # what the last step looked at goes into the next
     sampling: float = 0.0  # share of the decoder's own words it is fed at the end of training; grows from none
     tied: bool = False  # output words share the embedding matrix
+    target_vocabulary: int | None = None  # of a decoder with words of its own; the encoder's when None
     dropout: float = 0.2
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "embedding", "layers"):
             _positive(name, getattr(self, name))
         _one_of("kind of recurrent network", self.kind, ("decoder", "encoder-decoder"))
+        _check_target(self.target_vocabulary, self.kind)
         _one_of("cell", self.cell, CELLS)
         _one_of("attention score", self.score, ALIGNMENTS)
         _one_of("centre", self.centre, CENTRES)
@@ -197,6 +206,11 @@ class RecurrentConfig:
             raise InputError("input feeding needs attention: without it there is nothing looked at to feed.")
         if not 0 <= self.sampling <= 1:
             raise InputError(f"sampling is {self.sampling:g}, expected a share from 0 to 1.")
+
+    @property
+    def words(self) -> int:
+        """How many words it may say."""
+        return self.target_vocabulary or self.vocabulary
 
     @property
     def decoder_layers(self) -> int:
@@ -227,3 +241,11 @@ def _one_of(what: str, given: str, choices: tuple[str, ...]) -> None:
 def _positive(what: str, given: int) -> None:
     if given < 1:
         raise InputError(f"{what} must be at least 1, not {given}.")
+
+
+def _check_target(size: int | None, kind: Kind) -> None:
+    if size is None:
+        return
+    _positive("target_vocabulary", size)
+    if kind != "encoder-decoder":
+        raise InputError(f"a network of kind {kind} has one vocabulary. Leave target_vocabulary out.")

@@ -9,8 +9,9 @@ import torch
 import transformers
 
 import regard.predict
+from regard import samples
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import foreign_tensors, read_folder
+from regard.checkpoint.folder import foreign_tensors, read_folder, write_folder
 from regard.checkpoint.reading import reading_of
 from regard.checkpoint.source import from_preset
 from regard.data.records import Place, TranslateRecord
@@ -287,3 +288,84 @@ def test_a_translation_does_not_depend_on_what_stands_beside_it(small, beams):
     together = model.translate(texts, beams=beams)
     assert together == [model.translate([text], beams=beams)[0] for text in texts]
     assert len(together[0]) < len(together[1])
+
+
+def apart(small):
+    """A Marian of transformers whose languages have a vocabulary each, in a folder with both."""
+    torch.manual_seed(0)
+    size = {"vocab_size": small.tokenizer.size, "decoder_vocab_size": 90, "share_encoder_decoder_embeddings": False}
+    model = transformers.MarianMTModel(transformers.MarianConfig(decoder_start_token_id=0, **size, **SHAPE, **IDS))
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "embed_positions" not in name:
+                parameter.normal_(0, 0.2)
+        model.final_logits_bias.normal_()
+    return model.eval()
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_vocabularies_apart_are_read_as_transformers_reads_them(small, tmp_path, tied):
+    theirs = apart(small)
+    theirs.config.tie_word_embeddings = tied
+    if not tied:
+        theirs.lm_head.weight = torch.nn.Parameter(torch.randn_like(theirs.lm_head.weight))
+    theirs.save_pretrained(tmp_path / "theirs")
+    checkpoint = read_folder(tmp_path / "theirs")
+    assert (checkpoint.config.vocabulary, checkpoint.config.target_vocabulary) == (small.tokenizer.size, 90)
+    source, target = [5, 6, 7, 3], [0, 80, 89, 4]
+    ids = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([target])}
+    ours = checkpoint.network(Ragged.of([source]), Ragged.of([target])).logits
+    assert torch.allclose(ours, theirs(**ids).logits[0], atol=1e-5)
+    write_folder(tmp_path / "ours", checkpoint)
+    again = transformers.MarianMTModel.from_pretrained(tmp_path / "ours").eval()
+    assert torch.allclose(again(**ids).logits, theirs(**ids).logits, atol=1e-6)
+    assert again.config.share_encoder_decoder_embeddings is False
+
+
+@pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive"])
+def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: ("unigram", 60))
+    rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
+    (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
+    out = tmp_path / "out"
+    told = {"preset": preset, "steps": 4, "batch": 16, "vocabularies": "separate", "device": "cpu"}
+    train(tmp_path / "rows.tsv", out=out, task="translate", **told)
+    words = Tokenizer.load(out)
+    assert words.target is not None
+    assert {"A", "Ñ"} <= set("".join(words.target.backend.get_vocab())) - set("".join(words.backend.get_vocab()))
+    assert "a" not in "".join(token for token in words.target.backend.get_vocab() if token[0] != "<")
+    checkpoint = read_folder(out)
+    assert (checkpoint.config.vocabulary, checkpoint.config.words) == (words.size, words.target.size)
+    check_translating(out)
+    model = regard.load(out, device="cpu")
+    (found,) = model.translations(["a b c"], alignment=True)[0]
+    assert set(found.alignments[0].source) <= set(words.backend.get_vocab())
+    assert set(found.alignments[0].target) <= set(words.target.backend.get_vocab())
+    assert found.text == found.text.upper()
+    assert regard.evaluate(out, tmp_path / "rows.tsv").rows == 60
+    model.save(tmp_path / "copy")
+    assert regard.load(tmp_path / "copy", device="cpu").translate(["a b c"]) == [found.text]
+    said = json.loads((out / "config.json").read_text())
+    assert said["eos_token_id"] == words.target.eos
+    assert regard.predict.info(out).target_vocabulary == words.target.size
+    if preset == "tiny-transformer":
+        other = transformers.AutoModelForSeq2SeqLM.from_pretrained(out).eval()
+        theirs = transformers.AutoTokenizer.from_pretrained(out / "target_tokenizer")
+        made = other.generate(torch.tensor([words.encode("a b c").ids]), max_new_tokens=12, num_beams=1)
+        assert theirs.decode(made[0], skip_special_tokens=True).strip() == model.translate(["a b c"], max_tokens=12)[0]
+
+
+def test_vocabularies_that_cannot_be_apart(small, tmp_path):
+    (tmp_path / "rows.tsv").write_text("source\ttarget\na b\tb a\nc d\td c\n")
+    told = {"task": "translate", "out": tmp_path / "out", "vocabularies": "separate", "dev_share": 0.0}
+    with pytest.raises(InputError, match="folders of the family t5 hold one vocabulary"):
+        train(tmp_path / "rows.tsv", preset="tiny-t5", **told)
+    write_folder(
+        tmp_path / "model", from_preset("tiny-marian", vocabulary=small.tokenizer.size), beside=small.tokenizer.save
+    )
+    with pytest.raises(InputError, match="has its words already; leave vocabularies out"):
+        train(tmp_path / "rows.tsv", start=tmp_path / "model", **told)
+    with pytest.raises(InputError, match="the tokenizer has none for the other language"):
+        train(tmp_path / "rows.tsv", preset="tiny-gru", tokenizer=tmp_path / "model", **told)
+    with pytest.raises(InputError, match="vocabularies was given, but the task is classify"):
+        train(samples.path("messages"), preset="tiny-bert", **(told | {"task": "classify"}))

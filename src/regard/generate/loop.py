@@ -129,7 +129,7 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
     alive = list(range(len(rows)))
     cache, logits_BV = job.read(sources, starts, max(row.room for row in rows))
     steps = job.steps(cache)
-    history = History(starts, settings.max_tokens, job.network.config.vocabulary, job.device) if job.rules else None
+    history = History(starts, settings.max_tokens, job.network.config.words, job.device) if job.rules else None
     for step in range(settings.max_tokens):
         logits_BV = logits_BV.float()
         log_BV = logits_BV.log_softmax(-1) if job.log_probs else None

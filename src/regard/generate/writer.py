@@ -67,7 +67,7 @@ class Writer:
         chosen = Decoding.of(settings, usual=self.usual)
         tokenizer = self._need_tokenizer()
         rows = self._read([prompt], settings)
-        pieces = Pieces(tokenizer.decode, chosen.stop)
+        pieces = Pieces(tokenizer.writes.decode, chosen.stop)
         job = self._job(chosen)
         row = None
         for row in follow(job, rows[0]):
@@ -83,20 +83,20 @@ class Writer:
         worded = [name for name in ("stop", "banned", "forced") if _has_text(getattr(settings, name))]
         if worded and self.tokenizer is None:
             raise InputError(f"{worded[0]} holds text, but this model has no tokenizer to read it with. Give ids.")
-        ended = None
+        ended, words = None, None if self.tokenizer is None else self.tokenizer.writes
         if settings.stop:
             tokenizer, stops = self._need_tokenizer(), settings.stop
 
             def ended(ids: Sequence[int]) -> bool:
-                text = tokenizer.decode(ids)
+                text = tokenizer.writes.decode(ids)
                 return any(stop in text for stop in stops)
 
         return prepare(
             self.network,
             settings,
             self.ends,
-            banned=runs(settings.banned, self.tokenizer, every=True),
-            forced=runs(settings.forced, self.tokenizer, every=False),
+            banned=runs(settings.banned, words, every=True),
+            forced=runs(settings.forced, words, every=False),
             ended=ended,
             log_probs=log_probs,
             device=self.device,
@@ -109,7 +109,7 @@ class Writer:
         return Continuation(text, tuple(row.ids), tuple(row.log_probs), score, row.why or "length")
 
     def _text(self, row: Row, settings: Decoding) -> str:
-        return cut(self._need_tokenizer().decode(row.ids), settings.stop)
+        return cut(self._need_tokenizer().writes.decode(row.ids), settings.stop)
 
     def _need_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:

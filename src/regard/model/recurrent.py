@@ -246,10 +246,12 @@ class Recurrent(nn.Module):
         self.config = config
         tokens = nn.Embedding(config.vocabulary, config.embedding)
         self.encoder = Encoder(config, tokens) if config.kind == "encoder-decoder" else None
+        if config.target_vocabulary is not None:
+            tokens = nn.Embedding(config.target_vocabulary, config.embedding)
         self.decoder = Decoder(config, tokens)
         self.heads = nn.ModuleDict()
         if heads is None or "language" in heads:
-            self.heads["language"] = nn.Linear(config.width, config.vocabulary)
+            self.heads["language"] = nn.Linear(config.width, config.words)
             if config.tied:
                 self.heads["language"].weight = tokens.weight
         self.share = 0.0  # of its own words it is fed now, in training

@@ -119,6 +119,8 @@ class Transformer(nn.Module):
         tokens = nn.Embedding(config.vocabulary, config.embedding_width or config.width)
         both = config.kind == "encoder-decoder"
         self.encoder = Stack(config, tokens, layers=config.layers) if config.kind != "decoder" else None
+        if config.target_vocabulary is not None:
+            tokens = nn.Embedding(config.target_vocabulary, config.embedding_width or config.width)
         depth = config.decoder_layers if both else config.layers
         self.decoder = (
             Stack(config, tokens, layers=depth, causal=True, cross=both) if config.kind != "encoder" else None

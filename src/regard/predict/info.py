@@ -23,6 +23,7 @@ class Info:
     width: int
     heads: int
     vocabulary: int
+    target_vocabulary: int | None  # where the other language of a translator has words of its own
     bytes: int
     kind: str
     longest: int | None
@@ -45,6 +46,7 @@ class Info:
             width=config.width,
             heads=1 if isinstance(config, RecurrentConfig) else config.attention.heads,
             vocabulary=config.vocabulary,
+            target_vocabulary=config.target_vocabulary,
             bytes=size,
             kind=config.kind,
             longest=config.longest,

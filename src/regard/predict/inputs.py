@@ -130,3 +130,11 @@ def _check(texts: Iterable[str], number: int, place: Place) -> None:
             if place.line is not None:
                 raise place.fault("holds an empty text", mend="Remove the line, or give it words.")
             raise InputError(f"input {number} holds an empty text. Leave it out, or give it words.")
+
+
+def foreign_token(what: str, token: int, words: int) -> str:
+    """That a tokenizer knows more than its network, in words."""
+    return (
+        f"{what} holds the token {token}, but this network knows {words}: the tokenizer in its folder belongs to "
+        "another model. Copy the right one there."
+    )

@@ -11,7 +11,7 @@ from regard.checkpoint.source import open_checkpoint
 from regard.device import pick_device, pick_dtype
 from regard.predict.info import Info
 from regard.predict.model import Model
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import TARGET, Tokenizer
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -54,4 +54,5 @@ def _read_tokenizer(folder: Path | None) -> Tokenizer | None:
         return None
     for name in TOKENIZER_FILES:
         inside(folder, name)
+        inside(folder, f"{TARGET}/{name}")
     return Tokenizer.load(folder)

@@ -27,7 +27,7 @@ from regard.model.recurrent import Recurrent
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.predict.info import Info
-from regard.predict.inputs import as_list, as_records, is_pair
+from regard.predict.inputs import as_list, as_records, foreign_token, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
@@ -132,9 +132,7 @@ class Model(Writes):
             )
         targets = None
         if decoder_ids is not None:
-            targets = id_rows(
-                decoder_ids, "decoder_ids", vocabulary=self.config.vocabulary, longest=self.config.longest
-            )
+            targets = id_rows(decoder_ids, "decoder_ids", vocabulary=self.config.words, longest=self.config.longest)
             if len(targets) != len(sources):
                 raise InputError(f"{len(sources)} sequences of ids but {len(targets)} of decoder_ids; give one each.")
         found: list[Output | None] = [None] * len(sources)
@@ -222,9 +220,10 @@ class Model(Writes):
         plain = runner(self.network, task)
 
         def run(inputs: Inputs) -> Output:
-            most = int(inputs.tokens.ids.max())
-            if most >= self.config.vocabulary:
-                raise InputError(self._foreign_token("a text", most))
+            for batch, words in ((inputs.tokens, self.config.vocabulary), (inputs.target, self.config.words)):
+                most = -1 if batch is None else int(batch.ids.max())
+                if most >= words:
+                    raise InputError(foreign_token("a text", most, words))
             return plain(inputs)
 
         return run
@@ -356,10 +355,4 @@ class Model(Writes):
         if all(encoding.special):
             raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
         if max(encoding.ids) >= self.config.vocabulary:
-            raise InputError(self._foreign_token(what, max(encoding.ids)))
-
-    def _foreign_token(self, what: str, token: int) -> str:
-        return (
-            f"{what} holds the token {token}, but this network knows {self.config.vocabulary}: the "
-            "tokenizer in its folder belongs to another model. Copy the right one there."
-        )
+            raise InputError(foreign_token(what, max(encoding.ids), self.config.vocabulary))

@@ -111,5 +111,6 @@ def align(model: Model, source: Sequence[int], written: Sequence[int]) -> Alignm
         last = network.main.depth - 1
         seen = taps.attention(network, batch, target=target, layers=[last], stack="decoder", cross=True)
         weights_TS = seen[last][0].mean(0)
-    names = [tuple(words.backend.id_to_token(token) or "" for token in ids) for ids in (source, written)]
-    return Alignment(names[0], names[1], tuple(tuple(row) for row in weights_TS.float().tolist()))
+    read = tuple(words.backend.id_to_token(token) or "" for token in source)
+    said = tuple(words.writes.backend.id_to_token(token) or "" for token in written)
+    return Alignment(read, said, tuple(tuple(row) for row in weights_TS.float().tolist()))

@@ -84,25 +84,25 @@ class Translate(Task):
         return signatures()
 
     def reads(self, reading: Reading) -> Self:
-        return replace(self, tokenizer=reading.tokenizer)
+        return replace(self, tokenizer=reading.tokenizer.writes)
 
     def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
         pairs = [record for record in records if isinstance(record, TranslateRecord)]
-        start, (before, after) = start_of(reading), frame_of(reading.tokenizer)
-        end, longest = after[-1], reading.longest
+        start, longest, words = start_of(reading), reading.longest, reading.tokenizer.writes
+        (before, after), (ahead, end) = frame_of(reading.tokenizer), frame_of(words)
         room = None if longest is None else longest - len(before) - len(after)
         texts = [_target(pair) for pair in pairs] if labelled else []
-        targets = [[*before, *ids, *after] for ids in reading.tokenizer.ids_batch(texts, special=False)]
+        targets = [[*ahead, *ids, *end] for ids in words.ids_batch(texts, special=False)]
         builder, aim, long = Builder(), Builder(), 0
         for row, cuts in enumerate(sources(pairs, reading, room)):
-            words = targets[row] if labelled else [IGNORE]
-            if labelled and (len(cuts) > 1 or (longest is not None and len(words) > longest)):
-                words, long = [IGNORE], long + 1
+            aims = targets[row] if labelled else [IGNORE]
+            if labelled and (len(cuts) > 1 or (longest is not None and len(aims) > longest)):
+                aims, long = [IGNORE], long + 1
             for cut in cuts:
                 most = LONGER * len(cut) + MORE
                 most = most if longest is None else min(most, longest - 1)
-                builder.add(row, [*before, *cut, *after], by_sequence={"start": start, "end": end, "most": most})
-                aim.add(row, [start, *words[:-1]], by_token={"word": np.array(words, np.int64)})
+                builder.add(row, [*before, *cut, *after], by_sequence={"start": start, "end": end[-1], "most": most})
+                aim.add(row, [start, *aims[:-1]], by_token={"word": np.array(aims, np.int64)})
         if long:
             warnings.warn(
                 f"{long} of {len(pairs)} pairs are longer than the {longest} tokens a sequence may have: too long to "
@@ -176,7 +176,7 @@ def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def start_of(reading: Reading) -> int:
     """The token a target begins with: as the model's folder says, else that for nothing."""
-    words = reading.tokenizer
+    words = reading.tokenizer.writes
     for choice in (reading.start, words.pad, words.cls, words.bos, words.eos):
         if choice is not None:
             return choice

@@ -14,6 +14,7 @@ import tokenizers
 from regard.errors import FolderError, InputError
 from regard.text.files import ROLES, kind_of, named_tokens, read_backend, read_settings
 
+TARGET = "target_tokenizer"  # the folder inside a translator's, where the other language has words of its own
 # What special tokens are called where no file tells their roles.
 USUAL = {
     "cls": ("[CLS]", "<cls>"),
@@ -75,12 +76,14 @@ class Tokenizer:
         *,
         tokens: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
+        target: Tokenizer | None = None,
     ) -> None:
         backend.no_truncation()
         backend.no_padding()
         self.backend = backend
         self.settings = dict(settings or {})
         self._tokens = dict(tokens or {})
+        self.target = target
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokenizer:
@@ -88,12 +91,18 @@ class Tokenizer:
         folder = Path(folder)
         settings = read_settings(folder)
         backend, tokens = read_backend(folder, settings)
-        return cls(backend, tokens=tokens | named_tokens(settings), settings=settings)
+        other = cls.load(folder / TARGET) if cls.present(folder / TARGET) else None
+        return cls(backend, tokens=tokens | named_tokens(settings), settings=settings, target=other)
 
     @staticmethod
     def present(folder: str | Path) -> bool:
         """Whether the folder holds files that `load` reads."""
         return kind_of(Path(folder)) is not None
+
+    @property
+    def writes(self) -> Tokenizer:
+        """What is written with: that of the other language, where it has a vocabulary of its own."""
+        return self.target or self
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         """The tokens of a text or a pair; `special=False` leaves out what the tokenizer would put around it."""
@@ -228,7 +237,7 @@ class Tokenizer:
         return Tokenizer(backend, tokens=self._tokens, settings=self.settings)
 
     def save(self, folder: str | Path) -> None:
-        """Write tokenizer.json and tokenizer_config.json, which transformers' AutoTokenizer opens."""
+        """Write tokenizer.json and tokenizer_config.json, which transformers' AutoTokenizer opens; `target` beside."""
         folder = Path(folder)
         if not folder.is_dir():
             raise FolderError(f"{folder} is not a folder. Make it first: the tokenizer is written into it.")
@@ -241,6 +250,9 @@ class Tokenizer:
         (folder / "tokenizer.json").write_text(self.backend.to_str(pretty=True), encoding="utf-8")
         content = json.dumps(settings, indent=2, ensure_ascii=False)
         (folder / "tokenizer_config.json").write_text(content + "\n", encoding="utf-8")
+        if self.target is not None:
+            (folder / TARGET).mkdir(exist_ok=True)
+            self.target.save(folder / TARGET)
 
 
 def _not_encoded(which: str, text: str, error: Exception) -> InputError:

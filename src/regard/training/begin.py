@@ -21,9 +21,10 @@ from regard.model.network import Network
 from regard.tasks.task import Reading, Task
 from regard.tasks.translate import frame_of, start_of
 from regard.text.learn import learn_from
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import TARGET, Tokenizer
 
 SUCH = "T5, BART, Marian"
+TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
 def begin(
@@ -33,12 +34,15 @@ def begin(
     preset: str | None,
     tokenizer: str | Path | Tokenizer | None,
     texts: Iterable[str],
+    targets: Iterable[str] | None = None,
     seed: int,
     dropout: float | None = None,
+    prefix: str | None = None,
 ) -> tuple[Checkpoint, Tokenizer, bool]:
     """A pretrained network with the heads of the task, or a preset drawn anew; whether it is pretrained.
 
-    A preset without a tokenizer learns one from the texts, as large as the preset's vocabulary at most.
+    A preset without a tokenizer learns one from the texts, as large as the preset's vocabulary at most; and another
+    from the `targets` where these are to have one of their own. `prefix` is kept in config.json.
     """
     torch.manual_seed(seed)  # heads that start anew are drawn
     if start is not None and preset is not None:
@@ -51,17 +55,21 @@ def begin(
     found = find(preset if preset is not None else start or "minilm")
     if isinstance(found, str):
         _check_kind(task, found, from_preset(found, weights=False))
-        words = opened(tokenizer) if tokenizer is not None else _learned(found, texts)
-        checkpoint = from_preset(found, heads=task.heads, seed=seed, vocabulary=words.size)
-        checkpoint = with_ends(replace(checkpoint, special=words.special), words)
+        words = opened(tokenizer) if tokenizer is not None else learned_words(found, texts, targets)
+        checkpoint = fresh(task, found, words, seed=seed, apart=targets is not None)
     elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         raise InputError(f"{found} has a tokenizer of its own; leave tokenizer out, or name a preset.")
+    elif targets is not None:
+        raise InputError(
+            f"{found} has its words already; leave vocabularies out, or name a preset to train from nothing."
+        )
     else:
         _check_kind(task, found, read_folder(found, weights=False) if task.network else None)
         checkpoint, words = read_folder(found, heads=task.heads), opened(tokenizer or found)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
-    named = {"problem_type": task.problem} if task.problem else {}
+    named: dict[str, Any] = {"problem_type": task.problem} if task.problem else {}
+    named |= {"prefix": prefix} if prefix is not None else {}
     checkpoint = replace(
         checkpoint,
         labels=task.labels,
@@ -69,6 +77,31 @@ def begin(
         foreign={**checkpoint.foreign, **named},
     )
     return checkpoint, words, not isinstance(found, str)
+
+
+def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
+    """A preset drawn anew for these words, or for those of two languages."""
+    sizes: dict[str, Any] = {"vocabulary": words.size}
+    if apart and words.target is None:
+        raise InputError(
+            f"separate vocabularies were asked for, but the tokenizer has none for the other language ({TARGET}). "
+            "Leave tokenizer out to learn both, or name a folder that holds both."
+        )
+    if words.target is not None:
+        _check_apart(name)
+        sizes["target_vocabulary"] = words.target.size
+    checkpoint = from_preset(name, heads=task.heads, seed=seed, **sizes)
+    return with_ends(replace(checkpoint, special=words.writes.special), words)
+
+
+def _check_apart(name: str) -> None:
+    """Whether folders of the family can hold two vocabularies."""
+    family = from_preset(name, weights=False).family
+    if family not in TWO_WORDS:
+        raise InputError(
+            f"folders of the family {family} hold one vocabulary for both languages. Use a preset of the families "
+            f"{', '.join(TWO_WORDS)} (transformer-small, gru-additive, …), or leave vocabularies out."
+        )
 
 
 def fresh_config(start: str | Path | None, preset: str | None) -> Config | None:
@@ -94,7 +127,8 @@ def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
     said = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
         return replace(checkpoint, foreign=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
-    start, end = start_of(Reading(words, checkpoint.config)), frame_of(words)[1][-1]
+    start, end = start_of(Reading(words, checkpoint.config)), frame_of(words.writes)[1][-1]
+    words = words.writes
     ids = {
         "bos_token_id": words.bos,
         "eos_token_id": end,
@@ -107,6 +141,15 @@ def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
 
 def opened(tokenizer: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+
+
+def learned_words(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
+    """A vocabulary for a preset, and one for the targets where these have their own."""
+    if targets is not None:
+        _check_apart(name)
+    words = _learned(name, texts)
+    words.target = None if targets is None else _learned(name, targets)
+    return words
 
 
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:

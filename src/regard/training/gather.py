@@ -22,6 +22,7 @@ from regard.data.records import (
 )
 from regard.data.splits import said, split
 from regard.errors import InputError
+from regard.training.settings import Settings
 
 Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-"
 
@@ -123,6 +124,18 @@ def texts_of(records: Iterable[Record]) -> Iterator[str]:
                 yield from (record.good, record.bad)
             case ClassifyRecord() | TagRecord() | DocumentRecord():
                 yield record.text
+
+
+def texts_for(data: Data, settings: Settings) -> dict[str, Iterator[str]]:
+    """What vocabularies are learned from: one from all texts, or one from each side of a translation."""
+    if data.task != "translate":
+        asked = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
+        for name in (name for name, given in asked.items() if given):
+            raise InputError(f"{name} was given, but the task is {data.task}; only translate takes it.")
+    if settings.vocabularies == "joint":
+        return {"texts": texts_of(data.train)}
+    pairs = [record for record in data.train if isinstance(record, TranslateRecord)]
+    return {"texts": (pair.source for pair in pairs), "targets": (pair.target for pair in pairs)}
 
 
 def _fingerprint(train: list[Record], dev: list[Record]) -> str:

@@ -55,7 +55,7 @@ def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False
 def per_token(config: Config, heads: tuple[str, ...], *, half: bool, recompute: bool = False) -> int:
     """Bytes that a token leaves behind for the backward pass."""
     size = 2 if half else 4
-    words = config.vocabulary * (2 * size + 4) if {"masked", "language"} & set(heads) else 0
+    words = config.words * (2 * size + 4) if {"masked", "language"} & set(heads) else 0
     if isinstance(config, RecurrentConfig):  # gates and states in full precision; attention, and what is joined
         return 4 * config.width * (8 * config.layers + 8) + words
     inner = config.inner * (3 if config.activation in GATED else 1)

@@ -22,7 +22,7 @@ from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
 from regard.training.begin import begin, fresh_config
-from regard.training.gather import Data, Where, gather, texts_of
+from regard.training.gather import Data, Where, gather, texts_for
 from regard.training.job import Done, Job, Source
 from regard.training.loop import fit
 from regard.training.lora import merge
@@ -127,9 +127,10 @@ def train(
         start=start,
         preset=preset,
         tokenizer=tokenizer,
-        texts=texts_of(found.train),
+        **texts_for(found, chosen),
         seed=chosen.seed,
         dropout=chosen.dropout,
+        prefix=chosen.prefix,
     )
     world, device = join(pick_device(chosen.device))
     network = checkpoint.network.to(device)

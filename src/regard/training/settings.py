@@ -104,6 +104,8 @@ class Settings:
     dropout: float | None = None  # of the whole network, in place of its own
     smoothing: float | None = None  # of labels
     balance: Literal["none", "weights", "sampling"] = "none"  # make rare classes count as much as common ones
+    vocabularies: Literal["joint", "separate"] = "joint"  # of the two languages of a translation from nothing
+    prefix: str | None = None  # before every text that is translated, where a model wants one (T5); as its folder says
     window: int | None = None  # most tokens of a sequence
     overlap: float = 0.25  # share of a window that the next one shows too
     dev_share: float = 0.1  # split off for dev where none is given; 0 for no scores
@@ -134,7 +136,7 @@ class Settings:
                 raise InputError(f"{name} is {getattr(self, name):g}, expected a share from 0 to 1.")
         if not 0 < self.layer_decay <= 1:
             raise InputError(f"layer_decay is {self.layer_decay:g}, expected a share above 0, up to 1 for none.")
-        for name in ("schedule", "balance", "dtype", "compile"):
+        for name in ("schedule", "balance", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
 
     def _at_least(self, name: str, least: float, *, above: bool = False) -> None:

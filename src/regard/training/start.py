@@ -15,7 +15,7 @@ TEXTS = 32  # of a step, where texts are short
 LEAST_STEPS = 25  # an epoch should have about as many, or the model hardly moves
 LORA = 10  # times the rate: small matrices start from nothing
 ROOM = (256, 16_384)  # tokens of a step
-LEAST_SHARE = 1 / 16  # of the steps of a recipe: smaller ones have the rate of this
+LEAST_SHARE = 1 / 4  # of the steps of a recipe: smaller ones have the rate of this
 PLAIN = Recipe()
 TOLD = ("schedule", "warmup", "beta2", "smoothing", "dropout")  # settings of a recipe that depend on no size
 

@@ -11,7 +11,7 @@ from regard.checkpoint.families.distilbert import DISTILBERT
 from regard.checkpoint.families.electra import ELECTRA
 from regard.checkpoint.families.gpt2 import GPT2
 from regard.checkpoint.families.llama import LLAMA
-from regard.checkpoint.families.marian import LAYOUT, MARIAN, TRANSFORMER
+from regard.checkpoint.families.marian import LAYOUT, MARIAN, MARIAN_APART, SHARED, TRANSFORMER, TRANSFORMER_APART
 from regard.checkpoint.families.modernbert import MODERNBERT
 from regard.checkpoint.families.recurrent import RECURRENT, RECURRENT_LANGUAGE
 from regard.checkpoint.families.roberta import ROBERTA
@@ -41,6 +41,8 @@ FAMILIES: Mapping[str, Family] = {
 }
 OURS = {family.model_type or family.name: family for family in FAMILIES.values() if not family.shared}
 
+APART: Mapping[str, Family] = {family.name: family for family in (MARIAN_APART, TRANSFORMER_APART)}
+
 
 def family_of(foreign: Foreign) -> Family:
     """The family of a config.json."""
@@ -51,16 +53,19 @@ def family_of(foreign: Foreign) -> Family:
         return OURS[name]
     if name not in FAMILIES:
         raise FolderError(f'config.json: the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
-    if name == "marian" and LAYOUT in foreign:
-        return TRANSFORMER
+    if name == "marian":
+        family = TRANSFORMER if LAYOUT in foreign else MARIAN
+        return family if foreign.get(SHARED, True) else APART[family.name]
     if name == "t5" and str(foreign.get("feed_forward_proj", "")).startswith("gated"):
         return T5_GATED
     return FAMILIES[name]
 
 
 def family_for(name: str, config: Config) -> Family:
-    """The family of that name for these settings (T5 has two)."""
+    """The family of that name for these settings (T5 and Marian have two)."""
     if name not in FAMILIES:
         raise FolderError(f'the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
+    if name in APART and config.target_vocabulary is not None:
+        return APART[name]
     gated = isinstance(config, ModelConfig) and config.activation in ("geglu", "geglu-tanh", "swiglu")
     return T5_GATED if name == "t5" and gated else FAMILIES[name]

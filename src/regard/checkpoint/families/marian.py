@@ -14,22 +14,27 @@ from regard.config import ModelConfig, PositionConfig
 from regard.model.positions import sinusoidal
 
 TABLES = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
+SHARED = "share_encoder_decoder_embeddings"
 LAYOUT = "sinusoidal_layout"  # our key in config.json: where sines and cosines alternate
 
 
 def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, share_encoder_decoder_embeddings=True, static_position_embeddings=True, normalize_embedding=False)
-    only(foreign, decoder_vocab_size=foreign["vocab_size"])
+    only(foreign, static_position_embeddings=True, normalize_embedding=False)
+    target = None
+    if foreign[SHARED]:
+        only(foreign, decoder_vocab_size=foreign["vocab_size"])
+    else:
+        target = foreign["decoder_vocab_size"] or foreign["vocab_size"]
     places = PositionConfig("sinusoidal-halves", longest=foreign["max_position_embeddings"])
-    return replace(bart.read(foreign), positions=places, embedding_norm=False)
+    return replace(bart.read(foreign), positions=places, embedding_norm=False, target_vocabulary=target)
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    pad = config.vocabulary - 1
+    pad = min(config.vocabulary, config.words) - 1
     return bart.write(config) | {
         "activation_function": unbend(config.activation, silu="swish"),
-        "decoder_vocab_size": config.vocabulary,
-        "share_encoder_decoder_embeddings": True,
+        "decoder_vocab_size": config.words,
+        SHARED: config.target_vocabulary is None,
         "bos_token_id": None,
         "eos_token_id": 0,
         "forced_eos_token_id": 0,
@@ -62,6 +67,8 @@ MARIAN = Family(
         "encoder_layers": 12,
         "decoder_layers": 12,
         "scale_embedding": False,
+        "decoder_vocab_size": None,
+        SHARED: True,
     },
     read=read,
     write=write,
@@ -82,3 +89,12 @@ TRANSFORMER = replace(
     heads={"language": {"heads.language.output.weight": "lm_head.weight"}},
     dropped=(*TABLES, "final_logits_bias"),
 )
+
+
+def apart(family: Family) -> Family:
+    """The same for two languages with a vocabulary each, and the words of the decoder tied to its own."""
+    tokens = {f"{side}.embeddings.tokens": f"{side}.embed_tokens" for side in ("encoder", "decoder")}
+    return replace(family, base={**family.base, **tokens}, aliases={"lm_head.weight": "decoder.embed_tokens.weight"})
+
+
+MARIAN_APART, TRANSFORMER_APART = apart(MARIAN), apart(TRANSFORMER)

@@ -11,6 +11,7 @@ from regard.config import RecurrentConfig
 PARTS = (
     "encoder.tokens",
     "encoder.layers.cells",
+    "decoder.tokens",  # where it has words of its own
     "decoder.layers.cells",
     "decoder.align.score",
     "decoder.align.join",
