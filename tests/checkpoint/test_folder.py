@@ -331,7 +331,11 @@ def test_old_settings_of_rotary_positions(tmp_path: Path) -> None:
         ("tiny-t5", {"feed_forward_proj": "gated-relu"}, 'feed_forward_proj "gated-relu" is not known.'),
         ("tiny-bart", {"decoder_ffn_dim": 3}, "decoder_ffn_dim is 3, but this family is read only with 128."),
         ("tiny-marian", {"decoder_vocab_size": 7}, "decoder_vocab_size is 7, but this family is read only with 100"),
-        ("tiny-marian", {"share_encoder_decoder_embeddings": 1}, "share_encoder_decoder_embeddings is 1, expected true"),
+        (
+            "tiny-marian",
+            {"share_encoder_decoder_embeddings": 1},
+            "share_encoder_decoder_embeddings is 1, expected true",
+        ),
     ],
 )
 def test_settings_that_cannot_be_read_are_named(tmp_path: Path, name: str, settings: dict[str, Any], says: str) -> None:
