@@ -77,6 +77,30 @@ def test_evaluated_with_beams(folder, capsys, tmp_path):
     assert "beams" in capsys.readouterr().err
 
 
+def test_alignments_as_a_picture(folder, capsys, tmp_path):
+    told = ["translate", str(folder), "the dog", "good morning", "--device", "cpu", "--alignment-plot"]
+    status = main([*told, str(tmp_path / "seen.png")])
+    if folder.name == "tiny-gru":
+        assert (status, "no attention" in capsys.readouterr().err) == (1, True)
+        return
+    assert status == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert (tmp_path / "seen.png").read_bytes().startswith(b"\x89PNG")
+    for name, exit, said in (("seen.txt", 2, "ends in .png"), ("no/seen.png", 1, "does not exist. Make it first")):
+        assert main([*told, str(tmp_path / name)]) == exit
+        assert said in capsys.readouterr().err
+
+
+def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
+    assert main(["translate", str(folder), "good morning", "--beams", "0"]) == 1
+    assert "beams must be a whole number of at least 1, not 0" in capsys.readouterr().err
+    (tmp_path / "texts.txt").write_text("good morning\n\nthe dog\n")
+    assert main(["translate", str(folder), "--input", str(tmp_path / "texts.txt"), "--device", "cpu"]) == 1
+    said = capsys.readouterr().err
+    assert "texts.txt line 2" in said
+    assert "empty text" in said
+
+
 @pytest.mark.parametrize(
     ("given", "status", "said"),
     [

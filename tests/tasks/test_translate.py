@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 import sacrebleu
@@ -17,6 +18,7 @@ from regard.checkpoint.source import from_preset
 from regard.data.records import Place, TranslateRecord
 from regard.errors import DataError, InputError
 from regard.metrics.translation import TranslationMeter, signatures
+from regard.predict.translations import Alignment
 from regard.ragged import Ragged
 from regard.tasks.task import Reading
 from regard.tasks.translate import Translate
@@ -369,3 +371,38 @@ def test_vocabularies_that_cannot_be_apart(small, tmp_path):
         train(tmp_path / "rows.tsv", preset="tiny-gru", tokenizer=tmp_path / "model", **told)
     with pytest.raises(InputError, match="vocabularies was given, but the task is classify"):
         train(samples.path("messages"), preset="tiny-bert", **(told | {"task": "classify"}))
+
+
+def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
+    """T5 names its translations in task_specific_params; a training keeps what it was told as its own."""
+    german = "translate English to German: "
+    checkpoint = with_ends(from_preset("tiny-t5", vocabulary=small.tokenizer.size), small.tokenizer)
+    ways = {"translation_en_to_de": {"prefix": german}, "summarization": {"prefix": "summarize: "}}
+    one = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": ways})
+    assert reading_of(one, small.tokenizer).prefix == german
+    assert reading_of(one, small.tokenizer, prefix="a: ").prefix == "a: "
+    several = {**ways, "translation_en_to_fr": {"prefix": "translate English to French: "}}
+    two = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": several})
+    with pytest.warns(UserWarning, match='2 ways, told apart by a prefix: "translate English to German: ", "trans'):
+        assert reading_of(two, small.tokenizer).prefix == german
+    write_folder(tmp_path / "t5", one, beside=small.tokenizer.save)
+    (tmp_path / "rows.tsv").write_text("source\ttarget\nthe dog\ta fox\nthe fox\ta dog\n")
+    told = {"task": "translate", "start": tmp_path / "t5", "steps": 1, "dev_share": 0.0, "device": "cpu"}
+    for prefix, kept in (("dog: ", "dog: "), ("", ""), (None, german)):
+        given = {} if prefix is None else {"prefix": prefix}
+        train(tmp_path / "rows.tsv", out=tmp_path / "out", overwrite=True, **told, **given)
+        assert regard.load(tmp_path / "out", device="cpu").reading().prefix == kept
+    model = regard.load(tmp_path / "t5", device="cpu")
+    seen = model.translations(["the fox"], prefix="the dog ", alignment=True)[0][0].alignments[0].source
+    assert seen == model.translations(["the dog the fox"], prefix="", alignment=True)[0][0].alignments[0].source
+
+
+def test_alignments_by_word():
+    pieces = Alignment(("▁go", "od", "▁day", "</s>"), ("▁bu", "en", "▁día", "</s>"), ((0.5, 0.25, 0.25, 0.0),) * 4)
+    words = pieces.by_word()
+    assert (words.source, words.target) == (("good", "day", "</s>"), ("buen", "día", "</s>"))
+    assert words.weights == ((0.75, 0.25, 0.0),) * 3
+    plain = Alignment(("[CLS]", "un", "##do", "it"), ("a",), ((0.1, 0.2, 0.3, 0.4),)).by_word()
+    assert (plain.source, plain.weights) == (("[CLS]", "undo", "it"), ((0.1, 0.5, 0.4),))
+    letters = Alignment(("a", "b"), ("c",), ((0.5, 0.5),))
+    assert letters.by_word() == letters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from regard.checkpoint.families import family_for
@@ -11,19 +13,45 @@ from regard.text.tokenizer import Tokenizer
 
 
 def reading_of(
-    checkpoint: Checkpoint, tokenizer: Tokenizer, *, window: int | None = None, overlap: float = 0.25
+    checkpoint: Checkpoint,
+    tokenizer: Tokenizer,
+    *,
+    window: int | None = None,
+    overlap: float = 0.25,
+    prefix: str | None = None,
 ) -> Reading:
-    """The reading of a model, ready for any task."""
+    """The reading of a model, ready for any task; `prefix` in place of its own."""
     said = config_json(checkpoint)
-    start, prefix = said.get("decoder_start_token_id"), said.get("prefix")
+    start = said.get("decoder_start_token_id")
     return Reading(
         tokenizer,
         checkpoint.config,
         window=window,
         overlap=overlap,
         start=start if type(start) is int else None,
-        prefix=prefix if isinstance(prefix, str) else "",
+        prefix=prefix_of(said) if prefix is None else prefix,
     )
+
+
+def prefix_of(said: Mapping[str, Any]) -> str:
+    """What a model wants before a text to translate: its own "prefix", or that of the one translation it names (T5)."""
+    own, named = said.get("prefix"), said.get("task_specific_params")
+    if isinstance(own, str):
+        return own
+    ways = {
+        name: how["prefix"]
+        for name, how in (named.items() if isinstance(named, Mapping) else ())
+        if name.startswith("translation") and isinstance(how, Mapping) and isinstance(how.get("prefix"), str)
+    }
+    if len(ways) > 1:
+        every = ", ".join(f'"{one}"' for one in ways.values())
+        warnings.warn(
+            f"this model translates in {len(ways)} ways, told apart by a prefix: {every}. The first is used; name "
+            "another as prefix.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return next(iter(ways.values()), "")
 
 
 def config_json(checkpoint: Checkpoint) -> dict[str, Any]:

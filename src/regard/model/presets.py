@@ -224,6 +224,7 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "gru-additive": _recurrent(8000, 512, "additive"),
     "gru-local": _recurrent(8000, 512, "bilinear", window=5, centre="predicted"),
     "gru-feeding": _recurrent(8000, 512, "additive", input_feeding=True),
+    "gru-mini": _recurrent(2000, 128, "additive"),
     "lstm": _recurrent(8000, 512, cell="lstm"),
     "lstm-dot": _recurrent(8000, 512, "dot", cell="lstm"),
     "lstm-bilinear": _recurrent(8000, 512, "bilinear", cell="lstm"),

@@ -241,13 +241,13 @@ class Model(Writes):
             task = task_class("pair").restore(task.settings())  # a folder from elsewhere does not say which of the two
         return task, as_records(items if first is None else chain([first], items), task.record)
 
-    def reading(self) -> Reading:
-        """How texts are read: in the windows the model was trained with."""
+    def reading(self, *, prefix: str | None = None) -> Reading:
+        """How texts are read: in the windows the model was trained with, after its `prefix` unless another is told."""
         from regard.checkpoint.reading import reading_of
 
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
-        return reading_of(self.checkpoint, self._tokenizer(), window=window, overlap=overlap)
+        return reading_of(self.checkpoint, self._tokenizer(), window=window, overlap=overlap, prefix=prefix)
 
     def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
         """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""
@@ -261,12 +261,19 @@ class Model(Writes):
         best: int = 1,
         alignment: bool = False,
         batch_tokens: int = 2048,
+        prefix: str | None = None,
         **settings: Any,
     ) -> list[list[Translated]]:
-        """The `best` translations of each text, the best first, with their scores, and alignments where asked for."""
+        """The `best` translations of each text, the best first, with their scores, and alignments where asked for.
+
+        prefix: what is put before each text, where a model wants it (T5); as its folder says unless told.
+        """
         from regard.predict.translations import translations
 
-        return translations(self, texts, best=best, alignment=alignment, batch_tokens=batch_tokens, settings=settings)
+        reading = self.reading(prefix=prefix)
+        return translations(
+            self, texts, reading, best=best, alignment=alignment, tokens=batch_tokens, settings=settings
+        )
 
     def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
         """The likeliest words in the place of [MASK]; one list a mask where there are several."""

@@ -18,11 +18,16 @@ from regard.model import taps
 from regard.model.recurrent import Recurrent
 from regard.ragged import Ragged
 from regard.tasks.answering import Run
+from regard.tasks.task import Reading
 from regard.tasks.translate import Told, Translate
 from regard.tasks.writing import Written
 
 if TYPE_CHECKING:
     from regard.predict.model import Model
+
+STARTS = ("▁", "Ġ")  # of a word: Unigram, byte-level pairs
+GOES_ON = "##"  # WordPiece
+SPECIAL = ("<", "[")  # tokens that stand alone
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,14 @@ class Alignment:
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: tuple[tuple[float, ...], ...]  # (target, source)
+
+    def by_word(self) -> Alignment:
+        """Pieces joined to words: a word looks as its pieces do on average, at all pieces of another."""
+        rows, columns = _words(self.target), _words(self.source)
+        weights = tuple(
+            tuple(sum(self.weights[t][s] for t in row for s in column) / len(row) for column in columns) for row in rows
+        )
+        return Alignment(_joined_words(self.source, columns), _joined_words(self.target, rows), weights)
 
 
 @dataclass(frozen=True)
@@ -50,16 +63,23 @@ class Translated:
 
 
 def translations(
-    model: Model, texts: Sequence[str], *, best: int, alignment: bool, batch_tokens: int, settings: Mapping[str, Any]
+    model: Model,
+    texts: Sequence[str],
+    reading: Reading,
+    *,
+    best: int,
+    alignment: bool,
+    tokens: int,
+    settings: Mapping[str, Any],
 ) -> list[list[Translated]]:
-    """The best translations of each text, the best first."""
+    """The best translations of each text, the best first, so many `tokens` of texts at once."""
     if model.config.kind != "encoder-decoder":
         raise InputError(f"this {model.family} model is of kind {model.config.kind}; only encoder-decoders translate.")
-    texts, reading = text_list(texts), model.reading()
+    texts = text_list(texts)
     rows = Translate().examples([TranslateRecord(text, "") for text in texts], reading, labelled=False)
     sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
     found: list[list[Continuation]] = [[] for _ in sources]
-    for part in batches([len(source) for source in sources], max(batch_tokens, max(map(len, sources)))):
+    for part in batches([len(source) for source in sources], max(tokens, max(map(len, sources)))):
         given = [sources[row] for row in part]
         own = settings.get("max_tokens") is None
         rooms = rows.by_sequence["most"][part].clip(min=1).tolist() if own else None
@@ -70,6 +90,24 @@ def translations(
     owners = rows.owners.tolist()
     windows = [[row for row, owner in enumerate(owners) if owner == text] for text in range(len(texts))]
     return [_joined(model, [(sources[row], found[row]) for row in held], alignment=alignment) for held in windows]
+
+
+def _words(pieces: Sequence[str]) -> list[list[int]]:
+    """Which pieces make up each word, by the marks that pieces carry at the start of a word, or where one goes on."""
+    mark = next((mark for mark in STARTS if any(piece.startswith(mark) for piece in pieces)), None)
+    words: list[list[int]] = []
+    for place, piece in enumerate(pieces):
+        inside = piece.startswith(GOES_ON) if mark is None else not piece.startswith((mark, *SPECIAL))
+        if inside and words and not pieces[place - 1].startswith(SPECIAL):
+            words[-1].append(place)
+        else:
+            words.append([place])
+    return words
+
+
+def _joined_words(pieces: Sequence[str], words: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    plain = [piece.removeprefix(GOES_ON).lstrip("".join(STARTS)) for piece in pieces]
+    return tuple("".join(plain[place] for place in word) for word in words)
 
 
 def beam_run(model: Model, task: Translate, beams: int) -> Run:
@@ -100,8 +138,9 @@ def _joined(
 @torch.inference_mode()
 def align(model: Model, source: Sequence[int], written: Sequence[int]) -> Alignment:
     """Of a Transformer the attention of the last layer to its source, the mean of its heads."""
-    start, words = model.writer.ends.start, model.reading().tokenizer
+    start, words = model.writer.ends.start, model.tokenizer
     assert start is not None
+    assert words is not None
     batch = Ragged.of([source], device=model.device)
     target = Ragged.of([[start, *written[:-1]]], device=model.device)
     network = model.network
