@@ -28,7 +28,7 @@ bench: $(VENV)/.ready ## measure regard and transformers side by side
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/data.py --only batches mask tokenize
 
-demo: $(VENV)/.demo ## offline: which sentences are alike, then train, score and ask a classifier
+demo: $(VENV)/.demo ## offline: sentences that are alike, a classifier trained and asked, a few sentences translated
 	$(BIN)/python examples/demo.py
 
 clean: ## remove .venv and caches

@@ -123,7 +123,7 @@ def _say(found: Result, course: Course) -> None:
     rows = [
         ("folder", f"{found.folder}, trained on {found.rows:,} rows in {found.seconds:.0f} s, {found.steps:,} steps"),
         ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
-        ("next", f"regard predict {found.folder} {words}"),
+        ("next", f"regard {'translate' if found.task == 'translate' else 'predict'} {found.folder} {words}"),
         ("", f"regard evaluate {found.folder} TEST-DATA"),
     ]
     if not found.scores:

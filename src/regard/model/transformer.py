@@ -6,7 +6,7 @@ Shapes: N tokens, M tokens of the memory, B sequences, D width, V vocabulary, C 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -125,7 +125,8 @@ class Transformer(nn.Module):
         self.decoder = (
             Stack(config, tokens, layers=depth, causal=True, cross=both) if config.kind != "encoder" else None
         )
-        self.heads = build_heads(config, heads or {}, tokens)
+        said = config if config.target_vocabulary is None else replace(config, vocabulary=config.words)
+        self.heads = build_heads(said, heads or {}, tokens)
 
     @property
     def reader(self) -> Stack:
