@@ -57,7 +57,7 @@ class Words(nn.Module):
         super().__init__()
         width = tokens.embedding_dim
         self.transform = Transform(config, width, bend=config.activation, norm=True, bias=config.pool.bias)
-        self.output = Linear(width, config.words)
+        self.output = Linear(width, config.vocabulary)
         if config.tied:
             self.output.weight = tokens.weight
 
@@ -72,11 +72,11 @@ class NextWord(nn.Module):
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         self.scale = config.width**-0.5 if config.output_scale else 1.0
-        self.output = Linear(config.width, config.words, bias=False)
+        self.output = Linear(config.width, config.vocabulary, bias=False)
         if config.tied:
             self.output.weight = tokens.weight
         self.bias: Tensor | None
-        self.register_buffer("bias", torch.zeros(config.words) if config.output_bias else None)
+        self.register_buffer("bias", torch.zeros(config.vocabulary) if config.output_bias else None)
 
     def forward(self, x_ND: Tensor) -> Tensor:
         logits_NV: Tensor = self.output(x_ND * self.scale if self.scale != 1.0 else x_ND)
