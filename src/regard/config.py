@@ -165,12 +165,15 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class RecurrentConfig:
-    """A recurrent decoder, or an encoder-decoder: the bottleneck, or with attention over all states of the encoder."""
+    """A recurrent network. Encoder-decoders are the bottleneck, or have attention over all states of the encoder.
+
+    An encoder reads from both sides; it is a language model, as a decoder is, so neither side may see the other.
+    """
 
     vocabulary: int
     width: int  # of a state; each direction of the encoder has half of it
     embedding: int
-    layers: int = 1  # of the decoder, and of the encoder where there is one
+    layers: int = 1  # of the encoder, and of the decoder
     kind: Kind = "encoder-decoder"
     cell: str = "gru"
     bidirectional: bool = True
@@ -186,18 +189,26 @@ class RecurrentConfig:
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "embedding", "layers"):
             _positive(name, getattr(self, name))
-        _one_of("kind of recurrent network", self.kind, ("decoder", "encoder-decoder"))
+        _one_of("kind of recurrent network", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _check_target(self.target_vocabulary, self.kind)
         _one_of("cell", self.cell, CELLS)
         _one_of("attention score", self.score, ALIGNMENTS)
         _one_of("centre", self.centre, CENTRES)
-        if self.kind == "decoder" and self.score != "none":
-            raise InputError(f'a decoder that stands alone has nothing to look at with score "{self.score}". Use none.')
+        if self.kind != "encoder-decoder" and self.score != "none":
+            raise InputError(
+                f'a {self.kind} that stands alone has nothing to look at with score "{self.score}". Use none.'
+            )
+        if self.kind == "encoder" and 2 * self.embedding != self.width:
+            raise InputError(
+                f"layers are mixed, so embeddings ({self.embedding}) must be as wide as the states of a side: half of "
+                f"the width {self.width}."
+            )
         if self.kind != "decoder" and self.bidirectional and self.width % 2:
             raise InputError(f"two directions cannot share the width {self.width}. Use an even width.")
-        if self.tied and self.embedding != self.width:
+        side = self.width // 2 if self.kind == "encoder" else self.width
+        if self.tied and self.embedding != side:
             raise InputError(
-                f"output words cannot share embeddings of width {self.embedding} with states of width {self.width}. "
+                f"output words cannot share embeddings of width {self.embedding} with states of width {side}. "
                 "Make them equal, or set tied to false."
             )
         if self.window is not None and (self.window < 1 or self.score == "none"):

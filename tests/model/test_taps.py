@@ -3,6 +3,7 @@ from dataclasses import replace as changed
 import pytest
 import torch
 
+from regard.checkpoint.families import FAMILIES
 from regard.config import SCORES, AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model import taps
@@ -12,7 +13,7 @@ from regard.model.presets import PRESETS, preset
 from regard.model.scores import build_score
 from regard.model.taps import attention, names, record, replace, weights
 
-TINY = [name for name, made in PRESETS.items() if name.startswith("tiny-") and not made.family.startswith("recurrent")]
+TINY = [name for name, made in PRESETS.items() if name.startswith("tiny-") and FAMILIES[made.family].shared]
 BOTH = ("tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer")
 PARTS = ["attention", "attention.q", "attention.k", "attention.v", "attention.mix", "feedforward"]
 

@@ -61,6 +61,7 @@ LIKE_BERT = {
     "max_position_embeddings": 128,
 }
 FAMILIES = tuple(CONFIGS)
+NETWORKS = {"language": "tiny-gpt2", "sides": "tiny-elmo"}  # by the head they have
 
 
 class Small:
@@ -73,7 +74,7 @@ class Small:
         return Reading(self.tokenizer, preset("tiny-bert").config, **more)
 
     def network(self, task, *, seed=0):
-        name = "tiny-bert" if "language" not in task.heads else "tiny-gpt2"
+        name = next((NETWORKS[head] for head in task.heads if head in NETWORKS), "tiny-bert")
         name = "tiny-transformer" if task.network == "encoder-decoder" else name
         found = from_preset(name, heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
         set_dropout(found.network, 0.0)

@@ -76,6 +76,7 @@ ROWS = {
     "masked": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one), drawn=True),
     "masked word": Row("documents", bad=None, blank=None, told={"unit": "word"}, drawn=True),
     "causal": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
+    "two-sided": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
     "embed": Row("pairs", _labels([None]), bad=None, blank=None, make=PairRecord, beside=("found",)),
     "embed number": Row("pairs", _labels([1.0, 5.0, 2.5]), ("label", "many"), blank=None),
 }

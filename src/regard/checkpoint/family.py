@@ -12,6 +12,7 @@ from regard.config import AttentionConfig, Config, PositionConfig, RotaryScaling
 from regard.errors import FolderError, did_you_mean
 
 Foreign = Mapping[str, Any]
+BENEATH = ("pooled", "mix")  # heads that others stand on, which make no class
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class Family:
 
     def architecture(self, heads: Iterable[str]) -> str:
         """The class there that has these heads."""
-        wanted = {head for head in heads if head != "pooled"}
+        wanted = {head for head in heads if head not in BENEATH}
         for name, present in self.classes.items():
-            if {head for head in present if head != "pooled"} == wanted:
+            if {head for head in present if head not in BENEATH} == wanted:
                 return name
         raise FolderError(
             f"the family {self.name} has no class with the heads {', '.join(sorted(wanted))}; it has "

@@ -45,7 +45,10 @@ class Embed:
         Path | None,
         arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pool none.", metavar="FILE"),
     ] = None
-    layer: Annotated[int, arg(help="Which layer: -1 the last, 0 the embeddings, 1 the first block.")] = -1
+    layer: Annotated[
+        int | Literal["mix"],
+        arg(help="Which layer: -1 the last, 0 the embeddings, 1 the first block; mix is all of a two-sided network."),
+    ] = -1
     pool: Annotated[
         Literal["auto", "mean", "first", "max", "none"],
         arg(help="How tokens become one vector; auto is the model's own way, none keeps one vector a token."),

@@ -36,4 +36,6 @@ def _shown(name: str, value: object) -> str:
         return "–"
     if name == "bytes" and isinstance(value, int):
         return in_bytes(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

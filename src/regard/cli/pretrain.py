@@ -27,8 +27,9 @@ Examples:
   regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     go on after Ctrl-C or a kill
 
 No labels are needed: the text is the teacher. With mlm the model guesses words that are hidden from it, with mlm+nsp
-also whether one passage follows another (BERT), with causal the next word (GPT). Documents are separated by blank
-lines; a tenth of them is held out, and the scores on it are told beside what counting single words would reach.
+also whether one passage follows another (BERT), with causal the next word (GPT), with two-sided the next word from each
+end of a text (ELMo). Documents are separated by blank lines; a tenth of them is held out, and the scores on it are told
+beside what counting single words would reach.
 Fine-tune what comes out with: regard train DATA --start DIR --out DIR"""
 
 
@@ -39,8 +40,8 @@ class Pretrain:
     ]
     out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
     objective: Annotated[
-        Literal["mlm", "mlm+nsp", "causal"],
-        arg(help="Hidden words, hidden words and next sentences (BERT), or next words (GPT)."),
+        Literal["mlm", "mlm+nsp", "causal", "two-sided"],
+        arg(help="Hidden words, and next sentences too (BERT), next words (GPT), or those of each end (ELMo)."),
     ] = "mlm"
     preset: Annotated[str | None, arg(help="A shape to train from nothing.", metavar="NAME")] = None
     tokenizer: Annotated[

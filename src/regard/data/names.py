@@ -55,7 +55,7 @@ UNLABELLED = {"tag": (("tokens",),), "classify": (("text",),)}  # only where the
 MAYBE = {"minimal": ("kind",), "answer": ("answers",), "pair": ("label",)}
 OWN = ("group", "id", "impossible", "start")  # looked for only where they are told
 ROLES = (*USUAL, *OWN, "token", "tag")
-TASKS = {"masked": "text", "causal": "text", "embed": "pair", **{task: task for task in NEEDED}}
+TASKS = {**dict.fromkeys(("masked", "causal", "two-sided"), "text"), "embed": "pair", **{task: task for task in NEEDED}}
 SAY = 'Say it: --columns text=NAME,label=NAME, by name or by number from 0 (columns={"text": "NAME"} in Python).'
 
 

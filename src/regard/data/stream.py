@@ -28,8 +28,9 @@ from regard.data.starts import BEGINS, WordStarts
 from regard.errors import InputError
 from regard.ragged import Ragged
 
-Objective = Literal["mlm", "mlm+nsp", "causal"]
-OBJECTIVES = ("mlm", "mlm+nsp", "causal")
+Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
+OBJECTIVES = ("mlm", "mlm+nsp", "causal", "two-sided")
+WHOLE = ("mlm", "two-sided")  # read in stretches of one document, between the special tokens of a text
 HELD_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
 HELD = 2  # tells this shuffle from those of batches
 
@@ -169,7 +170,7 @@ class TextSource:
         self._held: tuple[int, Blocks | PairRows] | None = None
 
     def epoch(self, number: int) -> Blocks | PairRows:
-        number = number if self.objective != "mlm" else 0  # hidden words differ, and that is enough
+        number = 0 if self.objective in WHOLE else number  # cut at the same places: hidden words differ
         if self._held is None or self._held[0] != number:
             self._held = number, self._rows(number)
         return self._held[1]
@@ -178,7 +179,7 @@ class TextSource:
         stream, frame = self.stream, self.frame
         if self.objective == "causal":
             return Blocks(stream, blocks(stream.bounds, self.longest, across=True, seed=self.seed, epoch=number))
-        if self.objective == "mlm":
+        if self.objective in WHOLE:
             before, after = (marks.ids for marks in frame.alone)
             room = self.longest - frame.around_one
             return Blocks(stream, blocks(stream.bounds, max(room, 1), across=False), before, after, self.starts)

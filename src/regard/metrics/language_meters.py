@@ -44,6 +44,29 @@ class MaskedMeter:
         return found | self._next.scores() if self._next.rows else found
 
 
+class SidesMeter:
+    """Perplexity of words guessed from what stands before them, from what stands after, and of both together."""
+
+    main, higher = "perplexity", False
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._both, self._ahead, self._back = (NllMeter(seed=seed) for _ in range(3))
+
+    @property
+    def rows(self) -> int:
+        return self._both.rows
+
+    def add(self, nll: tuple[float, float], counts: tuple[int, int]) -> None:
+        """The sums over a sequence, ahead and back, and how many words they are over."""
+        self._both.add(sum(nll), sum(counts))
+        self._ahead.add(nll[0], counts[0])
+        self._back.add(nll[1], counts[1])
+
+    def scores(self) -> dict[str, Score]:
+        ahead, back = (meter.scores()[self.main] for meter in (self._ahead, self._back))
+        return {**self._both.scores(), "perplexity_ahead": ahead, "perplexity_back": back}
+
+
 class PreferenceMeter:
     """The share of pairs whose good sentence is the likelier one; also by kind, where there are several."""
 

@@ -9,6 +9,7 @@ from regard.config import Config, RecurrentConfig
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
 from regard.model.scores import Additive, Bilinear
+from regard.model.two_sided import Mix
 
 
 @torch.no_grad()
@@ -42,6 +43,9 @@ def initialise(network: nn.Module, config: Config, *, generator: torch.Generator
         elif isinstance(module, nn.RNNBase):
             for weight in module.parameters(recurse=False):
                 weight.uniform_(-(module.hidden_size**-0.5), module.hidden_size**-0.5, generator=generator)
+        elif isinstance(module, Mix):
+            module.scores.zero_()
+            module.scale.fill_(1.0)
     if isinstance(config, RecurrentConfig):
         return
     depth = config.layers + config.decoder_layers

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from regard.config import Config, RecurrentConfig
 from regard.model.recurrent import Recurrent
 from regard.model.transformer import Transformer
+from regard.model.two_sided import TwoSided
 
-Network = Transformer | Recurrent
+Network = Transformer | Recurrent | TwoSided
 
 
 def build(config: Config, heads: Mapping[str, int] | None = None) -> Network:
     """The network these settings describe, with these heads."""
-    return Recurrent(config, heads) if isinstance(config, RecurrentConfig) else Transformer(config, heads)
+    if not isinstance(config, RecurrentConfig):
+        return Transformer(config, heads)
+    return TwoSided(config, heads) if config.kind == "encoder" else Recurrent(config, heads)

@@ -195,6 +195,11 @@ def _recurrent_language(vocabulary: int, width: int, cell: str, *, layers: int =
     return Preset("recurrent-language", config, {"language": 0})
 
 
+def _elmo(vocabulary: int, side: int, *, layers: int = 2) -> Preset[RecurrentConfig]:
+    config = RecurrentConfig(vocabulary, 2 * side, embedding=side, layers=layers, kind="encoder", cell="lstm")
+    return Preset("elmo", config, {"sides": 0})
+
+
 PRESETS: Mapping[str, Preset[Config]] = {
     "bert-tiny": _bert(30522, 128, 2, 2),
     "bert-mini": _bert(30522, 256, 4, 4),
@@ -230,6 +235,7 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "lstm-bilinear": _recurrent(8000, 512, "bilinear", cell="lstm"),
     "lstm-additive": _recurrent(8000, 512, "additive", cell="lstm"),
     "gru-characters": _recurrent_language(1000, 512, "gru"),
+    "elmo-small": _elmo(8000, 256),
     "lstm-characters": _recurrent_language(1000, 512, "lstm"),
     "tiny-bert": _bert(100, 32, 2, 4, inner=64),
     "tiny-roberta": _roberta(100, 32, 2, 4, longest=128),
@@ -246,6 +252,7 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "tiny-gru": _recurrent(100, 32),
     "tiny-gru-additive": _recurrent(100, 32, "additive"),
     "tiny-lstm-feeding": _recurrent(100, 32, "bilinear", cell="lstm", input_feeding=True),
+    "tiny-elmo": _elmo(100, 16),
     "tiny-lstm-language": _recurrent_language(100, 32, "lstm"),
 }
 

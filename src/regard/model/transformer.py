@@ -29,7 +29,7 @@ class Output:
     """What a network says of a batch, or of one sequence of it."""
 
     hidden: Tensor  # (N, D) after the last layer
-    logits: Tensor | None = None  # (N, C) of a token head, (B, C) of a sequence head
+    logits: Tensor | None = None  # (N, C) of a token head, (N, 2, V) of words on both sides, (B, C) of a sequence head
     pooled: Tensor | None = None  # (B, D)
     next: Tensor | None = None  # (B, 2) whether the second segment follows the first
     memory: Tensor | None = None  # (M, D) of the encoder, where a decoder stands on it

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from regard.checkpoint.weights import weight_files
+from torch import Tensor
+
+from regard.checkpoint.weights import stored_tensors, weight_files
 from regard.config import RecurrentConfig
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class Info:
     pool: str
     tokenizer: str | None
     labels: tuple[str, ...] | None
+    mix: tuple[float, ...] | None = None  # how much of each layer a two-sided network takes, the embeddings first
 
     @classmethod
     def of(cls, model: Model) -> Self:
@@ -53,4 +56,15 @@ class Info:
             pool=model.pool,
             tokenizer=None if model.tokenizer is None else model.tokenizer.kind,
             labels=model.labels,
+            mix=_mix(model),
         )
+
+
+def _mix(model: Model) -> tuple[float, ...] | None:
+    """What a task learned of its layers; read alone where no weight was."""
+    if "mix" not in model.network.heads:
+        return None
+    scores_L: Tensor = model.network.heads.get_parameter("mix.scores").detach()
+    if scores_L.is_meta and model.folder is not None:
+        scores_L = stored_tensors(model.folder)["heads.mix.scores"].read({})
+    return None if scores_L.is_meta else tuple(round(share, 4) for share in scores_L.float().softmax(0).tolist())

@@ -23,9 +23,10 @@ HEADS = {
     "masked": "masked",
     "replaced": "masked",
     "next": "masked",
+    "sides": "two-sided",
 }
 KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "number"}
-GUESSES = ("masked", "causal")  # tasks of words, which have no answers about a text
+GUESSES = ("masked", "causal", "two-sided")  # tasks of words, which have no answers about a text
 # What can be done with a model instead, by its heads.
 CAN = {
     "masked": 'model.fill("… [MASK] …")',

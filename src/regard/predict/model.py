@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.config import POOLS, Config
+from regard.config import POOLS, Config, RecurrentConfig
 from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
@@ -26,6 +26,7 @@ from regard.model.network import Network
 from regard.model.recurrent import Recurrent
 from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
+from regard.model.two_sided import TwoSided
 from regard.predict.info import Info
 from regard.predict.inputs import as_list, as_records, foreign_token, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of
 Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
 TEXTS_AT_ONCE = 1024
+MIX = "mix"  # in the place of a layer: all of them
 
 
 class Model(Writes):
@@ -150,7 +152,7 @@ class Model(Writes):
         self,
         texts: Iterable[str],
         *,
-        layer: int = -1,
+        layer: int | str = -1,
         pool: str | None = "auto",
         normalise: bool = False,
         batch_tokens: int = BATCH_TOKENS,
@@ -158,7 +160,8 @@ class Model(Writes):
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of texts: (texts, width), or one (tokens, width) array a text when `pool` is None.
 
-        `layer` counts as the blocks do: 0 is the embeddings, 1 the first block, -1 the last. A text longer than the
+        `layer` counts as the blocks do: 0 is the embeddings, 1 the first block, -1 the last; "mix" is all layers of a
+        two-sided network (ELMo), weighed as its task learned to, or their mean. A text longer than the
         network has places for is read in overlapping windows, and each of its tokens is taken from the window that
         shows most around it; `first` is then the mean over the windows' first tokens.
         """
@@ -294,6 +297,8 @@ class Model(Writes):
         heads: Sequence[int] | None = None,
     ) -> dict[int, Tensor]:
         """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel."""
+        if isinstance(self.config, RecurrentConfig):
+            raise InputError(f"a {self.family} model is recurrent: its tokens do not attend to each other.")
         encoding = self._tokenizer().encode(text, pair)
         self._check_encoding(encoding, "the text")
         batch = self._ragged([encoding.ids], [encoding.segments]).to(self.device)
@@ -314,12 +319,16 @@ class Model(Writes):
     def _by_token(self) -> bool:
         """Whether logits are of tokens, not of sequences."""
         main = next((name for name in self.network.heads if name not in ("pooled", "next")), None)
-        return main in TOKEN_HEADS
+        return main in (*TOKEN_HEADS, "sides")
 
-    def _layer(self, layer: int) -> int | None:
+    def _layer(self, layer: int | str) -> int | str | None:
         if isinstance(self.network, Recurrent):
             raise InputError(f"a recurrent {self.config.kind} makes no vectors of texts; it writes them.")
         depth = self.network.reader.depth
+        if layer == MIX and isinstance(self.network, TwoSided):
+            return MIX
+        if isinstance(layer, str):
+            raise InputError(f'layer "{layer}" was asked for; expected a number, or "{MIX}" of a two-sided network.')
         if not -depth - 1 <= layer <= depth:
             raise InputError(
                 f"layer {layer} was asked for; this network has 0 (embeddings) to {depth}, or -1 for the last."
@@ -336,7 +345,9 @@ class Model(Writes):
         What is compiled or recorded does not see taps that are set later: while any is set, the network itself runs.
         """
         plain: Callable[..., Any] = self.network
-        if what not in ("outputs", "both"):
+        if what == MIX and isinstance(self.network, TwoSided):
+            plain = self.network.mixture
+        elif what not in ("outputs", "both"):
             plain = functools.partial(self.network.reader, layers=what)
         if not self.compile or taps.tapped(self.network):
             return lambda *batches: plain(*(batch.to(self.device) for batch in batches))

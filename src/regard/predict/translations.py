@@ -144,6 +144,7 @@ def align(model: Model, source: Sequence[int], written: Sequence[int]) -> Alignm
     batch = Ragged.of([source], device=model.device)
     target = Ragged.of([[start, *written[:-1]]], device=model.device)
     network = model.network
+    assert network.decoder is not None
     if isinstance(network, Recurrent):
         weights_TS = network.alignment(batch, target)[0]
     else:

@@ -9,12 +9,13 @@ from regard.tasks.classify import Classify
 from regard.tasks.embed import Embed
 from regard.tasks.masked import Masked
 from regard.tasks.pair import Pair
+from regard.tasks.sides import TwoSided
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate
 
 TASKS: dict[str, type[Task]] = {
-    kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal, Embed, Translate)
+    kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal, TwoSided, Embed, Translate)
 }
 
 

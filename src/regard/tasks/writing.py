@@ -23,6 +23,7 @@ class Written:
 
 def write(network: Network, source: Ragged, *, start_B: Tensor, end_B: Tensor, most_B: Tensor) -> list[Written]:
     """One target a source, each as long as its own `most`; those that have ended leave the batch."""
+    assert network.decoder is not None
     found = [Written() for _ in range(len(source))]
     ends, room = end_B.tolist(), most_B.tolist()
     alive, next_B, cache = list(range(len(source))), start_B, network.begin(source=source)

@@ -15,10 +15,16 @@ PIPELINES = {
     "answer": "question-answering",
     "masked": "fill-mask",
     "causal": "text-generation",
+    "two-sided": "feature-extraction",
     "embed": "sentence-similarity",
     "translate": "translation",
 }
-VERBS = {"translate": "translate", "causal": "generate", "embed": "embed"}  # where it is not predict
+VERBS = {
+    "translate": "translate",
+    "causal": "generate",
+    "embed": "embed",
+    "two-sided": "embed",
+}  # where it is not predict
 
 
 def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:

@@ -55,7 +55,8 @@ def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False
 def per_token(config: Config, heads: tuple[str, ...], *, half: bool, recompute: bool = False) -> int:
     """Bytes that a token leaves behind for the backward pass."""
     size = 2 if half else 4
-    words = config.words * (2 * size + 4) if {"masked", "language"} & set(heads) else 0
+    guesses = {"masked": 1, "language": 1, "sides": 2}  # of words, by head
+    words = config.words * (2 * size + 4) * max((guesses.get(head, 0) for head in heads), default=0)
     if isinstance(config, RecurrentConfig):  # gates and states in full precision; attention, and what is joined
         return 4 * config.width * (8 * config.layers + 8) + words
     inner = config.inner * (3 if config.activation in GATED else 1)

@@ -12,7 +12,6 @@ from regard.data.packing import Ints
 from regard.errors import InputError
 from regard.model.kernels import runs_flat
 from regard.model.network import Network
-from regard.model.recurrent import Recurrent
 from regard.tasks.task import Task
 from regard.training.job import Job, Source, total_steps
 from regard.training.lora import adapt
@@ -30,7 +29,7 @@ def set_up(network: Network, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
     if settings.lora.rank and settings.shard:
         raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
-    if settings.lora.rank and isinstance(network, Recurrent):
+    if settings.lora.rank and isinstance(network.config, RecurrentConfig):
         raise InputError("lora has no place in a recurrent network: it has no blocks. Leave lora out.")
     if settings.lora.rank:
         adapt(network, settings.lora, seed=settings.seed)

@@ -24,6 +24,7 @@ from regard.errors import FolderError, InputError, did_you_mean
 from regard.tasks.answering import Scored, runner
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked
+from regard.tasks.sides import TwoSided
 from regard.tasks.task import Task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
@@ -46,6 +47,13 @@ from regard.training.track import tracked
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
 LEAST_PIECES = 1000
+# By objective: the kind of network it is for, the head that learns it, and what that says.
+LEARNS = {
+    "mlm": ("encoder", "masked", "hidden words"),
+    "mlm+nsp": ("encoder", "next", "next sentences"),
+    "causal": ("decoder", "language", "next words"),
+    "two-sided": ("encoder", "sides", "the words on both sides"),
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,8 @@ def pretrain(
     """Train a language model on plain text, from nothing or going on from a model, and write it as a folder.
 
     files: text with a blank line between documents, plain, .gz or .xz.
-    objective: mlm (hidden words), mlm+nsp (and next sentences, as BERT), or causal (next words, as GPT).
+    objective: mlm (hidden words), mlm+nsp (and next sentences, as BERT), causal (next words, as GPT), or two-sided
+        (next words from each end of a text, as ELMo).
     preset: a shape to train from nothing, with `tokenizer`, or with a vocabulary learned from the files.
     start: or a model to go on from, with its own tokenizer: domain adaptation.
     dev: text to score on; else a share of the documents (`dev_share`) is held out.
@@ -106,8 +115,8 @@ def pretrain(
         raise FolderError(f"{folder} cannot be resumed: its training ended. Begin again with --overwrite.")
     world, device = join(pick_device(chosen.device))
     words = _words(files, preset, start, tokenizer, objective)
-    task: Task = Causal()
-    if objective != "causal":
+    task: Task = TwoSided() if objective == "two-sided" else Causal()
+    if objective in ("mlm", "mlm+nsp"):
         unit: Any = mask_unit
         task = Masked.of(words, follows=objective == "mlm+nsp", rate=mask_rate, unit=unit)
     checkpoint, words, pretrained = begin(
@@ -171,16 +180,16 @@ def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> No
 
 def _check_network(family: str, config: Config, objective: str) -> None:
     """Whether this kind of network can learn that way, and its folders can hold what it learns."""
-    kind = config.kind
-    wanted = "decoder" if objective == "causal" else "encoder"
-    if kind != wanted:
-        mend = {"encoder": "mlm", "decoder": "causal"}.get(kind)
+    there, (wanted, head, what) = family_for(family, config).heads, LEARNS[objective]
+    can = [name for name, (kind, needed, _) in LEARNS.items() if kind == config.kind and needed in there]
+    mend = f"Use objective {can[0]}." if can else "It has no pretraining here."
+    if config.kind != wanted:
         raise InputError(
             f'objective "{objective}" is for networks of kind {wanted}, but this one ({family}) is of kind '
-            f"{kind}. " + (f"Use objective {mend}." if mend else "It has no pretraining here.")
+            f"{config.kind}. {mend}"
         )
-    if objective == "mlm+nsp" and "next" not in family_for(family, config).heads:
-        raise InputError(f"models of the family {family} have no head for next sentences. Use objective mlm.")
+    if head not in there:
+        raise InputError(f"models of the family {family} have no head for {what}. {mend}")
 
 
 def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenizer: Any, objective: str) -> Tokenizer:

@@ -13,7 +13,7 @@ from regard.checkpoint.families.gpt2 import GPT2
 from regard.checkpoint.families.llama import LLAMA
 from regard.checkpoint.families.marian import LAYOUT, MARIAN, MARIAN_APART, SHARED, TRANSFORMER, TRANSFORMER_APART
 from regard.checkpoint.families.modernbert import MODERNBERT
-from regard.checkpoint.families.recurrent import RECURRENT, RECURRENT_LANGUAGE
+from regard.checkpoint.families.recurrent import ELMO, RECURRENT, RECURRENT_LANGUAGE
 from regard.checkpoint.families.roberta import ROBERTA
 from regard.checkpoint.families.t5 import T5, T5_GATED
 from regard.checkpoint.family import Family, Foreign
@@ -37,6 +37,7 @@ FAMILIES: Mapping[str, Family] = {
         TRANSFORMER,
         RECURRENT,
         RECURRENT_LANGUAGE,
+        ELMO,
     )
 }
 OURS = {family.model_type or family.name: family for family in FAMILIES.values() if not family.shared}

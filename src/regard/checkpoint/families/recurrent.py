@@ -20,6 +20,7 @@ PARTS = (
 )
 LANGUAGE = {"language": {"heads.language": "heads.language"}}
 ALONE = ("vocabulary", "width", "embedding", "layers", "cell", "sampling", "tied", "dropout")  # settings of a decoder
+BOTH_SIDES = ("vocabulary", "width", "embedding", "layers", "cell", "tied", "dropout")
 
 
 def read(foreign: Foreign) -> RecurrentConfig:
@@ -38,6 +39,15 @@ def read_language(foreign: Foreign) -> RecurrentConfig:
 
 def write_language(config: RecurrentConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in ALONE} | {"bos_token_id": 0, "eos_token_id": 0}
+
+
+def read_elmo(foreign: Foreign) -> RecurrentConfig:
+    only(foreign, kind="encoder")
+    return read(foreign)
+
+
+def write_elmo(config: RecurrentConfig) -> dict[str, Any]:
+    return {name: getattr(config, name) for name in BOTH_SIDES}
 
 
 RECURRENT = Family(
@@ -61,4 +71,26 @@ RECURRENT_LANGUAGE = Family(
     write=write_language,
     base={part: part for part in ("decoder.tokens", "decoder.layers.cells")},
     heads=LANGUAGE,
+)
+ELMO = Family(
+    name="elmo",
+    model_type="regard-elmo",
+    shared=False,
+    classes={
+        "TwoSided": (),
+        "TwoSidedForLanguage": ("sides",),
+        "TwoSidedForSequenceClassification": ("sequence",),
+        "TwoSidedForTokenClassification": ("token",),
+    },
+    defaults=asdict(RecurrentConfig(vocabulary=8000, width=512, embedding=256, layers=2, kind="encoder", cell="lstm")),
+    read=read_elmo,
+    write=write_elmo,
+    base={"encoder.tokens": "encoder.tokens"}
+    | {(name := f"encoder.{side}.{{}}.cells"): name for side in ("ahead", "back")},
+    heads={
+        "sides": {"heads.sides": "heads.sides"},
+        "mix": {"heads.mix": "heads.mix"},
+        "sequence": {"heads.sequence.output": "heads.sequence.output"},
+        "token": {"heads.token.output": "heads.token.output"},
+    },
 )

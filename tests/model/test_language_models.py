@@ -4,13 +4,25 @@ import pytest
 import torch
 
 from regard.config import RecurrentConfig
+from regard.data.examples import LEARN, Inputs
 from regard.errors import InputError
 from regard.model.recurrent import Recurrent
-from regard.model.recurrent_language import Mix, TwoSided, mirror, surprise
+from regard.model.two_sided import Mix, TwoSided, mirror
 from regard.ragged import Ragged
+from regard.tasks.causal import Causal
+from regard.tasks.sides import TwoSided as BothSides
 
 LENGTHS = (5, 1, 8, 0, 3)
 TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "
+
+
+def one_sided(vocabulary, width):
+    return Recurrent(RecurrentConfig(vocabulary, width, width, kind="decoder", cell="lstm", dropout=0.0))
+
+
+def two_sided(vocabulary, side, heads=("sides",)):
+    config = RecurrentConfig(vocabulary, 2 * side, side, layers=2, kind="encoder", cell="lstm", dropout=0.0)
+    return TwoSided(config, dict.fromkeys(heads, 3))
 
 
 @pytest.fixture(params=["gru", "lstm"])
@@ -23,21 +35,25 @@ def language(request):
 @pytest.fixture
 def sides():
     torch.manual_seed(0)
-    return TwoSided(20, width=8, embedding=8).double().eval()
+    return two_sided(20, 8).double().eval()
 
 
 def loss(network, batch):
-    return surprise(network(batch).logits, batch, ahead=True) if isinstance(network, Recurrent) else network.loss(batch)
+    task = Causal() if isinstance(network, Recurrent) else BothSides()
+    learn = torch.zeros(batch.tokens, dtype=torch.int8)
+    inputs = task.prepare(Inputs(batch, by_token={LEARN: learn}, rows=len(batch)))
+    found = task.loss(network(batch), inputs)
+    return found.sum, found.count
 
 
 def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
     batch = tokens(LENGTHS, vocabulary=20)
-    logits, states = language(batch).logits, sides(batch)
+    logits, states = language(batch).logits, sides.encoder.every(batch)
     assert states.shape == (3, 17, 16)
     for row in (0, 1, 2, 4):
         alone = batch.select([row])
         assert torch.allclose(batch.split(logits)[row], language(alone).logits, atol=1e-12)
-        assert torch.allclose(states[:, batch.owners == row], sides(alone), atol=1e-12)
+        assert torch.allclose(states[:, batch.owners == row], sides.encoder.every(alone), atol=1e-12)
     for network in (language, sides):
         parts = [loss(network, batch.select([row])) for row in range(len(LENGTHS)) if LENGTHS[row]]
         total, count = loss(network, batch)
@@ -48,7 +64,7 @@ def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
 def test_gradients_are_those_of_a_plain_loop(language, tokens):
     """One sequence after the other through torch's own layers: the same scores, and the same gradients."""
     batch = tokens((5, 1, 8, 3), vocabulary=20)
-    total, count = surprise(language(batch).logits, batch, ahead=True)
+    total, count = loss(language, batch)
     total.backward()
     parameters = dict(language.named_parameters())
     found = {name: parameter.grad.clone() for name, parameter in parameters.items()}
@@ -83,7 +99,7 @@ def test_stepping_is_the_whole_pass(language, tokens):
 
 def test_no_side_sees_what_it_is_to_say(sides):
     """A token changes the states from the left at it and after it, those from the right at it and before it."""
-    one, other = (sides(Ragged.of([[1, 2, token, 4, 5]])) for token in (3, 9))
+    one, other = (sides.encoder.every(Ragged.of([[1, 2, token, 4, 5]])) for token in (3, 9))
     sides = (slice(0, 8), slice(8, 16))
     moved = [[(one[2, place, half] != other[2, place, half]).any().item() for place in range(5)] for half in sides]
     assert moved == [[False, False, True, True, True], [True, True, True, False, False]]
@@ -100,17 +116,13 @@ def perplexity(network, batch):
     return (total / count).exp().item()
 
 
-def one_sided(vocabulary, *, width, embedding):
-    return Recurrent(RecurrentConfig(vocabulary, width, embedding, kind="decoder", cell="lstm", dropout=0.0))
-
-
-@pytest.mark.parametrize("kind", [one_sided, TwoSided])
+@pytest.mark.parametrize("kind", [one_sided, two_sided])
 def test_perplexity_falls(kind):
     torch.manual_seed(0)
     letters = sorted(set(TEXT))
     ids = [letters.index(letter) for letter in TEXT]
     batch = Ragged.of([ids[:40], ids[20:], ids[10:50]])
-    network = kind(len(letters), width=24, embedding=24)
+    network = kind(len(letters), 24)
     before = perplexity(network, batch)
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-2)
     for _ in range(30):
@@ -125,7 +137,7 @@ def test_perplexity_falls(kind):
 def test_a_task_learns_which_layer_it_needs(sides, tokens):
     """The target is the first layer from both sides: its weight grows to almost one, and the scale stays near one."""
     batch = tokens((9, 6, 7), vocabulary=20)
-    states, mix = sides(batch).detach(), Mix(3).double()
+    states, mix = sides.encoder.every(batch).detach(), Mix(3).double()
     assert torch.allclose(mix(states), states.mean(0))
     optimizer = torch.optim.Adam(mix.parameters(), lr=0.2)
     for _ in range(100):
@@ -140,4 +152,29 @@ def test_a_task_learns_which_layer_it_needs(sides, tokens):
 
 def test_embeddings_as_wide_as_states():
     with pytest.raises(InputError, match="as wide as"):
-        TwoSided(20, width=8, embedding=6)
+        RecurrentConfig(20, 16, 6, kind="encoder")
+
+
+def test_layers_may_be_asked_for(sides, tokens):
+    batch = tokens((4, 2), vocabulary=20)
+    every = sides.encoder.every(batch)
+    for layer in range(3):
+        assert torch.equal(sides.reader(batch, layers=layer), every[layer])
+    assert torch.equal(sides(batch).hidden, every[2])
+    assert torch.equal(sides.mixture(batch), every.mean(0))
+
+
+def test_labels_stand_on_the_mix(tokens):
+    batch = tokens((4, 0, 2), vocabulary=20)
+    token, sequence = (two_sided(20, 8, (head,)).eval() for head in ("token", "sequence"))
+    assert token(batch).logits.shape == (6, 3)
+    assert sequence(batch).logits.shape == (3, 3)
+    with torch.no_grad():
+        token.heads["mix"].scores.copy_(torch.tensor([0.0, 50.0, 0.0]))
+    assert torch.allclose(token(batch).hidden, token.encoder.every(batch)[1])
+    at = torch.tensor([1, 5])
+    assert torch.allclose(token(batch, at=at).logits, token(batch).logits[at])
+    with pytest.raises(InputError, match='has no head "masked"'):
+        two_sided(20, 8, ("masked",))
+    with pytest.raises(InputError, match="reads one batch"):
+        token(batch, batch)

@@ -1,0 +1,114 @@
+"""ELMo from plain text, its layers as vectors, and fine-tuned through a mix of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from regard import load, samples
+from regard.errors import InputError
+from regard.evaluation import evaluate
+from regard.predict import Model, info
+from regard.training.pretrain import Pretrained, pretrain
+from regard.training.run import train
+
+CORPUS = samples.path("corpus")
+SMALL: dict[str, Any] = {"device": "cpu", "objective": "two-sided", "preset": "tiny-elmo", "batch_tokens": 1024}
+TEXT = "The mother stood by the river."
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Pretrained:
+    out = tmp_path_factory.mktemp("sides") / "run"
+    return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def model(found: Pretrained) -> Model:
+    return load(found.folder, device="cpu")
+
+
+def test_both_sides_are_learned_and_told_apart(found: Pretrained) -> None:
+    assert list(found.scores) == ["perplexity", "nll", "perplexity_ahead", "perplexity_back"]
+    ahead, back = (found.scores[f"perplexity_{side}"].value for side in ("ahead", "back"))
+    assert max(ahead, back) < 0.9 * found.baseline["perplexity"]
+    assert found.scores["perplexity"].value == pytest.approx((ahead * back) ** 0.5, rel=1e-6)  # as many words each
+
+
+def test_evaluation_is_the_surprise_from_each_end(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    assert model.tokenizer is not None
+    ids = torch.tensor(model.tokenizer.encode(TEXT).ids)
+    logits = model.outputs([ids.tolist()])[0].logits
+    assert logits is not None
+    sides = (logits[:-1, 0], ids[1:]), (logits[1:, 1], ids[:-1])
+    wanted = [nn.functional.cross_entropy(*side).exp().item() for side in sides]
+    scores = evaluate(model, tmp_path / "text.txt").scores
+    assert [scores[f"perplexity_{side}"].value for side in ("ahead", "back")] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_folder_comes_back_the_same(model: Model, tmp_path: Path) -> None:
+    again = load(model.save(tmp_path / "copy"), device="cpu")
+    assert np.array_equal(again.embed([TEXT]), model.embed([TEXT]))
+    said = model.info()
+    assert (said.family, said.task, said.kind, said.layers, said.width) == ("elmo", "two-sided", "encoder", 2, 32)
+    assert said.mix is None
+
+
+def test_every_layer_makes_vectors(model: Model) -> None:
+    layers = [np.asarray(model.embed([TEXT], layer=layer, pool=None)[0]) for layer in (0, 1, 2)]
+    assert all(layer.shape == layers[0].shape for layer in layers)
+    assert np.allclose(layers[0][:, :16], layers[0][:, 16:])  # before any layer both sides are the word itself
+    mixed = model.embed([TEXT], layer="mix", pool=None)[0]
+    assert np.allclose(mixed, np.mean(layers, axis=0), atol=1e-6)
+    for layer, said in ((3, "0 .embeddings. to 2"), ("all", 'or "mix"')):
+        with pytest.raises(InputError, match=said):
+            model.embed([TEXT], layer=layer)
+    with pytest.raises(InputError, match="do not attend"):
+        model.attention(TEXT)
+    with pytest.raises(InputError, match="cannot write"):
+        model.generate(TEXT)
+
+
+@pytest.mark.parametrize(("sample", "task"), [("messages", "classify"), ("places", "tag")])
+def test_tasks_learn_a_mix_of_the_layers(found: Pretrained, tmp_path: Path, sample: str, task: str) -> None:
+    out = tmp_path / "run"
+    result = train(samples.path(sample), start=found.folder, out=out, steps=40, lr=2e-2, device="cpu")
+    assert result.task == task
+    told = info(out)
+    assert told.mix is not None
+    assert sum(told.mix) == pytest.approx(1.0, abs=1e-3)
+    assert max(told.mix) - min(told.mix) > 1e-3
+    tuned = load(out, device="cpu")
+    assert tuned.info().mix == told.mix
+    assert tuned.predict([TEXT])
+    mixed, last = (tuned.embed([TEXT], layer=layer) for layer in ("mix", -1))
+    assert not np.allclose(mixed, last)
+
+
+def test_a_frozen_encoder_keeps_its_weights(found: Pretrained, model: Model, tmp_path: Path) -> None:
+    """As ELMo is used in its paper: the task learns the mix and what stands on it."""
+    out = tmp_path / "run"
+    train(samples.path("messages"), start=found.folder, out=out, steps=5, lr=1e-2, device="cpu", freeze=("encoder",))
+    tuned = load(out, device="cpu")
+    for name, parameter in model.network.encoder.named_parameters():  # type: ignore[union-attr]  # it has one
+        assert torch.equal(parameter, tuned.network.get_parameter(f"encoder.{name}"))
+    assert json.loads((out / "config.json").read_text())["architectures"] == ["TwoSidedForSequenceClassification"]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"objective": "mlm"}, "family elmo have no head for hidden words. Use objective two-sided"),
+        ({"preset": "tiny-bert"}, "family bert have no head for the words on both sides. Use objective mlm"),
+        ({"preset": "tiny-gpt2"}, "is of kind decoder. Use objective causal"),
+        ({"lora": {"rank": 2}}, "lora has no place in a recurrent network"),
+    ],
+)
+def test_wrong_use_is_said(tmp_path: Path, told: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        pretrain([CORPUS], out=tmp_path / "run", steps=1, **{**SMALL, **told})
