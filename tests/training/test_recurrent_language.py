@@ -87,6 +87,8 @@ def test_beams_and_samples(model: Model) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
     with pytest.raises(InputError, match="cannot guess ahead"):
         model.generate("The", lookup=3)
+    with pytest.raises(InputError, match=r"What it can do: model.generate\(text\)\. Or train"):
+        model.predict(["The"])
 
 
 def test_a_training_goes_on_from_its_folder(found: Pretrained, tmp_path: Path) -> None:

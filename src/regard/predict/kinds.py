@@ -11,6 +11,7 @@ from regard.checkpoint.files import inside, read_json
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError
 from regard.model.network import Network
+from regard.model.recurrent import Recurrent
 
 if TYPE_CHECKING:  # tasks are imported where one is asked for: loading a model needs none
     from regard.tasks.task import Task
@@ -132,4 +133,5 @@ def can(network: Network) -> str:
     name = name_of(network.heads, encoder=network.encoder is not None)
     ways = [CAN[head] for head in network.heads if head in CAN]
     ways += ["model.predict(texts)"] if name in ("classify", "tag", "answer") else []
-    return f"What it can do: {', '.join([*ways, 'model.embed(texts)'])}."
+    ways += [] if isinstance(network, Recurrent) else ["model.embed(texts)"]
+    return f"What it can do: {', '.join(ways)}."
