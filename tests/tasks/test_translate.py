@@ -252,6 +252,8 @@ def test_what_cannot_be_translated_is_said(small, tmp_path):
     task, place = Translate(), Place("pairs.tsv", line=3)
     with pytest.raises(DataError, match=r"pairs\.tsv line 3, column target: this row has no translation"):
         Translate.learn([TranslateRecord("a", " ", place=place)])
+    with pytest.raises(DataError, match=r"pairs\.tsv line 3, column source: this row has a translation of nothing"):
+        Translate.learn([TranslateRecord(" ", "a", place=place)])
     for name, said in (("tiny-bert", "kind encoder-decoder"), (None, "no network for translate")):
         with pytest.raises(InputError, match=said):
             begin(task, start=None, preset=name, tokenizer=None, texts=["a"], seed=0)

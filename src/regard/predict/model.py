@@ -273,10 +273,8 @@ class Model(Writes):
         """
         from regard.predict.translations import translations
 
-        reading = self.reading(prefix=prefix)
-        return translations(
-            self, texts, reading, best=best, alignment=alignment, tokens=batch_tokens, settings=settings
-        )
+        told: Any = {"best": best, "alignment": alignment, "tokens": batch_tokens, "prefix": prefix}
+        return translations(self, texts, **told, settings=settings)
 
     def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
         """The likeliest words in the place of [MASK]; one list a mask where there are several."""

@@ -18,7 +18,6 @@ from regard.model import taps
 from regard.model.recurrent import Recurrent
 from regard.ragged import Ragged
 from regard.tasks.answering import Run
-from regard.tasks.task import Reading
 from regard.tasks.translate import Told, Translate
 from regard.tasks.writing import Written
 
@@ -65,17 +64,17 @@ class Translated:
 def translations(
     model: Model,
     texts: Sequence[str],
-    reading: Reading,
     *,
     best: int,
     alignment: bool,
     tokens: int,
+    prefix: str | None,
     settings: Mapping[str, Any],
 ) -> list[list[Translated]]:
     """The best translations of each text, the best first, so many `tokens` of texts at once."""
     if model.config.kind != "encoder-decoder":
         raise InputError(f"this {model.family} model is of kind {model.config.kind}; only encoder-decoders translate.")
-    texts = text_list(texts)
+    texts, reading = text_list(texts), model.reading(prefix=prefix)
     rows = Translate().examples([TranslateRecord(text, "") for text in texts], reading, labelled=False)
     sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
     found: list[list[Continuation]] = [[] for _ in sources]

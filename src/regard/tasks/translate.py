@@ -62,6 +62,10 @@ class Translate(Task):
     def learn(cls, records: Iterable[Record], *, smoothing: float = 0.0, **_: Any) -> Self:
         for record in records:
             _target(record)
+            if isinstance(record, TranslateRecord) and not record.source.strip():
+                raise record.place.fault(
+                    "this row has a translation of nothing", column="source", mend="Leave it out of both files."
+                )
         return cls(smoothing=smoothing)
 
     @classmethod
