@@ -15,11 +15,12 @@ from regard.config import ModelConfig
 from regard.model.attention import Attention, Flow
 from regard.model.cache import Store
 from regard.model.dense import Linear
+from regard.model.quick import Dropout, gelu, gelu_tanh
 
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
-    "gelu": F.gelu,
-    "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu": gelu,
+    "gelu-tanh": gelu_tanh,
     "silu": F.silu,
     "tanh": F.tanh,
 }
@@ -91,7 +92,7 @@ class Block(nn.Module):
         self.cross_norm = build_norm(config, config.width) if cross else None
         self.feedforward = FeedForward(config)
         self.feedforward_norm = build_norm(config, config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None) -> Tensor:
         x_ND = self.add(x_ND, self.attention, self.attention_norm, flow, store)

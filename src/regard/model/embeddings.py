@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.model.block import build_norm
 from regard.model.positions import sinusoidal
+from regard.model.quick import Dropout
 from regard.ragged import Ragged
 
 
@@ -43,7 +44,7 @@ class Embeddings(nn.Module):
         self.register_buffer("table", table, persistent=False)
         self.segments = Segments(config.segments, width) if config.segments else None
         self.norm = build_norm(config, width) if config.embedding_norm else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.projection = nn.Linear(width, config.width) if config.embedding_width else nn.Identity()
 
     def forward(self, batch: Ragged) -> Tensor:

@@ -14,6 +14,7 @@ from regard.config import ModelConfig
 from regard.errors import InputError, did_you_mean
 from regard.model.block import activation, build_norm
 from regard.model.dense import Linear
+from regard.model.quick import Dropout
 from regard.ragged import Ragged
 
 
@@ -91,7 +92,7 @@ class Labels(nn.Module):
     ) -> None:
         super().__init__()
         self.transform = transform or nn.Identity()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output = Linear(config.width, classes)
 
     def forward(self, x_ND: Tensor) -> Tensor:

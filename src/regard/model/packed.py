@@ -1,8 +1,8 @@
 """Attention with dropout on the CPU: short sequences side by side in tiles, so that few and larger products are made.
 
 torch's fused attention has no dropout on the CPU, and what it does instead makes one small product for each head of
-each sequence. Here sequences of up to 128 tokens share tiles of 128 places, longer ones have a tile of their own, its
-size rounded up; a mask keeps sequences apart. The filling is inside this file: no other part of the network sees it.
+each sequence. Here short sequences share tiles of 32, 64 or 128 places, longer ones have a tile of their own, its size
+rounded up; a mask keeps sequences apart. The filling is inside this file: no other part of the network sees it.
 
 Shapes: N tokens, P tiles, S places of a tile, H heads, G key-value heads, K head width. True = may attend.
 """
@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from regard.model.call import Call, bias_between
 from regard.model.packing import Packing, Tiles
+from regard.model.quick import dropout, product
 
 
 def attend_packed(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, call: Call) -> Tensor:
@@ -38,14 +39,14 @@ def _one_size(q_NHK: Tensor, k_NHK: Tensor, v_NHK: Tensor, call: Call, tiles: Ti
         return x_PSHK.transpose(1, 2).contiguous()
 
     q_PHSK, k_PHSK, v_PHSK = laid(q_NHK), laid(k_NHK), laid(v_NHK)
-    scores_PHSS = q_PHSK @ k_PHSK.transpose(2, 3) * call.score.scale
+    scores_PHSS = product(q_PHSK * call.score.scale, k_PHSK.transpose(2, 3))
     query, key = tiles.place.view(count, 1, size, 1), tiles.place.view(count, 1, 1, size)
     if call.bias_HR is not None:
         scores_PHSS = scores_PHSS + bias_between(call.bias_HR, query, key)
-    allowed = tiles.together
+    apart = tiles.apart
     if not call.mask.free:
-        near = call.mask.allowed(query, query, query, key)
-        allowed = allowed & (near | (tiles.row < 0).view(count, 1, size, 1))
-    weights_PHSS = scores_PHSS.masked_fill(~allowed, float("-inf")).softmax(-1)
-    mixed_PHSK = F.dropout(weights_PHSS, call.drop) @ v_PHSK
+        near = call.mask.allowed(query, query, query, key) | (tiles.row < 0).view(count, 1, size, 1)
+        apart = apart.masked_fill(~near, float("-inf"))
+    weights_PHSS = (scores_PHSS + apart).softmax(-1)
+    mixed_PHSK = product(dropout(weights_PHSS, call.drop), v_PHSK)
     return mixed_PHSK.transpose(1, 2).flatten(0, 1)

@@ -1,6 +1,7 @@
 """Sequences side by side in tiles: the plan that attention with dropout on the CPU works by.
 
-Sequences of up to 128 tokens share tiles of 128 places, longer ones have a tile of their own, its size rounded up.
+Short sequences share tiles of 32, 64 or 128 places, whichever makes the least work for the batch; longer ones have a
+tile of their own, its size rounded up.
 
 Shapes: N tokens, P tiles, S places of a tile. True = may attend.
 """
@@ -14,7 +15,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-TILE = 128  # places shared by short sequences
+TILES = (32, 64, 128)  # places shared by short sequences
+SIZE, TILE = 30_000, 500  # what another size of tiles costs, and another tile, in scores that could be made instead
 STEP = 32  # sizes of larger tiles are multiples of this
 
 
@@ -27,10 +29,10 @@ class Tiles:
     place: Tensor  # (P, S) in its own sequence
 
     @cached_property
-    def together(self) -> Tensor:
-        """(P, 1, S, S) True within a sequence. An empty place may see the others, so that it has something to see."""
-        same = self.row.unsqueeze(2) == self.row.unsqueeze(1)
-        return (same | (self.row < 0).unsqueeze(2)).unsqueeze(1)
+    def apart(self) -> Tensor:
+        """(P, 1, S, S) 0 within a sequence, else -inf. An empty place may see all, so that it has something to see."""
+        together = (self.row.unsqueeze(2) == self.row.unsqueeze(1)) | (self.row < 0).unsqueeze(2)
+        return torch.where(together, 0.0, float("-inf")).unsqueeze(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,24 +44,35 @@ class Packing:
 
 
 def pack(edges: Sequence[int]) -> Packing:
-    """Lay sequences into tiles, in order; one that does not fit any more opens the next."""
+    """The tiles that make the least work."""
+    sizes = min((_fill(edges, tile) for tile in TILES), key=_work)
+    tiles = [_lay(held, size, edges) for size, held in sizes.items()]
+    flat = torch.cat([tile.token.flatten() for tile in tiles] or [torch.zeros(0, dtype=torch.int64)])
+    back = torch.empty(edges[-1] + 1, dtype=torch.int64)
+    back[flat] = torch.arange(len(flat))
+    return Packing(tiles, back[:-1])
+
+
+def _work(sizes: dict[int, list[list[int]]]) -> int:
+    """Scores, and what making them in several parts adds."""
+    return sum(SIZE + len(tiles) * (size * size + TILE) for size, tiles in sizes.items())
+
+
+def _fill(edges: Sequence[int], tile: int) -> dict[int, list[list[int]]]:
+    """Sequences in order by the size of their tiles; one that does not fit any more opens the next."""
     sizes: dict[int, list[list[int]]] = {}
     room: dict[int, int] = {}
     for row in range(len(edges) - 1):
         length = edges[row + 1] - edges[row]
         if length == 0:
             continue
-        size = TILE if length <= TILE else -(-length // STEP) * STEP
+        size = tile if length <= tile else -(-length // STEP) * STEP
         if room.get(size, -1) < length:
             sizes.setdefault(size, []).append([])
             room[size] = size
         sizes[size][-1].append(row)
         room[size] -= length
-    tiles = [_lay(held, size, edges) for size, held in sizes.items()]
-    flat = torch.cat([tile.token.flatten() for tile in tiles] or [torch.zeros(0, dtype=torch.int64)])
-    back = torch.empty(edges[-1] + 1, dtype=torch.int64)
-    back[flat] = torch.arange(len(flat))
-    return Packing(tiles, back[:-1])
+    return sizes
 
 
 def _lay(held: list[list[int]], size: int, edges: Sequence[int]) -> Tiles:

@@ -169,9 +169,11 @@ def vocabulary_of(name: str) -> tuple[str, int]:
 
 
 def set_dropout(network: Network, share: float) -> None:
-    """One dropout for the whole network."""
+    """One dropout for the whole network; attention that has none of its own keeps none."""
     for module in network.modules():
         if isinstance(module, nn.Dropout):
             module.p = share
-        elif isinstance(module, Attention) or (isinstance(module, nn.RNNBase) and module.num_layers > 1):
+        elif isinstance(module, Attention):
+            module.dropout = share if module.dropout else 0.0
+        elif isinstance(module, nn.RNNBase) and module.num_layers > 1:
             module.dropout = share  # recurrent layers drop between each other only

@@ -13,6 +13,7 @@ from regard.errors import InputError
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
 from regard.model.network import Network
+from regard.model.quick import Dropout
 from regard.training.settings import Lora
 
 PLACES = ("qkv", "query", "memory", "out", "up", "down")  # dense layers of attention and feed-forward parts
@@ -27,7 +28,7 @@ class LowRank(nn.Module):
         drawn = torch.empty(lora.rank, base.in_features).uniform_(-1, 1, generator=generator)
         self.lower = nn.Parameter((drawn / math.sqrt(base.in_features)).to(base.weight))
         self.raised = nn.Parameter(base.weight.new_zeros(base.out_features, lora.rank))
-        self.scale, self.dropout = lora.alpha / lora.rank, nn.Dropout(lora.dropout)
+        self.scale, self.dropout = lora.alpha / lora.rank, Dropout(lora.dropout)
 
     def forward(self, x_ND: Tensor) -> Tensor:
         low_NR = F.linear(self.dropout(x_ND), self.lower)

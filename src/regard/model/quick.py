@@ -1,0 +1,125 @@
+"""What torch is slow at on a CPU, done another way: GELU's gradient, dropout, small products with a turned side.
+
+Each is the plain operation wherever it is not training on a CPU in fp32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+DRAWS = 1 << 16  # a share is so finely told apart: 16 random bits decide for each value
+CUBIC, SLOPE = 0.044715, math.sqrt(2 / math.pi)  # of GELU by a hyperbolic tangent
+
+
+def is_slow(x: Tensor) -> bool:
+    """Whether torch's own way would be the slow one."""
+    return (
+        not torch.compiler.is_compiling()
+        and x.device.type == "cpu"
+        and x.dtype == torch.float32
+        and torch.is_grad_enabled()
+    )
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x times the share of a normal distribution below it."""
+    if is_slow(x) and x.requires_grad:
+        bent: Tensor = _Gelu.apply(x)  # type: ignore[no-untyped-call]
+        return bent
+    return F.gelu(x)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU as GPT-2 computes it."""
+    if is_slow(x) and x.requires_grad:
+        bent: Tensor = _GeluTanh.apply(x)  # type: ignore[no-untyped-call]
+        return bent
+    return F.gelu(x, approximate="tanh")
+
+
+class _Bend(torch.autograd.Function):
+    """The slope is worked out on the way there, where most of it is at hand, and kept in place of x."""
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> Tensor:
+        (slope,) = context.saved_tensors
+        found: Tensor = grads[0] * slope
+        return found
+
+
+class _Gelu(_Bend):
+    @staticmethod
+    def forward(context: Any, x: Tensor) -> Tensor:
+        below = torch.erf(x * math.sqrt(0.5)).add_(1.0).mul_(0.5)
+        bell = x.square().mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
+        context.save_for_backward(bell.mul_(x).add_(below))
+        return below.mul_(x)
+
+
+class _GeluTanh(_Bend):
+    @staticmethod
+    def forward(context: Any, x: Tensor) -> Tensor:
+        square = x.square()
+        bent = (square * CUBIC).add_(1.0).mul_(x).mul_(SLOPE).tanh_()
+        below = (bent + 1.0).mul_(0.5)
+        rise = square.mul_(1.5 * CUBIC * SLOPE).add_(0.5 * SLOPE).mul_(x)
+        context.save_for_backward(bent.square_().neg_().add_(1.0).mul_(rise).add_(below))
+        return below.mul_(x)
+
+
+def dropout(x: Tensor, share: float, *, training: bool = True) -> Tensor:
+    """Zeros in a share of the places, the rest scaled up. Four places are drawn with one number of the generator."""
+    limit = round(share * DRAWS)
+    if not training or not is_slow(x) or not 0 < limit < DRAWS:
+        return F.dropout(x, share, training)
+    dropped: Tensor = _Drop.apply(x, limit)  # type: ignore[no-untyped-call]
+    return dropped
+
+
+class _Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, limit: int) -> Tensor:
+        drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
+        keep = drawn[: x.numel()].view(x.shape) >= limit - DRAWS // 2
+        context.save_for_backward(keep)
+        context.scale = DRAWS / (DRAWS - limit)
+        return (x * keep).mul_(context.scale)
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (keep,) = context.saved_tensors
+        return (grads[0] * keep).mul_(context.scale), None
+
+
+class Dropout(nn.Dropout):
+    """As torch's."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.p, training=self.training)
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Many small matrices times as many. The second of two must lie row by row, or libraries take the long way."""
+    if not is_slow(left):
+        return left @ right
+    found: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, left: Tensor, right: Tensor) -> Tensor:
+        context.save_for_backward(left, right)
+        return left @ right.contiguous()
+
+    @staticmethod
+    def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        left, right = context.saved_tensors
+        one = grads[0] @ right.mT.contiguous() if context.needs_input_grad[0] else None
+        other = left.mT @ grads[0].contiguous() if context.needs_input_grad[1] else None
+        return one, other
