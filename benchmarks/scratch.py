@@ -80,7 +80,7 @@ def main() -> None:
     lines = []
     for name, shape in NETWORKS.items():
         chosen = Settings.of(SETTINGS[name])
-        task = task_class("classify").learn(data.train, smoothing=chosen.smoothing)
+        task = task_class("classify").learn(data.train, smoothing=chosen.smoothing or 0.0)
         checkpoint = from_preset("bert-tiny", heads=task.heads, vocabulary=words.size, **shape)
         network = checkpoint.network.to(device)
         reading = Reading(words, checkpoint.config)

@@ -1,7 +1,7 @@
 """Attention with dropout on the CPU: short sequences side by side in tiles, so that few and larger products are made.
 
 torch's fused attention has no dropout on the CPU, and what it does instead makes one small product for each head of
-each sequence. Here short sequences share tiles of 32, 64 or 128 places, longer ones have a tile of their own, its size
+each sequence. Here short sequences share tiles of 64 or 128 places, longer ones have a tile of their own, its size
 rounded up; a mask keeps sequences apart. The filling is inside this file: no other part of the network sees it.
 
 Shapes: N tokens, P tiles, S places of a tile, H heads, G key-value heads, K head width. True = may attend.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from regard.model.call import Call, bias_between
 from regard.model.packing import Packing, Tiles
@@ -26,7 +25,6 @@ def attend_packed(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, call: Call) -> Te
     share = q_NHK.shape[1] // k_NGK.shape[1]
     if share > 1:
         k_NGK, v_NGK = (x_NGK.repeat_interleave(share, 1) for x_NGK in (k_NGK, v_NGK))
-    q_NHK, k_NGK, v_NGK = (F.pad(x_NHK, (0, 0, 0, 0, 0, 1)) for x_NHK in (q_NHK, k_NGK, v_NGK))
     done = [_one_size(q_NHK, k_NGK, v_NGK, call, tiles) for tiles in packing.tiles]
     return torch.cat(done).index_select(0, packing.back)
 

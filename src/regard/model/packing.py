@@ -1,6 +1,6 @@
 """Sequences side by side in tiles: the plan that attention with dropout on the CPU works by.
 
-Short sequences share tiles of 32, 64 or 128 places, whichever makes the least work for the batch; longer ones have a
+Short sequences share tiles of 64 or 128 places, whichever makes the least work for the batch; longer ones have a
 tile of their own, its size rounded up.
 
 Shapes: N tokens, P tiles, S places of a tile. True = may attend.
@@ -15,14 +15,14 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-TILES = (32, 64, 128)  # places shared by short sequences
+TILES = (64, 128)  # places shared by short sequences
 SIZE, TILE = 30_000, 500  # what another size of tiles costs, and another tile, in scores that could be made instead
 STEP = 32  # sizes of larger tiles are multiples of this
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Tiles of one size. Empty places hold the number one past the last token, and the sequence -1."""
+    """Tiles of one size. Empty places hold the first token, whose copy nobody reads, and the sequence -1."""
 
     token: Tensor  # (P, S)
     row: Tensor  # (P, S)
@@ -47,10 +47,13 @@ def pack(edges: Sequence[int]) -> Packing:
     """The tiles that make the least work."""
     sizes = min((_fill(edges, tile) for tile in TILES), key=_work)
     tiles = [_lay(held, size, edges) for size, held in sizes.items()]
-    flat = torch.cat([tile.token.flatten() for tile in tiles] or [torch.zeros(0, dtype=torch.int64)])
-    back = torch.empty(edges[-1] + 1, dtype=torch.int64)
-    back[flat] = torch.arange(len(flat))
-    return Packing(tiles, back[:-1])
+    back = torch.empty(edges[-1], dtype=torch.int64)
+    at = 0
+    for tile in tiles:
+        there = (tile.row >= 0).flatten().nonzero().squeeze(1)
+        back[tile.token.flatten()[there]] = there + at
+        at += tile.token.numel()
+    return Packing(tiles, back)
 
 
 def _work(sizes: dict[int, list[list[int]]]) -> int:
@@ -76,7 +79,7 @@ def _fill(edges: Sequence[int], tile: int) -> dict[int, list[list[int]]]:
 
 
 def _lay(held: list[list[int]], size: int, edges: Sequence[int]) -> Tiles:
-    token = torch.full((len(held), size), edges[-1])
+    token = torch.zeros((len(held), size), dtype=torch.int64)
     row = torch.full((len(held), size), -1)
     place = torch.zeros((len(held), size), dtype=torch.int64)
     for number, rows in enumerate(held):

@@ -5,7 +5,9 @@ Each is the plain operation wherever it is not training on a CPU in fp32.
 
 from __future__ import annotations
 
+import functools
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 DRAWS = 1 << 16  # a share is so finely told apart: 16 random bits decide for each value
+SMALL = 64 * 64 * 64  # products up to this size are made by one thread alone
 CUBIC, SLOPE = 0.044715, math.sqrt(2 / math.pi)  # of GELU by a hyperbolic tangent
 
 
@@ -85,15 +88,15 @@ class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, limit: int) -> Tensor:
         drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
-        keep = drawn[: x.numel()].view(x.shape) >= limit - DRAWS // 2
+        keep = torch.empty(x.shape, dtype=x.dtype)  # numbers: true and false would be turned into them at every use
+        torch.ge(drawn[: x.numel()].view(x.shape), limit - DRAWS // 2, out=keep).mul_(DRAWS / (DRAWS - limit))
         context.save_for_backward(keep)
-        context.scale = DRAWS / (DRAWS - limit)
-        return (x * keep).mul_(context.scale)
+        return x * keep
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (keep,) = context.saved_tensors
-        return (grads[0] * keep).mul_(context.scale), None
+        return grads[0] * keep, None
 
 
 class Dropout(nn.Dropout):
@@ -115,11 +118,35 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, left: Tensor, right: Tensor) -> Tensor:
         context.save_for_backward(left, right)
-        return left @ right.contiguous()
+        return _shared(left, right.contiguous())
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = context.saved_tensors
-        one = grads[0] @ right.mT.contiguous() if context.needs_input_grad[0] else None
-        other = left.mT @ grads[0].contiguous() if context.needs_input_grad[1] else None
+        one = _shared(grads[0], right.mT.contiguous()) if context.needs_input_grad[0] else None
+        other = _shared(left.mT, grads[0].contiguous()) if context.needs_input_grad[1] else None
         return one, other
+
+
+def _shared(left: Tensor, right: Tensor) -> Tensor:
+    """torch makes one small product after the other, so a second thread takes half of them."""
+    rows, columns = left.shape[-2], right.shape[-1]
+    count = left.shape[:-2].numel()
+    if torch.get_num_threads() < 2 or count < 8 or rows * columns * right.shape[-2] > SMALL:
+        return left @ right
+    ones, others = left.reshape(count, rows, -1), right.reshape(count, -1, columns)
+    out, half = left.new_empty(count, rows, columns), count // 2
+    waiting = _helper().submit(_into, ones[:half], others[:half], out[:half])
+    _into(ones[half:], others[half:], out[half:])
+    waiting.result()
+    return out.view(*left.shape[:-1], columns)
+
+
+@torch.no_grad()
+def _into(left: Tensor, right: Tensor, out: Tensor) -> None:
+    torch.bmm(left, right, out=out)
+
+
+@functools.cache
+def _helper() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="products")

@@ -140,8 +140,16 @@ class Stepper:
         self.optimizer.step()
         self.told.copy_(torch.stack((mean, self.sums[1], norm)))
         self.total += torch.where(bad > 0, 0.0, self.sums.double())
-        torch._foreach_zero_(grads)
+        self._clear(grads)
         self.sums.zero_()
+
+    def _clear(self, grads: list[Tensor]) -> None:
+        """Zeros where a graph or other ranks know the tensors by their place; else none, and nothing to add to."""
+        if self.record or self.run is not self.network or self.device.type != "cpu":
+            torch._foreach_zero_(grads)
+            return
+        for parameter in self.parameters:
+            parameter.grad = None
 
     def _update_shards(self, grads: list[Tensor]) -> None:
         """The same on what this rank holds. Fused steps cannot scale or skip shards, so it is done here."""
