@@ -71,7 +71,9 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
             step, [rooms[i] for i in alive for _ in range(width)], [i for i in alive for _ in range(width)]
         )
         ruled_BV = apply(job.rules, log_BV, seen)
+        before_PWT = beams.ids_PWT[:, :, :step]
         from_PW, next_PW = advance(job, beams, log_BV, ruled_BV, step, [rooms[i] for i in alive])
+        alike_PW = alike(before_PWT, from_PW)
         stay = _stay(job, beams, step, [rooms[i] for i in alive])
         for place in sorted(set(range(len(alive))) - set(stay)):
             found[alive[place]] = list(_rows(job, beams, place, alive[place], rooms[alive[place]]))
@@ -83,11 +85,17 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
             alive = [alive[place] for place in stay]
             beams.select(kept_P)
         next_B = next_PW[kept_P].flatten()
-        cache.select(rows_B)
+        cache.select(rows_B, new=(step - alike_PW)[kept_P].flatten())
         history.select(rows_B)
         history.add(next_B)
         logits_BV = steps(next_B)
     return found
+
+
+def alike(ids_PWT: Tensor, from_PW: Tensor) -> Tensor:
+    """(P, W) how many words the beam that was in a place shares with the one that takes it: they need not be moved."""
+    same_PWT = _taken(ids_PWT, from_PW) == ids_PWT
+    return same_PWT.long().cumprod(-1).sum(-1)
 
 
 def advance(
@@ -96,14 +104,16 @@ def advance(
     """Take the best candidates of all beams of a prompt; (P, W) which beam each new one continues, and its token."""
     width = job.settings.beams
     prompts, vocabulary = len(rooms), log_BV.shape[1]
-    sums_PX = (ruled_BV.view(prompts, width, vocabulary) + beams.running_PW.unsqueeze(-1)).flatten(1)
-    count = min(max(2, 1 + len(job.ends.stop)) * width, sums_PX.shape[1])  # so many, lest all of them end
-    sums_PK, index_PK = sums_PX.topk(count)
-    from_PK, next_PK = index_PK // vocabulary, index_PK % vocabulary
+    count = min(max(2, 1 + len(job.ends.stop)) * width, width * vocabulary)  # so many, lest all of them end
+    each = min(count, vocabulary)
+    best_BK, words_BK = ruled_BV.topk(each)  # the best of all beams are among the best of each
+    sums_PX = (best_BK.view(prompts, width, each) + beams.running_PW.unsqueeze(-1)).flatten(1)
+    sums_PK, place_PK = sums_PX.topk(count)
+    from_PK, next_PK = place_PK // each, words_BK.view(prompts, -1).gather(1, place_PK)
     ids_PKT = _taken(beams.ids_PWT, from_PK)
     ids_PKT[:, :, step] = next_PK
     chances_PKT = _taken(beams.chances_PWT, from_PK)
-    chances_PKT[:, :, step] = log_BV.view(prompts, -1).gather(1, index_PK)
+    chances_PKT[:, :, step] = log_BV.view(prompts, -1).gather(1, from_PK * vocabulary + next_PK)
     over_PK = _over(job, ids_PKT, next_PK, step, rooms)
     _keep_ended(job, beams, sums_PK, ids_PKT, chances_PKT, over_PK, step)
     beams.running_PW, best_PW = (sums_PK + over_PK * WORST).topk(width)

@@ -220,7 +220,7 @@ def apply(rules: Sequence[Rule], logits_BV: Tensor, seen: Seen) -> Tensor:
     for rule in rules:
         logits_BV = rule(logits_BV, seen)
     if rules:
-        stuck_B = (logits_BV == NEVER).all(1)
+        stuck_B = logits_BV.amax(1) == NEVER
         if bool(stuck_B.any()):
             row = int(stuck_B.long().argmax())
             raise InputError(

@@ -56,15 +56,16 @@ class Store:
             self.memory_slots = (_in_slots(self.memory[0], cache.memory), _in_slots(self.memory[1], cache.memory))
         return self.memory_slots
 
-    def select(self, rows: Tensor, moved: tuple[Tensor, Tensor] | None, length: int) -> None:
-        """Rows in a new order: in place where as many stay, of which only some `moved` (to, from)."""
+    def select(self, rows: Tensor, moved: tuple[Tensor, Tensor, Tensor] | None) -> None:
+        """Rows in a new order: in place where as many stay, of which only some slots `moved` (to, from, slot)."""
         if self.k_BCGK is None or self.v_BCGK is None:
             return
         if moved is None:
             self.k_BCGK, self.v_BCGK = self.k_BCGK[rows], self.v_BCGK[rows]
         elif moved[0].numel():
+            to, source, slot = moved
             for kept in (self.k_BCGK, self.v_BCGK):
-                kept[moved[0], :length] = kept[moved[1], :length]
+                kept[to, slot] = kept[source, slot]
 
     def select_memory(self, index: Tensor) -> None:
         if self.memory is not None:
@@ -170,30 +171,36 @@ class Cache:
         """Each sequence `count` times, one after the other; the memory is kept once and shared."""
         rows = torch.arange(len(self), device=self.lengths.device).repeat_interleave(count)
         for store in self.stores:
-            store.select(rows, None, self.longest)
+            store.select(rows, None)
         self.lengths, self.share, self.memory_layout = self.lengths[rows], self.share * count, None
 
-    def select(self, rows: Tensor, *, share: int | None = None) -> None:
+    def select(self, rows: Tensor, *, share: int | None = None, new: Tensor | None = None) -> None:
         """Keep these sequences in this order; one may be named several times (beam search).
 
-        Of those that share a memory, as many stay together, or `share` of them.
+        Of those that share a memory, as many stay together, or `share` of them. `new` says how many of the last tokens
+        of each differ from what was in its place before; all of them where it is not told.
         """
         order, before = rows.tolist(), self.share
         self.share = before if share is None else share
         if self.memory is not None:
             self._select_memory([row // before for row in order[:: self.share]], rows.device)
         self.memory_layout = None if self.share != before else self.memory_layout
-        moved = None
-        if len(order) == len(self):
-            places = [place for place, row in enumerate(order) if place != row]
-            to = torch.tensor(places, dtype=torch.int64, device=rows.device)
-            moved = (to, rows[to])
+        moved = self._moved(rows, new) if len(order) == len(self) else None
         for store in self.stores:
-            store.select(rows, moved, self.longest)
+            store.select(rows, moved)
         lengths = self.lengths[rows]
         self.lengths = lengths if moved is None else self.lengths.copy_(lengths)  # where recordings look for them
         self.longest = int(lengths.max()) if len(self) else 0
         self.even = bool((self.lengths == self.longest).all())
+
+    def _moved(self, rows: Tensor, new: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Slots whose tokens come from another row: where to, where from, which."""
+        lengths = self.lengths[rows]
+        count = lengths if new is None else torch.minimum(new, lengths)
+        count = torch.where(rows == torch.arange(len(rows), device=rows.device), 0, count)
+        to = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), count)
+        start = (lengths - count)[to] - (count.cumsum(0) - count)[to]
+        return to, rows[to], start + torch.arange(len(to), device=rows.device)
 
     def _select_memory(self, order: list[int], device: torch.device) -> None:
         assert self.memory is not None

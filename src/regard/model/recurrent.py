@@ -42,7 +42,7 @@ class Recall(Cache):
         """Each sequence `count` times, one after the other."""
         self.select(torch.arange(len(self), device=self.lengths.device).repeat_interleave(count))
 
-    def select(self, rows: Tensor, *, share: int | None = None) -> None:
+    def select(self, rows: Tensor, *, share: int | None = None, new: Tensor | None = None) -> None:
         """Keep these sequences in this order; one may be named several times (beam search)."""
         assert self.past is not None
         state = tuple(part[:, rows] for part in self.past.state)
