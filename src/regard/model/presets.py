@@ -104,7 +104,17 @@ def _gpt2(vocabulary: int, width: int, layers: int, heads: int, *, longest: int 
     return Preset("gpt2", config, {"language": 0})
 
 
-def _llama(vocabulary: int, width: int, layers: int, heads: int, *, groups: int, inner: int) -> Preset[ModelConfig]:
+def _llama(
+    vocabulary: int,
+    width: int,
+    layers: int,
+    heads: int,
+    *,
+    groups: int,
+    inner: int,
+    longest: int = 2048,
+    tied: bool = False,
+) -> Preset[ModelConfig]:
     config = ModelConfig(
         vocabulary=vocabulary,
         width=width,
@@ -112,14 +122,14 @@ def _llama(vocabulary: int, width: int, layers: int, heads: int, *, groups: int,
         inner=inner,
         kind="decoder",
         attention=AttentionConfig(heads, groups=groups),
-        positions=PositionConfig("rotary", longest=2048),
+        positions=PositionConfig("rotary", longest=longest),
         activation="swiglu",
         norm="rms",
         norm_first=True,
         eps=1e-6,
         bias=False,
         embedding_norm=False,
-        tied=False,
+        tied=tied,
         dropout=0.0,
     )
     return Preset("llama", config, {"language": 0})
@@ -217,7 +227,7 @@ PRESETS: Mapping[str, Preset[Config]] = {
     "modernbert-base": _modernbert(50368, 768, 22, 12, inner=1152),
     "gpt2": _gpt2(50257, 768, 12, 12),
     "gpt2-mini": _gpt2(8000, 384, 6, 6, longest=256),
-    "gpt2-micro": _gpt2(8000, 128, 4, 4, longest=128),
+    "llama-micro": _llama(8000, 128, 4, 4, groups=4, inner=352, longest=256, tied=True),
     "t5-small": _t5(32128, 512, 6, 8, inner=2048, head_width=64),
     "bart-base": _bart(50265, 768, 6, 12),
     "marian": _marian(58101, 512, 6, 8),

@@ -243,7 +243,7 @@ def _texts(
 
     def build(paths: Sequence[str | Path], name: str) -> Corpus:
         place.mkdir(parents=True, exist_ok=True)
-        pairs, end = objective == "mlm+nsp", words.eos if objective == "causal" else None
+        pairs, end = objective == "mlm+nsp", _end(words) if objective == "causal" else None
         if not world.first:
             world.wait()
         fresh = overwrite and world.first
@@ -271,6 +271,14 @@ def _texts(
     text = hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
     why = f"plain text: {len(corpus):,} documents, {int(corpus.bounds[-1]):,} tokens"
     return Texts(learned, () if held is None else held, why, dev is None, text)
+
+
+def _end(words: Tokenizer) -> int | None:
+    """What stands after a document: the token for it, or, in a vocabulary without one, the blank line itself."""
+    if words.eos is not None:
+        return words.eos
+    (line,) = words.ids_batch(["\n"], special=False)
+    return line[0] if len(line) == 1 and line[0] != words.unk else None
 
 
 def _measure(job: Job, rows: Rows) -> Any:
