@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from regard.config import ModelConfig
+from regard.config import Config, ModelConfig
 from regard.errors import InputError, did_you_mean
 from regard.model.block import activation, build_norm
 from regard.model.dense import Linear
@@ -88,7 +88,7 @@ class Labels(nn.Module):
     """A score for every label, of a pooled sequence or of each token."""
 
     def __init__(
-        self, config: ModelConfig, classes: int, *, transform: Transform | None = None, dropout: float = 0.0
+        self, config: Config, classes: int, *, transform: Transform | None = None, dropout: float = 0.0
     ) -> None:
         super().__init__()
         self.transform = transform or nn.Identity()

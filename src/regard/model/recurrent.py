@@ -16,6 +16,7 @@ from regard.config import RecurrentConfig
 from regard.errors import InputError
 from regard.model.align import Align, Memory, exact, gathered, spread
 from regard.model.cache import Cache
+from regard.model.quick import Dropout
 from regard.model.transformer import Output
 from regard.model.unrolled import Unrolled
 from regard.ragged import Ragged
@@ -112,7 +113,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
-        self.tokens, self.dropout, self.depth = tokens, nn.Dropout(config.dropout), config.layers
+        self.tokens, self.dropout, self.depth = tokens, Dropout(config.dropout), config.layers
         self.layers = Layers(
             config.cell,
             config.embedding,
@@ -133,7 +134,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
-        self.tokens, self.dropout, self.depth = tokens, nn.Dropout(config.dropout), config.layers
+        self.tokens, self.dropout, self.depth = tokens, Dropout(config.dropout), config.layers
         self.feeds = config.input_feeding
         size = config.embedding + (config.width if self.feeds else 0)
         self.layers = Layers(config.cell, size, config.width, layers=config.layers, dropout=config.dropout)

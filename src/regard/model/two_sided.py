@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from regard.config import RecurrentConfig
 from regard.errors import InputError, did_you_mean
+from regard.model.heads import Labels
+from regard.model.quick import Dropout
 from regard.model.recurrent import Layers
 from regard.model.transformer import Output
 from regard.model.unrolled import Unrolled
@@ -28,7 +30,7 @@ class Sides(nn.Module):
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
-        self.tokens, self.dropout = nn.Embedding(config.vocabulary, config.embedding), nn.Dropout(config.dropout)
+        self.tokens, self.dropout = nn.Embedding(config.vocabulary, config.embedding), Dropout(config.dropout)
         self.depth, size = config.layers, config.embedding
         self.ahead, self.back = (
             nn.ModuleList(Layers(config.cell, size, size, layers=1, dropout=0.0) for _ in range(self.depth))
@@ -68,18 +70,6 @@ class Mix(nn.Module):
         return self.scale * torch.einsum("l,lnd->nd", self.scores.softmax(0), states_LND)
 
 
-class Scores(nn.Module):
-    """A score for every label, of a text or of each token."""
-
-    def __init__(self, config: RecurrentConfig, classes: int) -> None:
-        super().__init__()
-        self.dropout, self.output = nn.Dropout(config.dropout), nn.Linear(config.width, classes)
-
-    def forward(self, x_ND: Tensor) -> Tensor:
-        logits_NC: Tensor = self.output(self.dropout(x_ND))
-        return logits_NC
-
-
 class TwoSided(nn.Module):
     """Both sides with what stands on them: the words beside each token, or labels of a mix of all layers."""
 
@@ -100,7 +90,7 @@ class TwoSided(nn.Module):
                 if config.tied:
                     self.heads[name].weight = self.encoder.tokens.weight
             else:
-                self.heads[name] = Scores(config, size)
+                self.heads[name] = Labels(config, size, dropout=config.dropout)
         if "sequence" in self.heads or "token" in self.heads:
             self.heads["mix"] = Mix(config.layers + 1)
 

@@ -47,6 +47,7 @@ from regard.training.track import tracked
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
 LEAST_PIECES = 1000
+LABELLED = ("smoothing", "balance", "prefix", "vocabularies")
 # By objective: the kind of network it is for, the head that learns it, and what that says.
 LEARNS = {
     "mlm": ("encoder", "masked", "hidden words"),
@@ -107,6 +108,7 @@ def pretrain(
     if preset is not None and chosen.dropout is None:
         chosen = replace(chosen, dropout=0.0)  # text that is read a few times is not learned by heart
     _check(objective, preset, start, tokenizer)
+    _check_settings(Settings.of(settings))
     folder, place = Path(out).expanduser(), Path(store or f"{out}.corpus").expanduser()
     early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
     resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
@@ -176,6 +178,13 @@ def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> No
         )
     if start is not None and tokenizer is not None:
         raise InputError(f"{start} has a tokenizer of its own; leave tokenizer out, or name a preset.")
+
+
+def _check_settings(settings: Settings) -> None:
+    """Settings that only labelled data gives a meaning."""
+    for name in LABELLED:
+        if getattr(settings, name) != getattr(Settings(), name):
+            raise InputError(f"{name} is for regard train: a pretraining has no use for it. Leave it out.")
 
 
 def _check_network(family: str, config: Config, objective: str) -> None:
