@@ -64,6 +64,7 @@ def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, fla
         assert even == used("cuda", torch.bfloat16, (5, 10))
     with torch.no_grad():
         assert said["cuda, bf16 or fp16, without gradients"] == used("cuda", torch.bfloat16)
+        assert said["cuda, fp32, without gradients"] == used("cuda", torch.float32)
         assert used("cuda", torch.bfloat16, dropout=0.1, training=True) == said["cuda, bf16 or fp16"] or not flash
     bias = torch.zeros(12, 13)
     assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.float32)

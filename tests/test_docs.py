@@ -170,5 +170,5 @@ def test_demo_marks_the_sentence_that_is_nearest_and_trains(tmp_path: Path) -> N
     assert nearest == [1, 0, 3, 2, 5, 4, 7, 6]
     assert "76 rows" in done.stdout.split("$ regard evaluate")[1]
     assert (tmp_path / "demo" / "curves.png").exists()
-    assert "48 rows" in done.stdout.split("$ regard evaluate")[2]
+    assert "100 rows" in done.stdout.split("$ regard evaluate")[2]
     assert (tmp_path / "demo-alignment.png").exists()

@@ -120,8 +120,7 @@ class ModelConfig:
     embedding_scale: bool = False  # embeddings times sqrt(width)
     distinct_layers: int | None = None  # fewer than `layers` when layers share weights
     tied: bool = True  # output words share the embedding matrix
-    output_scale: bool = False  # hidden states times width ** -0.5 before tied outputs
-    output_bias: bool = False  # a fixed bias on the words a decoder may say
+    output: str = "plain"  # or "scaled", hidden states times width ** -0.5; or "biased", words by a fixed bias
     target_vocabulary: int | None = None  # of a decoder with words of its own; the encoder's when None
     dropout: float = 0.1
     spread: float | None = 0.02  # standard deviation of initial weights; by fan-in when None
@@ -132,6 +131,7 @@ class ModelConfig:
         _one_of("kind", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _one_of("activation", self.activation, ACTIVATIONS)
         _one_of("norm", self.norm, NORMS)
+        _one_of("output", self.output, ("plain", "scaled", "biased"))
         if (self.kind == "encoder-decoder") != (self.decoder_layers > 0):
             raise InputError(f"a network of kind {self.kind} cannot have {self.decoder_layers} decoder layers.")
         _check_target(self.target_vocabulary, self.kind)

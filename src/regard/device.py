@@ -124,9 +124,9 @@ def _kernels() -> dict[str, str]:
         found["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
         if has_flash() and has_cudnn():
             found["cuda, bf16 or fp16, in training on equal lengths"] = "dense"
-        found["cuda, bf16 or fp16, without gradients"] = (
-            "tiles" if has_flash() and has_triton() else found["cuda, bf16 or fp16"]
-        )
+        tiles = has_flash() and has_triton()
+        found["cuda, bf16 or fp16, without gradients"] = "tiles" if tiles else found["cuda, bf16 or fp16"]
+        found["cuda, fp32, without gradients"] = "tiles" if tiles else "flex"
         found["cuda, fp32, or with a bias or a mask function"] = "flex"
         found["cuda, the same in training with attention dropout"] = "grouped"
     return found

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -155,12 +156,21 @@ def _lock(file: TextIO, folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.seek(0)
-        owner = file.read() or "another process"
+        owner = _named(file) or "another process"
         mend = "Wait until it is done, or stop it: the next build goes on from what is safe."
         raise FolderError(f"{folder} is being built by {owner}. {mend}") from None
     except OSError as error:
         raise FolderError(f"{file.name} cannot be locked: {error.strerror}. Build on a local disk.") from error
+
+
+def _named(file: TextIO) -> str:
+    """Who holds the lock, who writes that a moment after taking it."""
+    for _ in range(20):
+        file.seek(0)
+        if owner := file.read():
+            return owner
+        time.sleep(0.01)
+    return ""
 
 
 def _is(path: Path, file: TextIO) -> bool:

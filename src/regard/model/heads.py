@@ -72,12 +72,12 @@ class NextWord(nn.Module):
 
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
-        self.scale = config.width**-0.5 if config.output_scale else 1.0
+        self.scale = config.width**-0.5 if config.output == "scaled" else 1.0
         self.output = Linear(config.width, config.vocabulary, bias=False)
         if config.tied:
             self.output.weight = tokens.weight
         self.bias: Tensor | None
-        self.register_buffer("bias", torch.zeros(config.vocabulary) if config.output_bias else None)
+        self.register_buffer("bias", torch.zeros(config.vocabulary) if config.output == "biased" else None)
 
     def forward(self, x_ND: Tensor) -> Tensor:
         logits_NV: Tensor = self.output(x_ND * self.scale if self.scale != 1.0 else x_ND)

@@ -44,6 +44,11 @@ def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, *, kernel: s
     return KERNELS[kernel](q_NHK, k_MGK, v_MGK, call)
 
 
+def has_tiles(gpu: int) -> bool:
+    """Whether the kernel of our own runs on that GPU."""
+    return has_flash(gpu) and has_triton()
+
+
 def runs_flat(dtype: torch.dtype, width: int, gpu: int) -> bool:
     """Whether heads of that width run on flat tokens on that GPU, asking the host nothing."""
     return dtype in (torch.bfloat16, torch.float16) and width % 8 == 0 and width <= 256 and has_flash(gpu)
@@ -61,7 +66,7 @@ def pick_kernel(q_NHK: Tensor, call: Call) -> str:
     width, gpu = q_NHK.shape[-1], q_NHK.device.index or 0
     if call.bias_HR is None and call.mask.function is None:
         reading = not torch.is_grad_enabled() and call.drop == 0.0
-        if reading and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_triton():
+        if reading and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_tiles(gpu):
             return "tiles"
         if runs_flat(q_NHK.dtype, width, gpu):
             return "dense" if not reading and is_rectangle(q_NHK, call) and has_cudnn(gpu) else "varlen"

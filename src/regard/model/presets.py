@@ -151,7 +151,7 @@ def _t5(vocabulary: int, width: int, layers: int, heads: int, *, inner: int, hea
         eps=1e-6,
         bias=False,
         embedding_norm=False,
-        output_scale=True,
+        output="scaled",
         spread=None,
     )
     return Preset("t5", config, {"language": 0})
@@ -168,7 +168,7 @@ def _bart(vocabulary: int, width: int, layers: int, heads: int, *, longest: int 
         attention=AttentionConfig(heads),
         positions=PositionConfig(longest=longest, offset=2),
         eps=1e-5,
-        output_bias=True,
+        output="biased",
     )
     return Preset("bart", config, {"language": 0})
 
@@ -189,7 +189,7 @@ def _transformer(vocabulary: int, width: int, layers: int, heads: int) -> Preset
         _marian(vocabulary, width, layers, heads).config,
         positions=PositionConfig("sinusoidal"),
         activation="relu",
-        output_bias=False,
+        output="plain",
         spread=None,
     )
     return Preset("transformer", config, {"language": 0})

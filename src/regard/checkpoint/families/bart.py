@@ -49,7 +49,7 @@ def read(foreign: Foreign) -> ModelConfig:
         eps=1e-5,
         embedding_scale=foreign["scale_embedding"],
         tied=foreign["tie_word_embeddings"],
-        output_bias=True,
+        output="biased",
         dropout=foreign["dropout"],
         spread=foreign["init_std"],
     )

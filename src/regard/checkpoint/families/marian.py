@@ -45,7 +45,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 def read_2017(foreign: Foreign) -> ModelConfig:
     ours = read(foreign)
-    return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output_bias=False, spread=None)
+    return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", spread=None)
 
 
 def write_2017(config: ModelConfig) -> dict[str, Any]:

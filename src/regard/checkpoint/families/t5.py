@@ -56,7 +56,7 @@ def read(foreign: Foreign) -> ModelConfig:
         bias=False,
         embedding_norm=False,
         tied=tied,
-        output_scale=tied if scaled is None else scaled,
+        output="scaled" if (tied if scaled is None else scaled) else "plain",
         dropout=foreign["dropout_rate"],
         spread=None,
     )
@@ -82,7 +82,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "eos_token_id": 1,
         "decoder_start_token_id": 0,
         "tie_word_embeddings": config.tied,
-        "scale_decoder_outputs": config.output_scale,
+        "scale_decoder_outputs": config.output == "scaled",
     }
 
 
