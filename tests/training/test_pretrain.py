@@ -260,6 +260,12 @@ def test_whole_words_are_pretrained_on(objective: str, tmp_path: Path, words: di
     assert evaluate(tmp_path / "words", tmp_path / "text.txt").scores["perplexity"].value > 1
 
 
+def test_an_old_name_is_spoken_of_once(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+    with pytest.warns(UserWarning, match="learning_rate") as said:
+        run("mlm", tmp_path / "run", words, steps=1, learning_rate=1e-3, dev_share=0.0)
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("smoothing", 0.1), ("balance", "weights"), ("prefix", "x: "), ("vocabularies", "separate")]
 )

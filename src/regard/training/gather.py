@@ -52,8 +52,11 @@ def gather(
 ) -> Data:
     """Read what is to be learned; dev is what was given, the folder's own, or a share split off."""
     if isinstance(data, Data):
-        if dev is not None or columns is not None or task not in (None, data.task):
-            raise InputError("this data is read already, with its task and dev rows; leave dev, task and columns out.")
+        again = {"dev": dev, "columns": columns, "skip_bad": skip_bad, **told}
+        if given := [name for name, value in again.items() if value is not None]:
+            raise InputError(f"this data is read already, so {' and '.join(given)} cannot change it. Leave them out.")
+        if task not in (None, data.task):
+            raise InputError(f'this data is read already, for task {data.task}, not "{task}". Leave task out.')
         return data
     inside = _splits(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)

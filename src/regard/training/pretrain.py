@@ -105,10 +105,10 @@ def pretrain(
     settings: see `regard.training.settings.Settings`; from nothing there is no dropout unless it is asked for.
     """
     chosen, began = Settings.of(settings), time.monotonic()
+    _check_settings(chosen)
     if preset is not None and chosen.dropout is None:
         chosen = replace(chosen, dropout=0.0)  # text that is read a few times is not learned by heart
     _check(objective, preset, start, tokenizer)
-    _check_settings(Settings.of(settings))
     folder, place = Path(out).expanduser(), Path(store or f"{out}.corpus").expanduser()
     early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
     resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
@@ -118,7 +118,8 @@ def pretrain(
     world, device = join(pick_device(chosen.device))
     words = _words(files, preset, start, tokenizer, objective)
     task: Task = TwoSided() if objective == "two-sided" else Causal()
-    if objective in ("mlm", "mlm+nsp"):
+    hides = objective in ("mlm", "mlm+nsp")
+    if hides:
         unit: Any = mask_unit
         task = Masked.of(words, follows=objective == "mlm+nsp", rate=mask_rate, unit=unit)
     checkpoint, words, pretrained = begin(
@@ -129,7 +130,7 @@ def pretrain(
     window = chosen.window or WINDOW
     longest = min(window, checkpoint.config.longest or window)
     frame = Frame.of(words)
-    starts = WordStarts.of(words) if mask_unit == "word" and objective != "causal" else None
+    starts = WordStarts.of(words) if mask_unit == "word" and hides else None
     source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed, starts=starts)
     held = None
     if isinstance(texts.dev, Stream):
