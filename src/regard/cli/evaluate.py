@@ -30,7 +30,7 @@ class Evaluate:
     model: ModelName
     data: Annotated[
         Positional[str],
-        arg(help="A file, a folder with test or valid, a glob, or - for stdin.", metavar="DATA"),
+        arg(help="A file, two aligned ones (a.en,a.de), a folder with test or valid, a glob, or -.", metavar="DATA"),
     ]
     split: Annotated[str | None, arg(help="Of a folder with several: test if not given.", metavar="NAME")] = None
     columns: Columns = None

@@ -27,6 +27,7 @@ Examples:
   regard train reviews.csv --dev held-out.csv --start runs/other --out runs/reviews
   regard train reviews.csv --columns text=opinion,label=stars --epochs 4 --lr 5e-5 --seed 1 --out runs/reviews
   regard train reviews.csv --preset bert-mini --out runs/new   from nothing: a fresh network, a vocabulary of its own
+  regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags come before it
   regard train reviews.csv --out runs/reviews --resume         go on after Ctrl-C, a kill, or a full disk
 
@@ -40,7 +41,7 @@ EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" "a context"'}
 class Train:
     data: Annotated[
         Positional[str],
-        arg(help="A file, a folder with train and valid, a glob, or - for stdin.", metavar="DATA"),
+        arg(help="A file, two aligned ones (a.en,a.de), a folder with train and valid, a glob, or -.", metavar="DATA"),
     ]
     out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
     start: Annotated[
