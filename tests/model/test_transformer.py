@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from regard.config import AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model.presets import PRESETS, preset
+from regard.model.taps import record
 from regard.ragged import Ragged
 
 TINY = [name for name in PRESETS if name.startswith("tiny-")]
@@ -63,13 +64,62 @@ def test_a_gradient_flows_to_every_parameter(build, tokens, name):
         assert parameter.grad.abs().sum() > 0, path
 
 
+@pytest.mark.parametrize("name", TINY)
+def test_what_is_said_at_some_places_is_what_the_whole_says_there(build, tokens, name):
+    """Pooled vectors too, and the gradients: what the last layer leaves out is what nobody reads."""
+    batch, target, at = tokens([4, 7, 1]), tokens([5, 6, 1], seed=1), torch.tensor([1, 9, 3])
+    found = []
+    for places in (None, at):
+        network = build(name, all_heads(name))
+        both = network.config.kind == "encoder-decoder"
+        output = network(batch, target if both else None, at=places)
+        chosen = slice(None) if places is not None else at
+        said = {"hidden": output.hidden[chosen], "logits": output.logits[chosen]}
+        said |= {part: value for part in ("pooled", "next") if (value := getattr(output, part)) is not None}
+        sum((x * torch.arange(x.numel()).view(x.shape).cos()).sum() for x in said.values()).backward()
+        found.append(said | {path: one.grad for path, one in network.named_parameters() if one.grad is not None})
+    assert found[0].keys() == found[1].keys()
+    for part, value in found[0].items():
+        torch.testing.assert_close(
+            found[1][part], value, rtol=1e-4, atol=1e-4, msg=lambda words, part=part: part + words
+        )
+
+
 @torch.no_grad()
-def test_at_limits_the_logits_to_those_places(build, tokens):
-    network, batch, at = build("tiny-bert", {"masked": 0}), tokens([4, 7]), torch.tensor([1, 9])
-    every, some = network(batch), network(batch, at=at)
-    assert some.logits.shape == (2, 100)
-    torch.testing.assert_close(some.logits, every.logits[at])
-    assert torch.equal(some.hidden, every.hidden)
+def test_the_last_layer_works_out_what_is_read_alone(build, tokens):
+    batch, none = tokens([4, 7]), torch.tensor([], dtype=torch.int64)
+    names = [f"encoder.layers.{layer}.feedforward" for layer in (0, 1)]
+    for heads, at, rows in (
+        ({"masked": 0}, torch.tensor([1, 9, 3]), 3),
+        ({"masked": 0, "next": 2}, torch.tensor([1, 9, 3]), 5),
+        ({"sequence": 3}, none, 2),
+    ):
+        network = build("tiny-bert", heads)
+        with record(network, *names) as seen:
+            output = network(batch, at=at)
+        assert [len(seen[name]) for name in names] == [11, rows]
+        assert len(output.hidden) == len(at)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("how", ["first", "mean", "max"])
+def test_a_vector_of_the_whole_needs_no_token_by_itself(build, tokens, how):
+    config = preset("tiny-bert").config
+    network = build(replace(config, pool=replace(config.pool, how=how)), {"sequence": 3})
+    batch = tokens([4, 7, 2])
+    output = network(batch, at=torch.tensor([], dtype=torch.int64))
+    torch.testing.assert_close(output.logits, network(batch).logits, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_computed_again_is_the_same_at_some_places(build, tokens):
+    batch, at, found = tokens([4, 7]), torch.tensor([1, 9]), []
+    for again in (False, True):
+        network = build("tiny-bert", {"masked": 0})
+        network.reader.recompute = again
+        network(batch, at=at).logits.square().sum().backward()
+        found.append([one.grad for one in network.parameters() if one.grad is not None])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
 
 
 @torch.no_grad()

@@ -43,6 +43,11 @@ class Mix(nn.Module):
         return attend(q_NHK, k_MGK, v_MGK, call)
 
 
+def chosen(x_ND: Tensor, at: Tensor | None) -> Tensor:
+    """The rows at these places; all of them where none are named."""
+    return x_ND if at is None else x_ND.index_select(0, at)
+
+
 class Attention(nn.Module):
     """Queries ask, keys answer, values are brought back."""
 
@@ -66,13 +71,14 @@ class Attention(nn.Module):
         self.mix = Mix()
         self.out = Linear(heads * width, config.width, bias=config.bias)
 
-    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None) -> Tensor:
+    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None, at: Tensor | None = None) -> Tensor:
+        """What each token is brought, or only those `at` some places; all are looked at."""
         if self.cross:
             q_NHK, k_MGK, v_MGK = self.look_across(x_ND, flow, store)
         else:
             q_NHK, k_MGK, v_MGK = self.look_around(x_ND, flow, store)
         mixed_NHK = self.mix(q_NHK, k_MGK, v_MGK, self.call(flow))
-        out_ND: Tensor = self.out(mixed_NHK.flatten(1))
+        out_ND: Tensor = self.out(chosen(mixed_NHK.flatten(1), at))
         return out_ND
 
     def look_around(self, x_ND: Tensor, flow: Flow, store: Store | None) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,13 +6,13 @@ Shapes: N tokens, D width, F inner width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.model.attention import Attention, Flow
+from regard.model.attention import Attention, Flow, chosen
 from regard.model.cache import Store
 from regard.model.dense import Linear
 from regard.model.quick import Dropout, gelu, gelu_tanh
@@ -24,6 +24,7 @@ PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "tanh": F.tanh,
 }
+Part = Callable[[Tensor], Tensor]
 GATED = {"geglu": "gelu", "geglu-tanh": "gelu-tanh", "swiglu": "silu"}
 
 
@@ -94,17 +95,20 @@ class Block(nn.Module):
         self.feedforward_norm = build_norm(config, config.width)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None) -> Tensor:
-        x_ND = self.add(x_ND, self.attention, self.attention_norm, flow, store)
+    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None, at: Tensor | None = None) -> Tensor:
+        """The stream after the block, or only what it is `at` some places: nothing else is worked out behind the last
+        attention."""
+        around, across = (at, None) if self.cross is None else (None, at)
+        x_ND = self.add(x_ND, partial(self.attention, flow=flow, store=store, at=around), self.attention_norm, around)
         if self.cross is not None and self.cross_norm is not None:
-            x_ND = self.add(x_ND, self.cross, self.cross_norm, flow, store)
+            x_ND = self.add(x_ND, partial(self.cross, flow=flow, store=store, at=across), self.cross_norm, across)
         return self.add(x_ND, self.feedforward, self.feedforward_norm)
 
-    def add(self, x_ND: Tensor, part: nn.Module, norm: nn.Module, *more: Any) -> Tensor:
+    def add(self, x_ND: Tensor, part: Part, norm: nn.Module, at: Tensor | None = None) -> Tensor:
         """What the part says, added to the stream: x + f(norm(x)), or post-norm norm(x + f(x))."""
         out_ND: Tensor
         if self.norm_first:
-            out_ND = x_ND + self.dropout(part(norm(x_ND), *more))
+            out_ND = chosen(x_ND, at) + self.dropout(part(norm(x_ND)))
         else:
-            out_ND = norm(x_ND + self.dropout(part(x_ND, *more)))
+            out_ND = norm(chosen(x_ND, at) + self.dropout(part(x_ND)))
         return out_ND

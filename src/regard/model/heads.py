@@ -41,10 +41,12 @@ class Pooled(nn.Module):
         self.how = pool.how
         self.transform = Transform(config, config.width, bend=pool.activation, norm=pool.norm, bias=pool.bias)
 
-    def forward(self, x_ND: Tensor, batch: Ragged) -> Tensor:
+    def forward(self, x_ND: Tensor, batch: Ragged, firsts_BD: Tensor | None = None) -> Tensor:
+        """From the states of all tokens, or from those of the first ones where no other matters."""
         if self.how == "first":
             empty_B = batch.lengths == 0
-            x_BD = x_ND[batch.first()].masked_fill(empty_B.unsqueeze(1), 0.0)
+            x_BD = x_ND[batch.first()] if firsts_BD is None else firsts_BD
+            x_BD = x_BD.masked_fill(empty_B.unsqueeze(1), 0.0)
         else:
             x_BD = batch.mean(x_ND) if self.how == "mean" else batch.max(x_ND)
         out_BD: Tensor = self.transform(x_BD)

@@ -283,7 +283,7 @@ class Recurrent(nn.Module):
         share = self.share if self.training else 0.0
         hidden_ND, _ = self.decoder(target, past, words=words, share=share)
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
-        return Output(hidden_ND, None if words is None else words(chosen_ND), memory=memory_MD)
+        return Output(chosen_ND, None if words is None else words(chosen_ND), memory=memory_MD)
 
     def nothing(self, sequences: int) -> Past:
         """What a decoder knows that stands alone and has read nothing."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ from regard.ragged import Ragged
 class Output:
     """What a network says of a batch, or of one sequence of it."""
 
-    hidden: Tensor  # (N, D) after the last layer
+    hidden: Tensor  # (N, D) after the last layer; of the chosen places alone where some were chosen
     logits: Tensor | None = None  # (N, C) of a token head, (N, 2, V) of words on both sides, (B, C) of a sequence head
     pooled: Tensor | None = None  # (B, D)
     next: Tensor | None = None  # (B, 2) whether the second segment follows the first
@@ -71,15 +72,20 @@ class Stack(nn.Module):
         memory: tuple[Tensor, Ragged] | None = None,
         cache: Cache | None = None,
         layers: int | None = None,
+        at: Tensor | None = None,
     ) -> Tensor:
-        """States after the last layer, or after so many `layers` (0 for the embeddings alone)."""
+        """States after the last layer, or after so many `layers` (0 for the embeddings alone).
+
+        Where only those `at` some places are wanted, the last layer works out no others.
+        """
         flow = self.flow(batch, mask, memory, cache)
         x_ND: Tensor = self.embeddings(batch)
         depth = self.depth if layers is None else layers
         for i in range(depth):
             layer, store = self.layers[self.layer_of(i)], None if cache is None else cache.stores[i]
-            again = self.recompute and torch.is_grad_enabled()
-            x_ND = checkpoint(layer, x_ND, flow, store, use_reentrant=False) if again else layer(x_ND, flow, store)
+            again, places = self.recompute and torch.is_grad_enabled(), at if i == self.depth - 1 else None
+            run = partial(checkpoint, layer, use_reentrant=False) if again else layer
+            x_ND = run(x_ND, flow, store, places)
         out_ND: Tensor = self.norm(x_ND) if depth == self.depth else x_ND
         return out_ND
 
@@ -145,31 +151,47 @@ class Transformer(nn.Module):
     def forward(
         self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None, mask: MaskFunction | None = None
     ) -> Output:
-        """States and what the heads make of them; `at` limits token heads to those places of the flat batch."""
+        """States and what the heads make of them, or only those `at` some places of the flat batch.
+
+        None at all may be wanted, where a head reads whole sequences. The last layer then works out what the heads
+        read, and nothing else.
+        """
         if self.encoder is None or self.decoder is None:
             if target is not None:
                 raise InputError(f"a network of kind {self.config.kind} reads one batch, but a target was given too.")
-            return self.read(self.main(batch, mask=mask), batch, at=at)
+            return self.read(self.main(batch, mask=mask, at=self.needed(batch, at)), batch, at=at)
         if target is None:
             raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
         if len(target) != len(batch):
             raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
         memory_MD = self.encoder(batch, mask=mask)
-        hidden_ND = self.decoder(target, memory=(memory_MD, batch))
+        hidden_ND = self.decoder(target, memory=(memory_MD, batch), at=self.needed(target, at))
         return self.read(hidden_ND, target, at=at, memory=memory_MD)
 
     def read(
         self, hidden_ND: Tensor, batch: Ragged, *, at: Tensor | None = None, memory: Tensor | None = None
     ) -> Output:
-        """What the heads make of the states."""
-        chosen_ND = hidden_ND if at is None else hidden_ND[at]
-        pooled_BD = self.heads["pooled"](hidden_ND, batch) if "pooled" in self.heads else None
+        """What the heads make of the states; with `at`, of those that were needed."""
+        pooled_BD, chosen_ND = None, hidden_ND
+        if at is not None and "pooled" in self.heads:
+            both = self.needed(batch, at) is not None
+            chosen_ND = hidden_ND[: len(at)].clone() if both else hidden_ND[at]  # no view: shards are told of outputs
+            pooled_BD = self.heads["pooled"](hidden_ND, batch, hidden_ND[len(at) :] if both else None)
+        elif "pooled" in self.heads:
+            pooled_BD = self.heads["pooled"](hidden_ND, batch)
         said: dict[str, Tensor] = {}
         for name, head in self.heads.items():
             if name != "pooled":
                 said[name] = head(chosen_ND if name in TOKEN_HEADS else pooled_BD)
         main = [logits for name, logits in said.items() if name != "next"]
-        return Output(hidden_ND, main[0] if main else None, pooled_BD, said.get("next"), memory)
+        return Output(chosen_ND, main[0] if main else None, pooled_BD, said.get("next"), memory)
+
+    def needed(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
+        """The places whose states the heads read: those `at` which they are asked for, then the first of each sequence
+        where it stands for all of it. None where any may be read."""
+        if at is None or "pooled" not in self.heads:
+            return at
+        return torch.cat((at, batch.first())) if self.heads["pooled"].how == "first" else None
 
     def progress(self, done: float) -> None:
         """How much of a training is done: nothing here depends on it."""

@@ -121,7 +121,7 @@ class TwoSided(nn.Module):
             logits = self.heads["token"](chosen_ND)
         elif "sequence" in self.heads:
             logits = self.heads["sequence"](pooled_BD)
-        return Output(hidden_ND, logits, pooled_BD)
+        return Output(chosen_ND, logits, pooled_BD)
 
     def mixture(self, batch: Ragged) -> Tensor:
         """(N, D) a mix of all layers at every token."""

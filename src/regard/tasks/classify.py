@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -159,6 +159,10 @@ class Classify(Task):
     @property
     def _number(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
+
+    def prepare(self, inputs: Inputs) -> Inputs:
+        """No state of any token is wanted: a network may leave out what its vector of the whole does not need."""
+        return replace(inputs, at=inputs.tokens.ids.new_empty(0))
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -171,6 +171,13 @@ class Tag(Task):
                 )
         return [self._number[tag] for tag in record.tags]
 
+    def prepare(self, inputs: Inputs) -> Inputs:
+        """Only states of first pieces are wanted. How many they are a GPU would have to be waited for."""
+        if inputs.steady or inputs.tokens.ids.device.type != "cpu":
+            return inputs
+        at = (inputs["word"] >= 0).nonzero().squeeze(1)
+        return replace(inputs, at=at, by_token={}, by_place={name: of[at] for name, of in inputs.by_token.items()})
+
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None
         logits_NC, label_N = output.logits.float(), inputs["label"]
@@ -187,7 +194,7 @@ class Tag(Task):
         said = [inputs["word"][places], inputs["upto"][places], tag, chance]
         columns = [values.cpu().numpy() for values in said]
         bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
-        cuts = np.searchsorted(places.cpu().numpy(), bounds)
+        cuts = np.searchsorted((places if inputs.at is None else inputs.at).cpu().numpy(), bounds)
         return [Said(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
