@@ -1,82 +1,130 @@
 """A BERT-tiny pretrained on plain text with hidden words and next sentences, and what that is worth on SST-2.
 
-python benchmarks/pretraining.py corpus.txt.xz --tokenizer FOLDER --data ../shared/data --out benchmarks/results
+    python benchmarks/pretraining.py pretrain corpus.txt.xz --tokenizer FOLDER --keep TINY --out benchmarks/results
+    python benchmarks/pretraining.py tune --start TINY --data ../shared/data --out benchmarks/results
+    python benchmarks/pretraining.py tune --tokenizer FOLDER --data ../shared/data     # from random weights
+
+SST-2's rows are phrases, most of them pieces of others, so a random part of them is no new text. Here sentences that are
+no piece of another row are held out, and every row that is a piece of one of those is left out of the training.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sets import SETS
+from sets import SETS, texts
 
+from regard.data.records import Record
+from regard.training.gather import Data
 from regard.training.pretrain import pretrain
 from regard.training.run import train
+
+SEEDS = 3
+TUNE: dict[int | None, dict[str, Any]] = {None: {"epochs": 3, "batch_tokens": 832}, 2000: {"epochs": 10, "batch": 32}}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", help="none: only what random weights reach")
-    parser.add_argument("--tokenizer", required=True)
+    parser.add_argument("part", choices=["pretrain", "tune"])
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--tokenizer", default=None)
+    parser.add_argument("--keep", type=Path, default=None, help="where the pretrained model goes")
+    parser.add_argument("--start", type=Path, default=None, help="what is tuned; random weights where it is not given")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--steps", type=int, default=12_000)
     parser.add_argument("--batch-tokens", type=int, default=32_768)
+    parser.add_argument("--labels", type=int, default=None, choices=[2000], help="so many rows; all where not given")
+    parser.add_argument("--lr", type=float, default=3e-4)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     given.out.mkdir(parents=True, exist_ok=True)
+    if given.part == "pretrain":
+        pretrained(given)
+    else:
+        tuned(given)
+
+
+def pretrained(given: argparse.Namespace) -> None:
+    """The tiny model, its curves and its scores on articles that were held out."""
     began = time.perf_counter()
 
     def tell(event: Any) -> None:
         if event.kind != "log" or event.step % 1000 == 0:
             print(f"{time.perf_counter() - began:.0f} s", event.kind, event.step, event.values, flush=True)
 
-    lines: dict[str, Any] = {}
+    found = pretrain(
+        given.files,
+        out=given.keep,
+        objective="mlm+nsp",
+        preset="bert-tiny",
+        tokenizer=given.tokenizer,
+        steps=given.steps,
+        batch_tokens=given.batch_tokens,
+        window=128,
+        lr=1e-3,
+        dev_share=0.01,
+        eval_every=max(given.steps // 8, 1),
+        log_every=50,
+        dropout=0.0,
+        tell=tell,
+    )
+    for name in ("curves.png", "metrics.jsonl"):
+        shutil.copy(given.keep / name, given.out / f"pretrain-{name}")
+    write(given.out, {"pretrain": found.json(), "minutes": (time.perf_counter() - began) / 60})
+
+
+def tuned(given: argparse.Namespace) -> None:
+    """Accuracy on whole sentences of SST-2 that were held out, once a seed."""
+    data = whole_sentences(SETS["sst2"].gather(given.data))
+    if given.labels is not None:
+        data = replace(data, train=random.Random(0).sample(list(data.train), given.labels))
+    start = {"start": given.start} if given.start else {"preset": "bert-tiny", "tokenizer": given.tokenizer}
     with tempfile.TemporaryDirectory() as folder:
-        tiny = Path(folder) / "tiny"
-        if given.files:
-            found = pretrain(
-                given.files,
-                out=tiny,
-                objective="mlm+nsp",
-                preset="bert-tiny",
-                tokenizer=given.tokenizer,
-                steps=given.steps,
-                batch_tokens=given.batch_tokens,
-                window=128,
-                lr=1e-3,
-                dev_share=0.01,
-                eval_every=max(given.steps // 8, 1),
-                log_every=50,
-                dropout=0.0,
-                tell=tell,
-            )
-            lines = {"pretrain": found.json(), "minutes": (time.perf_counter() - began) / 60}
-            for name in ("curves.png", "metrics.jsonl"):
-                shutil.copy(tiny / name, given.out / f"pretrain-{name}")
-            write(given.out, lines)
-            lines["sst2 from pretrained"] = tuned(given, Path(folder), start=tiny)
-        lines["sst2 from random"] = tuned(given, Path(folder), preset="bert-tiny", tokenizer=given.tokenizer)
-        write(given.out, lines)
+        for seed in range(SEEDS):
+            settings = {**TUNE[given.labels], "lr": given.lr, "seed": seed, "overwrite": True}
+            run = train(data, out=Path(folder) / "tuned", **settings, **start)
+            line = {"start": "pretrained" if given.start else "random", "rows": len(data.train), "dev": len(data.dev)}
+            write(given.out, {**line, "lr": given.lr, "seed": seed, "accuracy": run.scores["accuracy"].value})
 
 
-def tuned(given: argparse.Namespace, folder: Path, **start: Any) -> list[float]:
-    """Accuracy on a tenth of SST-2 with three seeds."""
-    data = SETS["sst2"].gather(given.data)
-    same = {"epochs": 3, "lr": 3e-4, "batch_tokens": 832, "overwrite": True}
-    runs = [train(data, out=folder / "tuned", seed=seed, **same, **start) for seed in range(3)]
-    return [run.scores["accuracy"].value for run in runs]
+def whole_sentences(data: Data, *, share: float = 0.2, seed: int = 0) -> Data:
+    """The same rows split anew: a share of the longest ones for dev, and no piece of those left to learn from."""
+    records: list[Record] = [*data.train, *data.dev]
+    rows = [tuple(texts(record)[0].split()) for record in records]
+    known = set(rows)
+    inside = {piece for row in known for piece in pieces(row) if piece != row and piece in known}
+    held = [number for number, row in enumerate(rows) if row not in inside]
+    chosen = set(random.Random(seed).sample(held, int(share * len(held))))
+    gone = {piece for number in chosen for piece in pieces(rows[number])}
+    return replace(
+        data,
+        train=[record for number, record in enumerate(records) if rows[number] not in gone],
+        dev=[records[number] for number in sorted(chosen)],
+    )
 
 
-def write(out: Path, lines: dict[str, Any]) -> None:
-    print(json.dumps(lines), flush=True)
-    (out / "pretraining.json").write_text(json.dumps(lines, indent=2))
+def pieces(row: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Every stretch of words of a row, itself among them."""
+    for start in range(len(row)):
+        for end in range(start + 1, len(row) + 1):
+            yield tuple(row[start:end])
+
+
+def write(out: Path, line: dict[str, Any]) -> None:
+    print(json.dumps(line), flush=True)
+    with (out / "pretraining.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ from regard.training.optimizer import build_optimizer
 from regard.training.plan import steady_shape
 from regard.training.run import train
 from regard.training.settings import Settings
+from regard.training.start import filled
 from regard.training.stepper import Stepper
 
 GPU = torch.cuda.is_available()
@@ -87,7 +88,7 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     real = [int(held[plan.rows(place)].sum()) for place in places]
     made = (pinned(examples.take(plan.rows(place)).fixed(**vars(shape))) for place in places)
     feed = iter(Feeder(made))  # batches come from the host as in a training
-    optimizer = build_optimizer(network, Settings(), lr=1e-4)
+    optimizer = build_optimizer(network, filled(Settings()), lr=1e-4)
     stepper = Stepper(network, task, optimizer, clip=1.0, dtype=torch.bfloat16, compile=True, record=True)
 
     def step(number: int) -> None:
@@ -118,6 +119,7 @@ def masked_peer(sizes: Sequence[int], *, batch: int, steps: int, compile: bool, 
             report_to="none",
             disable_tqdm=True,
             logging_steps=10**9,
+            torch_compile=compile,
         )
         made = transformers.Trainer(
             model=model, args=arguments, train_dataset=peer.Rows(rows), data_collator=collate, callbacks=[clock]
@@ -166,8 +168,10 @@ def masked(out: Path, *, steps: int) -> None:
                     ),
                 )
     measure("Trainer, mean 128", lambda: masked_peer(short, batch=64, steps=60, compile=False, trainer=True))
+    measure("Trainer compiled, full 512", lambda: masked_peer(full, batch=64, steps=60, compile=True, trainer=True))
     measure(
-        "transformers compiled, full 512", lambda: masked_peer(full, batch=64, steps=40, compile=True, trainer=False)
+        "transformers compiled in a bare loop, full 512",
+        lambda: masked_peer(full, batch=64, steps=40, compile=True, trainer=False),
     )
 
 

@@ -55,7 +55,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One thread, and no picture of curves: both cost more than the training."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr("regard.training.outcome.draw_curves", lambda *_: None)
+    monkeypatch.setattr("regard.training.outcome.draw_curves", lambda *_, **__: None)
     yield
     torch.set_num_threads(threads)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+TRAIN, DEV, PALE = "#3b6ea8", ("#c44e3b", "#4d8a57", "#8a5d9e"), "#999999"
 
-def draw_curves(lines: Sequence[dict[str, Any]], path: Path) -> None:
-    """Loss and dev score over steps; nothing where there is nothing to draw."""
+
+def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, usual: Mapping[str, float] | None = None) -> None:
+    """Loss and dev score over steps; nothing where there is nothing to draw.
+
+    Scores of the same kind as the main one are drawn with it, as two accuracies are, and below each, dotted, what is
+    `usual` without any training.
+    """
     logs = [line for line in lines if line["kind"] == "log"]
     scores = [line for line in lines if line["kind"] == "score"]
     if not logs:
@@ -17,29 +23,50 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path) -> None:
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     axes = figure.subplots(1, 2 if scores else 1, squeeze=False, sharex=True)[0]
-    axes[0].plot([line["step"] for line in logs], [line["loss"] for line in logs], label="train", color="#3b6ea8")
+    axes[0].plot([line["step"] for line in logs], [line["loss"] for line in logs], label="train", color=TRAIN)
     if scores:
         steps = [line["step"] for line in scores]
-        axes[0].plot(steps, [line["dev_loss"] for line in scores], "o-", label="dev", color="#c44e3b")
-        main = scores[-1]["main"]
-        values = [line["scores"][main] for line in scores]
-        axes[1].plot(steps, values, "o-", color="#c44e3b")
-        best = next(line for line in reversed(scores) if line["best"])
-        axes[1].axvline(best["step"], color="#999999", linestyle=":", linewidth=1)
-        right = best["step"] > steps[-1] / 2
-        axes[1].annotate(
-            f"best {best['scores'][main]:.4f}",
-            (best["step"], best["scores"][main]),
-            textcoords="offset points",
-            xytext=(-6 if right else 6, 8),
-            ha="right" if right else "left",
-        )
-        axes[1].set(title=f"dev {main}", xlabel="step")
-        axes[1].margins(y=0.2)
+        axes[0].plot(steps, [line["dev_loss"] for line in scores], "o-", label="dev", color=DEV[0])
         axes[0].legend(frameon=False)
+        _draw_scores(axes[1], scores, usual or {})
     axes[0].set(title="loss", xlabel="step")
     axes[0].set_xlim(left=0)
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25)
     figure.savefig(path, dpi=120)
+
+
+def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], usual: Mapping[str, float]) -> None:
+    steps, main = [line["step"] for line in scores], scores[-1]["main"]
+    alike = [name for name in scores[-1]["scores"] if name == main or _kind(name) == _kind(main)]
+    for name, colour in zip(sorted(alike, key=lambda name: name != main), DEV, strict=False):
+        axis.plot(steps, [line["scores"][name] for line in scores], "o-", color=colour, label=_words(name))
+        if name in usual:
+            axis.axhline(usual[name], color=colour, linestyle="--", linewidth=1)
+            axis.annotate(f"without training {usual[name]:.3f}", (0, usual[name]), **_beside(4, 3), color=colour)
+    best = next(line for line in reversed(scores) if line["best"])
+    axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
+    right = best["step"] > steps[-1] / 2
+    where = _beside(-6 if right else 6, 8, align="right" if right else "left")
+    axis.annotate(f"best {best['scores'][main]:.4f}", (best["step"], best["scores"][main]), **where)
+    axis.set(xlabel="step")
+    axis.margins(y=0.2)
+    if len(alike) == 1:
+        axis.set_title(f"dev {_words(main)}")
+    else:
+        axis.set_title("dev", loc="left")
+        axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(alike))
+
+
+def _kind(name: str) -> str:
+    """What a score counts: the last word of a name that has several."""
+    return name.rpartition("_")[2] if "_" in name else ""
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _beside(right: int, up: int, *, align: str = "left") -> dict[str, Any]:
+    return {"textcoords": "offset points", "xytext": (right, up), "ha": align}

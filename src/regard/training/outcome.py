@@ -64,7 +64,7 @@ def finish(
         write_json(fresh / RUN, run)
         (fresh / "README.md").write_text(card(checkpoint, run), encoding="utf-8")
         shutil.copy2(folder / METRICS, fresh / METRICS)
-        draw_curves(read_metrics(folder), fresh / "curves.png")
+        draw_curves(read_metrics(folder), fresh / "curves.png", usual=run.get("baseline"))
 
     try:
         write_folder(folder, checkpoint, overwrite=True, beside=beside)

@@ -1,0 +1,46 @@
+"""What is in the picture of a training."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from regard.training.curves import draw_curves
+
+
+def line(step, **scores):
+    main = next(iter(scores))
+    return {"kind": "score", "step": step, "dev_loss": 1 / step, "main": main, "best": True, "scores": scores}
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Draws these lines, and gives the axes of scores back."""
+
+    def draw(lines, **settings):
+        kept = []
+        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: kept.append(figure))
+        draw_curves(lines, tmp_path / "curves.png", **settings)
+        return kept[0].axes if kept else []
+
+    return draw
+
+
+LOGS = [{"kind": "log", "step": step, "loss": 1 / step} for step in (1, 2, 3)]
+
+
+def test_scores_of_one_kind_share_a_picture_with_what_is_usual(drawn):
+    scores = [line(step, masked_accuracy=step / 10, perplexity=9.0, next_accuracy=0.5) for step in (1, 2)]
+    _, axis = drawn([*LOGS, *scores], usual={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
+    told = [text.get_text() for text in axis.texts]
+    assert told == ["without training 0.060", "without training 0.510", "best 0.2000"]
+
+
+def test_one_score_has_its_name_above_it(drawn):
+    _, axis = drawn([*LOGS, line(2, accuracy=0.5, macro_f1=0.4)])
+    assert axis.get_title() == "dev accuracy"
+    assert axis.get_legend() is None
+
+
+def test_without_scores_there_is_the_loss_alone_and_without_steps_nothing(drawn):
+    assert len(drawn(LOGS)) == 1
+    assert drawn([]) == []
