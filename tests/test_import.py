@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import pkgutil
 import statistics
 import subprocess
 import sys
+
+import pytest
 
 import regard
 
@@ -58,3 +61,25 @@ def test_importing_costs_little_more_than_torch() -> None:
     """With all that loading a model needs. `import regard` alone loads no torch: tests/test_cli.py."""
     ratios = [both / torch for torch, both in (costs("import torch", "import regard; regard.load") for _ in range(3))]
     assert statistics.median(ratios) < 1.2, ratios
+
+
+def run_with(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The code in a fresh interpreter, without what this one has set for the allocator."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MIMALLOC_")}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=clean | variables, capture_output=True, text=True, check=True)
+
+
+@pytest.mark.parametrize(("own", "kept"), [({}, "1000"), ({"MIMALLOC_PURGE_DELAY": "7"}, "7")])
+def test_freed_memory_is_kept_for_a_while(own: dict[str, str], kept: str) -> None:
+    """A value of the user's own stays."""
+    said = run_with("import os, regard; print(os.environ['MIMALLOC_PURGE_DELAY'])", **own)
+    assert said.stdout.strip() == kept
+
+
+def test_torch_takes_over_how_long_freed_memory_is_kept() -> None:
+    """Asked of the allocator itself, which tells its options where it is asked to."""
+    said = run_with("import regard; regard.load", MIMALLOC_VERBOSE="1").stderr
+    if "mimalloc" not in said:
+        pytest.skip("this torch has another allocator")
+    assert "option 'purge_delay': 1000" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
     from regard.training.run import train
+
+# On ARM torch gives freed memory back to the system after 10 ms and faults it in again: up to a sixth of a step on the
+# CPU. How long it waits is read once, when torch is loaded, so it is said here; a value of the user's own stays.
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
 
 __version__ = "0.1.0"
 
