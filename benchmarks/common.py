@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
+import os
 import platform
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Self
 
 import torch
 import transformers
+
+# How long torch keeps freed memory on ARM. It is read once, when torch is loaded, and holds for a whole process.
+AS_IT_COMES: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": None}
+KEEPS: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": "1000"}  # as `import regard` and the command line set it
 
 
 @dataclass(frozen=True)
@@ -39,21 +48,66 @@ def lengths(count: int, mean: float, *, rng: random.Random, spread: float = 1.0,
 
 def together(*calls: Callable[[], object], rounds: int, warm: int = 1) -> list[float]:
     """Median milliseconds of each call, the calls taking turns, so that noise falls on all alike."""
-    taken: list[list[float]] = [[] for _ in calls]
-    for turn in range(warm + rounds):
-        for i, call in enumerate(calls):
-            _wait()
-            start = time.perf_counter()
-            call()
-            _wait()
-            if turn >= warm:
-                taken[i].append(time.perf_counter() - start)
-    return [1e3 * statistics.median(times) for times in taken]
+    return in_turns(*(partial(milliseconds, call) for call in calls), rounds=rounds, warm=warm)
+
+
+def in_turns(*clocks: Callable[[], float], rounds: int, warm: int = 1) -> list[float]:
+    """Median of what each clock says, the clocks taking turns."""
+    turns = [[clock() for clock in clocks] for _ in range(warm + rounds)]
+    return [statistics.median(times) for times in zip(*turns[warm:], strict=True)]
+
+
+def milliseconds(call: Callable[..., object], *given: Any) -> float:
+    _wait()
+    start = time.perf_counter()
+    call(*given)
+    _wait()
+    return 1e3 * (time.perf_counter() - start)
 
 
 def _wait() -> None:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+
+
+class Apart:
+    """A fresh process with its own environment (None: without that variable), which is asked one thing at a time."""
+
+    def __init__(self, environment: Mapping[str, str | None]) -> None:
+        self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+        before = {name: os.environ.get(name) for name in environment}
+        _set(environment)
+        try:
+            self.call(os.getpid)  # it starts with the first thing asked
+        finally:
+            _set(before)
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        return self._pool.submit(function, *given).result()
+
+    def milliseconds(self, function: Callable[..., Any], *given: Any) -> float:
+        """By the clock over there, so that sending things there and back is not counted."""
+        return float(self.call(milliseconds, function, *given))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+
+def _set(environment: Mapping[str, str | None]) -> None:
+    for name, value in environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def whose_memory(peer_keeps: bool) -> str:
+    """What a table says about freed memory."""
+    who = "both keep" if peer_keeps else "regard keeps"
+    return f"each in a process of its own; {who} freed memory (MIMALLOC_PURGE_DELAY={KEEPS['MIMALLOC_PURGE_DELAY']})"
 
 
 def machine() -> str:
@@ -104,12 +158,13 @@ def plot(rows: Sequence[Row], title: str, peer: str, path: Path) -> None:
     pyplot.close(figure)
 
 
-def keep(rows: Sequence[Row], *, name: str, title: str, peer: str, out: Path) -> None:
+def keep(rows: Sequence[Row], *, name: str, title: str, peer: str, out: Path, note: str = "") -> None:
     """Write numbers, table and plot, and say the table."""
     out.mkdir(parents=True, exist_ok=True)
-    said = f"{title}\n\n{machine()}\n\n{table(rows, peer)}\n"
+    where = f"{machine()}; {note}" if note else machine()
+    said = f"{title}\n\n{where}\n\n{table(rows, peer)}\n"
     (out / f"{name}.md").write_text(said, encoding="utf-8")
     numbers = [asdict(row) | {"ratio": row.ratio} for row in rows]
-    (out / f"{name}.json").write_text(json.dumps({"machine": machine(), "rows": numbers}, indent=2), encoding="utf-8")
+    (out / f"{name}.json").write_text(json.dumps({"machine": where, "rows": numbers}, indent=2), encoding="utf-8")
     plot(rows, title, peer, out / f"{name}.png")
     print(said)

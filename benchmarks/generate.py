@@ -3,7 +3,9 @@
     python benchmarks/generate.py                  # GPT-2-small shape and Transformer-base translation on the CPU
     python benchmarks/generate.py --device cuda    # GPT-2-small shape in bf16, steps recorded
     python benchmarks/generate.py --tiny           # small networks, to see that it runs
+    python benchmarks/generate.py --peer-keeps     # transformers keeps freed memory too, as regard does by itself
 
+Each runs in a process of its own, started as its users start it; the two take turns, one waits while the other runs.
 Prompts have different lengths: transformers gets them padded on the left with their mask (sources on the right), regard
 as they are. Neither may end early, so both do the same number of steps. Every case first checks that both say the same
 (in bf16 rounding may choose another word of two that are alike, so there the first words are compared).
@@ -15,17 +17,17 @@ import argparse
 import random
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
-from common import Row, keep, lengths, together
-
-import regard
-from regard.predict import Model
+from common import AS_IT_COMES, KEEPS, Apart, Row, in_turns, keep, lengths, whose_memory
 
 PROMPTS, NEW = 16, 128
 TARGETS = {"cpu": 1.4, "cuda": 6.0}
+LOADED: dict[str, Any] = {}  # what a process of its own holds between two calls
 
 
 def gpt2(tiny: bool) -> transformers.PreTrainedModel:
@@ -55,12 +57,39 @@ def translator(tiny: bool) -> transformers.PreTrainedModel:
     return transformers.MarianMTModel(config)
 
 
-def pair(there: transformers.PreTrainedModel, device: str, dtype: str) -> tuple[transformers.PreTrainedModel, Model]:
-    """The same random model there and here."""
-    with tempfile.TemporaryDirectory() as folder:
-        there.eval().save_pretrained(folder)
-        here = regard.load(folder, device=device, dtype=dtype, compile=device == "cuda")
-    return there.to(device, next(here.network.parameters()).dtype), here
+def load_peer(folder: str, rows: Sequence[Sequence[int]], device: str) -> None:
+    quiet()
+    config = transformers.AutoConfig.from_pretrained(folder)
+    kind = getattr(transformers, config.architectures[0])
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    LOADED["model"] = kind.from_pretrained(folder, dtype=dtype).to(device).eval()
+    LOADED["batch"] = padded(rows, device, left=not config.is_encoder_decoder)
+
+
+def say_peer(new: int, beams: int) -> list[list[int]]:
+    model, batch = LOADED["model"], LOADED["batch"]
+    start = 1 if model.config.is_encoder_decoder else batch["input_ids"].shape[1]
+    settings = {"num_beams": beams, "do_sample": False, "max_new_tokens": new, "min_new_tokens": new}
+    said: list[list[int]] = model.generate(**batch, **settings, pad_token_id=0)[:, start:].tolist()
+    return said
+
+
+def load_own(folder: str, rows: Sequence[Sequence[int]], device: str) -> None:
+    import regard  # here, so that the peer's process has nothing of it
+
+    dtype = "bf16" if device == "cuda" else "fp32"
+    LOADED["model"] = regard.load(folder, device=device, dtype=dtype, compile=device == "cuda")
+    LOADED["rows"] = rows
+
+
+def say_own(new: int, beams: int) -> list[list[int]]:
+    said: list[list[int]] = LOADED["model"].generate_ids(LOADED["rows"], max_tokens=new, min_tokens=new, beams=beams)
+    return said
+
+
+def quiet() -> None:
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
 
 
 def padded(rows: Sequence[Sequence[int]], device: str, *, left: bool) -> dict[str, torch.Tensor]:
@@ -73,29 +102,27 @@ def padded(rows: Sequence[Sequence[int]], device: str, *, left: bool) -> dict[st
 
 
 def case(name: str, there: transformers.PreTrainedModel, device: str, given: argparse.Namespace, *, beams: int) -> Row:
-    both = there.config.is_encoder_decoder
-    dtype = "bf16" if device == "cuda" else "fp32"
-    theirs, ours = pair(there, device, dtype)
-    vocabulary = there.config.vocab_size
     rng = random.Random(0)
     sizes = lengths(given.prompts, 32, rng=rng, spread=0.6, longest=128)
-    rows = [[rng.randrange(2, vocabulary) for _ in range(size)] for size in sizes]
-    batch = padded(rows, device, left=not both)
-    new, start = given.new, 1 if both else batch["input_ids"].shape[1]
-
-    def peer() -> list[list[int]]:
-        settings = {"num_beams": beams, "do_sample": False, "max_new_tokens": new, "min_new_tokens": new}
-        said: list[list[int]] = theirs.generate(**batch, **settings, pad_token_id=0)[:, start:].tolist()
-        return said
-
-    def own() -> list[list[int]]:
-        return ours.generate_ids(rows, max_tokens=new, min_tokens=new, beams=beams)
-
-    one, other = peer(), own()
-    sure = new if device == "cpu" else 4
-    same = sum(left[:sure] == right[:sure] for left, right in zip(one, other, strict=True))
-    assert same >= (len(rows) if device == "cpu" else 0.7 * len(rows)), f"only {same} of {len(rows)} are the same"
-    peer_ms, own_ms = together(peer, own, rounds=given.rounds)
+    rows = [[rng.randrange(2, there.config.vocab_size) for _ in range(size)] for size in sizes]
+    new = given.new
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Apart(KEEPS if given.peer_keeps else AS_IT_COMES) as peer,
+        Apart(KEEPS) as own,
+    ):
+        there.save_pretrained(folder)
+        peer.call(load_peer, folder, rows, device)
+        own.call(load_own, folder, rows, device)
+        one, other = peer.call(say_peer, new, beams), own.call(say_own, new, beams)
+        sure = new if device == "cpu" else 4
+        same = sum(left[:sure] == right[:sure] for left, right in zip(one, other, strict=True))
+        assert same >= (len(rows) if device == "cpu" else 0.7 * len(rows)), f"only {same} of {len(rows)} are the same"
+        peer_ms, own_ms = in_turns(
+            partial(peer.milliseconds, say_peer, new, beams),
+            partial(own.milliseconds, say_own, new, beams),
+            rounds=given.rounds,
+        )
     tokens = len(rows) * new
     note = f"{1e3 * tokens / own_ms:,.0f} tokens/s, {own_ms / new:.1f} ms a step; {same} of {len(rows)} alike"
     return Row(name, peer_ms, own_ms, TARGETS[device] if beams == 1 else 2.0 if device == "cpu" else None, note)
@@ -109,10 +136,10 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=NEW)
     parser.add_argument("--only", choices=("gpt2", "translate"), nargs="*", default=("gpt2", "translate"))
     parser.add_argument("--tiny", action="store_true", help="small networks, to see that it runs")
+    parser.add_argument("--peer-keeps", action="store_true", help="the peer keeps freed memory as well")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    quiet()
     torch.manual_seed(0)
     rows = []
     if "gpt2" in given.only:
@@ -122,7 +149,8 @@ def main() -> None:
         name = f"Transformer base, {given.prompts} texts, {given.new} new tokens, 4 beams"
         rows.append(case(name, translator(given.tiny), given.device, given, beams=4))
     title = f"Decoding, {'fp32, CPU' if given.device == 'cpu' else 'bf16, GPU'}"
-    keep(rows, name=f"generate-{given.device}", title=title, peer="transformers", out=given.out)
+    name = f"generate-{given.device}" + ("-both-keep" if given.peer_keeps else "")
+    keep(rows, name=name, title=title, peer="transformers", out=given.out, note=whose_memory(given.peer_keeps))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@
     python benchmarks/train.py tune --sets sst2 conll       # speed of fine-tuning minilm; --steps 30 for a short look
     python benchmarks/train.py score --sets mrpc --seeds 3  # scores of both on the same split
 
+`tune` runs each in a process of its own, started as its users start it; with --peer-keeps the Trainer keeps freed
+memory too, as regard does by itself.
+
 The sets are read from --data (not part of the project): see `sets.py` for what is expected where.
 """
 
@@ -24,7 +27,7 @@ import numpy as np
 import peer
 import torch
 import transformers
-from common import Row, keep, lengths
+from common import AS_IT_COMES, KEEPS, Apart, Row, keep, lengths, whose_memory
 from sets import SETS, Set
 
 from regard.checkpoint.source import from_preset, minilm_folder
@@ -182,6 +185,13 @@ def start_folder() -> Path:
 START = ""
 
 
+def begin_at(start: str) -> None:
+    """What every process of a run is told first."""
+    global START
+    START = start
+    warnings.simplefilter("ignore")
+
+
 def learned(chosen: Set, records: Sequence[Record], name: str) -> Task:
     return task_class(name).learn(records)
 
@@ -234,25 +244,41 @@ def shortened(record: Record, tokenizer: Tokenizer, longest: int) -> Record:
     return replace(record, text=record.text[: encoding.offsets[longest - 2][1]])
 
 
-def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None) -> None:
+def tune_peer(name: str, data: Path, start: str, steps: int | None) -> dict[str, float]:
+    """A short run of the Trainer."""
+    begin_at(start)
+    chosen, brief = SETS[name], steps or 220
+    found = chosen.gather(data)
+    task = learned(chosen, found.train, found.task)
+    with tempfile.TemporaryDirectory() as folder:
+        return peer.train(
+            chosen, task, found.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
+        )
+
+
+def tune_ours(name: str, data: Path, start: str, steps: int | None) -> dict[str, Any]:
+    """A short or a whole run of regard."""
+    begin_at(start)
+    found = SETS[name].gather(data)
+    with tempfile.TemporaryDirectory() as folder:
+        return ours(
+            SETS[name], found if steps is None else replace(found, dev=[]), Path(folder) / "ours", seed=0, steps=steps
+        )
+
+
+def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None, peer_keeps: bool) -> None:
     """Speed of both on each set: a short run of the Trainer, a short or a whole one of regard."""
     rows = []
+    which = "-both-keep" if peer_keeps else ""
     for name in names:
-        chosen = SETS[name]
-        found = chosen.gather(data)
-        task = learned(chosen, found.train, found.task)
-        brief = steps or 220
-        with tempfile.TemporaryDirectory() as folder:
-            theirs = peer.train(
-                chosen, task, found.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
-            )
-            mine = ours(
-                chosen, found if steps is None else replace(found, dev=[]), Path(folder) / "ours", seed=0, steps=steps
-            )
+        with Apart(KEEPS if peer_keeps else AS_IT_COMES) as there:
+            theirs = there.call(tune_peer, name, data, START, steps)
+        with Apart(KEEPS) as here:
+            mine = here.call(tune_ours, name, data, START, steps)
         later = (mine["steps"] - 1) / mine["steps"]  # the first step warms up
         speed = later * mine["tokens"] / max(mine["seconds"] - mine["first"], 1e-9)
         print(name, theirs, mine, flush=True)
-        (out / f"tune-{name}.json").write_text(json.dumps({"trainer": theirs, "regard": mine}, indent=2))
+        (out / f"tune-{name}{which}.json").write_text(json.dumps({"trainer": theirs, "regard": mine}, indent=2))
         if steps is None:
             rows.append(
                 Row(
@@ -275,7 +301,8 @@ def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None) -> N
             )
     kind = "cuda" if GPU else "cpu"
     title = "Fine-tuning minilm" + ("" if steps is None else " (ms for 1,000 real tokens)")
-    keep(rows, name=f"tune-{kind}", title=title, peer="transformers' Trainer", out=out)
+    note = whose_memory(peer_keeps)
+    keep(rows, name=f"tune-{kind}{which}", title=title, peer="transformers' Trainer", out=out, note=note)
 
 
 def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int], who: str) -> None:
@@ -304,24 +331,23 @@ def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int],
 
 
 def main() -> None:
-    global START
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["masked", "tune", "score"])
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--start", default="", help="the folder to fine-tune; minilm when empty")
     parser.add_argument("--steps", type=int, default=None, help="a short run of so many steps")
+    parser.add_argument("--peer-keeps", action="store_true", help="tune: the peer keeps freed memory as well")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--who", choices=["regard", "trainer"], default="regard")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
-    START = given.start
+    begin_at(given.start)
     given.out.mkdir(parents=True, exist_ok=True)
-    warnings.simplefilter("ignore")
     if given.part == "masked":
         masked(given.out, steps=given.steps or 40)
     elif given.part == "tune":
-        tune(given.sets, given.data, given.out, steps=given.steps)
+        tune(given.sets, given.data, given.out, steps=given.steps, peer_keeps=given.peer_keeps)
     else:
         scores(given.sets, given.data, given.out, seeds=given.seeds, who=given.who)
 
