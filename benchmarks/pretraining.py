@@ -4,8 +4,8 @@
     python benchmarks/pretraining.py tune --start TINY --data ../shared/data --out benchmarks/results
     python benchmarks/pretraining.py tune --tokenizer FOLDER --data ../shared/data     # from random weights
 
-SST-2's rows are phrases, most of them pieces of others, so a random part of them is no new text. Here sentences that are
-no piece of another row are held out, and every row that is a piece of one of those is left out of the training.
+SST-2's rows are phrases, most of them pieces of others, so a random part of them is no new text. Sentences that are no
+piece of another row are held out here, and every row that is a piece of one of those is left out of the training.
 """
 
 from __future__ import annotations
