@@ -4,6 +4,10 @@ import dataclasses
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.generate.beam import likeliest
 
 SETTINGS = [
     ({"beams": 4}, {}),
@@ -60,3 +64,15 @@ def test_several_ends(decoder, prompts):
 
 def cut_at(row, ends):
     return next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.integers(1, 5), words=st.integers(1, 700), count=st.integers(1, 12), seed=st.integers(0, 99))
+def test_the_likeliest_words_are_those_of_topk(rows, words, count, seed):
+    """Also where many are forbidden, and where the words do not go evenly into strands."""
+    values = torch.randn(rows, words, generator=torch.Generator().manual_seed(seed))
+    values[:, :: 1 + seed % 3] = float("-inf") if seed % 2 else -3.0
+    best, found = likeliest(values, min(count, words))
+    assert torch.equal(best, values.topk(min(count, words)).values)
+    assert torch.equal(values.gather(1, found), best)
+    assert all(len(set(row)) == len(row) for row in found.tolist())

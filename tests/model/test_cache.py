@@ -185,3 +185,19 @@ def test_what_was_forgotten_is_as_if_never_read(build, tokens, name):
         [[*a.tolist(), *b.tolist()] for a, b in zip(prompt.split(prompt.ids), new.split(new.ids), strict=True)]
     )
     torch.testing.assert_close(network.step(new, cache), whole(network, both, source), rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_each_head_has_its_slots_in_a_row(build, tokens):
+    """However the store came about: new, grown, chosen from, or with beams put in other places."""
+    network = build("tiny-llama")
+    cache = network.begin(sequences=3)
+    for place in range(20):
+        network.step(Ragged.of([[place], [place], [place]]), cache)
+        if place == 3:
+            cache.spread(2)
+            cache.select(torch.tensor([0, 2, 5]), share=1)
+        if place == 5:
+            cache.select(torch.tensor([1, 1, 0]), new=torch.tensor([2, 1, 2]))
+        for kept in (cache.stores[0].k_BCGK, cache.stores[0].v_BCGK):
+            assert kept.transpose(1, 2).is_contiguous()

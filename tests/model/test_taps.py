@@ -12,6 +12,7 @@ from regard.model.layout import Layout, Mask
 from regard.model.presets import PRESETS, preset
 from regard.model.scores import build_score
 from regard.model.taps import attention, names, record, replace, weights
+from regard.ragged import Ragged
 
 TINY = [name for name, made in PRESETS.items() if name.startswith("tiny-") and FAMILIES[made.family].shared]
 BOTH = ("tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer")
@@ -284,3 +285,22 @@ def test_attention_while_stepping_with_a_cache_is_that_of_the_last_query(build, 
 def test_attention_that_does_not_exist_is_an_error(build, tokens, more, message):
     with pytest.raises(InputError, match=message):
         attention(build("tiny-bert"), tokens([3]), **more)
+
+
+@pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-llama"])
+@torch.no_grad()
+def test_weights_of_a_step_are_the_last_of_the_whole(build, tokens, name):
+    """Also where the keys lie in the slots of a cache, by heads and not by tokens."""
+    network, batch = build(name), tokens([4, 9])
+    path = "decoder.layers.1.attention"
+    with taps.watch_attention(network, [path]) as seen:
+        network(batch)
+        cache = network.begin(sequences=2)
+        rows = batch.split(batch.ids)
+        for part in (slice(None, -1), slice(-1, None)):
+            network.step(Ragged.of([row[part].tolist() for row in rows]), cache)
+    whole, _, step = seen[path]
+    for row in range(2):
+        for heads in (None, [3, 1]):
+            expected = weights(*whole, sequence=row, heads=heads)[:, -1:]
+            torch.testing.assert_close(weights(*step, sequence=row, heads=heads), expected, rtol=1e-5, atol=1e-6)

@@ -20,7 +20,7 @@ from regard.ragged import Ragged
 
 @dataclass(eq=False)
 class Store:
-    """One layer's keys and values."""
+    """One layer's keys and values. In memory each head has its slots in a row: it reads them one after the other."""
 
     k_BCGK: Tensor | None = None
     v_BCGK: Tensor | None = None
@@ -28,7 +28,8 @@ class Store:
     memory_slots: tuple[Tensor, Tensor] | None = None  # the same, one slot a place
 
     def extend(self, k_NGK: Tensor, v_NGK: Tensor, cache: Cache) -> tuple[Tensor, Tensor]:
-        """Keep the new keys and values; return what the layout of the pass speaks of: those of all tokens, flat."""
+        """Keep the new keys and values; return what the layout of the pass speaks of: those of all tokens, flat, or all
+        slots where the pass brings one token a sequence."""
         self.k_BCGK = self._room(self.k_BCGK, k_NGK, cache)
         self.v_BCGK = self._room(self.v_BCGK, v_NGK, cache)
         self.k_BCGK[cache.rows, cache.places] = k_NGK
@@ -36,16 +37,18 @@ class Store:
         if cache.fresh:
             return k_NGK, v_NGK
         if cache.single:
-            return self.k_BCGK.flatten(0, 1), self.v_BCGK.flatten(0, 1)
+            return self.k_BCGK, self.v_BCGK
         assert cache.seen is not None
         return self.k_BCGK[cache.seen], self.v_BCGK[cache.seen]
 
     def _room(self, kept: Tensor | None, new: Tensor, cache: Cache) -> Tensor:
-        if kept is None:
-            return new.new_zeros(len(cache), cache.capacity, *new.shape[1:])
-        if kept.shape[1] < cache.capacity:
-            return F.pad(kept, (0, 0, 0, 0, 0, cache.capacity - kept.shape[1]))
-        return kept
+        if kept is not None and kept.shape[1] >= cache.capacity:
+            return kept
+        groups, width = new.shape[1:]
+        more_BCGK = new.new_zeros(len(cache), groups, cache.capacity, width).transpose(1, 2)
+        if kept is not None:
+            more_BCGK[:, : kept.shape[1]] = kept
+        return more_BCGK
 
     def recall(self, cache: Cache | None) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory: flat, or in slots where the pass brings one token a sequence."""
@@ -61,7 +64,9 @@ class Store:
         if self.k_BCGK is None or self.v_BCGK is None:
             return
         if moved is None:
-            self.k_BCGK, self.v_BCGK = self.k_BCGK[rows], self.v_BCGK[rows]
+            self.k_BCGK, self.v_BCGK = (
+                kept.transpose(1, 2)[rows].transpose(1, 2) for kept in (self.k_BCGK, self.v_BCGK)
+            )
         elif moved[0].numel():
             to, source, slot = moved
             for kept in (self.k_BCGK, self.v_BCGK):

@@ -94,13 +94,11 @@ def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor
 
 
 def slots(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
-    """The new queries of each sequence against its slots; those not filled yet are masked."""
+    """The new queries of each sequence against its slots, flat or (B, C, G, K); those not filled yet are masked."""
     layout = call.layout
     assert isinstance(layout, Slots)
     q_BHTK = q_NHK.unflatten(0, (-1, layout.q_longest)).transpose(1, 2)
-    k_BGSK, v_BGSK = (
-        x_MGK.unflatten(0, (-1, layout.capacity))[:, : layout.k_longest].transpose(1, 2) for x_MGK in (k_MGK, v_MGK)
-    )
+    k_BGSK, v_BGSK = (layout.held(x_MGK)[:, : layout.k_longest].transpose(1, 2) for x_MGK in (k_MGK, v_MGK))
     if not call.fused:
         out_BHTK = written_out(q_BHTK, k_BGSK, v_BGSK, call, *_between(layout, call, q_NHK.shape[1]))
     else:

@@ -145,6 +145,10 @@ class Slots(Layout):
     alike: bool = False  # all are filled alike, up to k_longest
     kept: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
 
+    def held(self, x_MGK: Tensor) -> Tensor:
+        """(B, C, G, K) keys or values by their slots, in which they may be given or flat."""
+        return x_MGK if x_MGK.dim() == 4 else x_MGK.unflatten(0, (-1, self.capacity))
+
     def spans(self, row: int) -> tuple[slice, slice]:
         start = row * self.capacity
         queries = slice(row * self.q_longest, (row + 1) * self.q_longest)
