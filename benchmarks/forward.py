@@ -23,6 +23,7 @@ from torch import Tensor
 from regard.checkpoint.folder import read_folder
 from regard.config import AttentionConfig, ModelConfig, PositionConfig
 from regard.model import taps
+from regard.model.dense import pack
 from regard.model.replay import Replay
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -38,7 +39,9 @@ def pair(config: transformers.BertConfig, dtype: torch.dtype, device: str) -> tu
     with tempfile.TemporaryDirectory() as folder:
         there.save_pretrained(folder)
         here = read_folder(Path(folder), dtype=dtype).network
-    return there.to(device, dtype), here.to(device)
+    here.to(device)
+    pack(here)  # as a Model does
+    return there.to(device, dtype), here
 
 
 def batch(sizes: list[int], device: str) -> tuple[Tensor, Tensor, Ragged]:

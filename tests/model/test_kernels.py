@@ -198,6 +198,9 @@ def test_one_new_token_against_its_slots_equals_the_reference(mask, bias, score,
     call = Call(layout, MASKS[mask], made, select, biases(7)[bias])
     assert pick_kernel(q, call) == "slots"
     torch.testing.assert_close(attend(q, k, v, call), attend(q, k, v, call, kernel="reference"))
+    slots = [x.unflatten(0, (3, 9)) for x in (k, v)]
+    for kernel in ("slots", "reference"):
+        torch.testing.assert_close(attend(q, *slots, call, kernel=kernel), attend(q, k, v, call))
 
 
 @pytest.mark.parametrize("mask", MASKS)

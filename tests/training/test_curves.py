@@ -32,13 +32,29 @@ def test_scores_of_one_kind_share_a_picture_with_what_is_usual(drawn):
     _, axis = drawn([*LOGS, *scores], usual={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
     told = [text.get_text() for text in axis.texts]
-    assert told == ["without training 0.060", "without training 0.510", "best 0.2000"]
+    assert told == ["by counting 0.060", "by counting 0.510", "best 0.2000"]
 
 
-def test_one_score_has_its_name_above_it(drawn):
-    _, axis = drawn([*LOGS, line(2, accuracy=0.5, macro_f1=0.4)])
-    assert axis.get_title() == "dev accuracy"
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {"accuracy": 0.5, "macro_f1": 0.4, "f1": 0.3, "mcc": 0.2},
+        {"pearson": 0.5, "spearman": 0.4, "mse": 812.0},
+        {"micro_f1": 0.5, "accuracy": 0.4},
+    ],
+)
+def test_one_score_has_its_name_above_it(drawn, scores):
+    """Scores of other kinds have other scales: they are not drawn with it."""
+    _, axis = drawn([*LOGS, line(2, **scores)])
+    assert axis.get_title() == "dev " + next(iter(scores)).replace("_", " ")
     assert axis.get_legend() is None
+    assert axis.lines[0].get_ydata() == [0.5]
+
+
+def test_a_score_that_is_not_always_there_is_drawn_where_it_is(drawn):
+    scores = [line(1, masked_accuracy=0.1), line(2, masked_accuracy=0.2, next_accuracy=0.5)]
+    _, axis = drawn([*LOGS, *scores])
+    assert [len(one.get_xdata()) for one in axis.lines[:2]] == [2, 1]
 
 
 def test_without_scores_there_is_the_loss_alone_and_without_steps_nothing(drawn):

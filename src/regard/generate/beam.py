@@ -123,7 +123,9 @@ def advance(
 
 
 def likeliest(log_BV: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`topk`, which takes long for long rows on a CPU: words are dealt to strands, the best are in the best strands."""
+    """`topk`, which takes long for long rows on a CPU: words are dealt to strands, the best are in the best strands.
+
+    Of words that are exactly as likely it may take others."""
     strands = log_BV.shape[1] // DEALT
     if log_BV.is_cuda or strands < 2 * count:
         found: tuple[Tensor, Tensor] = log_BV.topk(count)

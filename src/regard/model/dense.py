@@ -5,8 +5,10 @@ Shapes: N rows, I numbers in, O numbers out.
 
 from __future__ import annotations
 
+import functools
 import platform
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -20,16 +22,19 @@ class Linear(nn.Linear):
     """As torch's. A few rows are multiplied as weight times rows: the long side first, which libraries split better.
 
     Where `packs` is set, the weight is kept a second time as the library wants it, which otherwise turns it around in
-    every call. It is made anew when the weight was changed in place or put elsewhere.
+    every call. It is made anew when the weight was changed in place or put elsewhere, and forgotten when the layer
+    learns: fused optimizers change weights without a trace.
     """
 
     packs = False
-    _packed: tuple[Tensor, int, int] | None = None  # with version and address of the weight it was made of
+    _packed: tuple[Tensor, Tensor, int] | None = None  # of which weight, and its version: held, so that its place stays
 
     def forward(self, x_NI: Tensor) -> Tensor:
         if not self.quick(x_NI):
+            if self._packed is not None and torch.is_grad_enabled():
+                self._packed = None
             return super().forward(x_NI)
-        if self.packs and x_NI.shape[0] >= SEVERAL:
+        if self.packs and x_NI.shape[0] >= SEVERAL and self.still():
             multiply = torch.ops.mkldnn._linear_pointwise
             out_NO: Tensor = multiply(x_NI.contiguous(), self.packed(), self.bias, "none", [], "")
             return out_NO
@@ -50,30 +55,47 @@ class Linear(nn.Linear):
             and not torch.is_autocast_enabled("cpu")
         )
 
+    def still(self) -> bool:
+        """Whether the weight is one that can be watched, and no step of a training is under way."""
+        weight: Tensor = self.weight
+        return isinstance(weight, nn.Parameter) and weight.grad is None and not weight.is_inference()
+
     def packed(self) -> Tensor:
         """The weight as the library wants it."""
-        weight = self.weight
-        now = (0 if weight.is_inference() else weight._version, weight.data_ptr())
-        if self._packed is None or self._packed[1:] != now:
-            self._packed = (torch.ops.mkldnn._reorder_linear_weight(weight.detach(), FEW[-1]), *now)
-        return self._packed[0]
+        now = self.weight.detach()
+        if self._packed is not None:
+            made, of, version = self._packed
+            if of.data_ptr() == now.data_ptr() and version == now._version:
+                return made
+        laid: Tensor = torch.ops.mkldnn._reorder_linear_weight(now, FEW[-1])
+        self._packed = (laid, now, now._version)
+        return laid
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        self._packed = None  # it goes to another device or number format
+        moved: Self = super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return moved
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_packed"}  # a copy makes its own
+        """A copy may live on a machine without the library."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("packs", "_packed")}
 
 
+@functools.cache
 def can_pack() -> bool:
-    """Whether torch brings the library here (oneDNN with Arm's kernels). Elsewhere nothing was measured."""
-    return platform.machine() in ("aarch64", "arm64") and torch.backends.mkldnn.is_available() and _HAS_OPERATION
-
-
-_HAS_OPERATION = hasattr(torch.ops.mkldnn, "_reorder_linear_weight") and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    """Whether torch brings the library here: oneDNN with Arm's kernels. Elsewhere nothing was measured."""
+    operations = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_acl_supported")
+    return (
+        platform.machine() in ("aarch64", "arm64")
+        and torch.backends.mkldnn.is_available()
+        and all(hasattr(torch.ops.mkldnn, name) for name in operations)
+        and bool(torch.ops.mkldnn._is_mkldnn_acl_supported())
+    )
 
 
 def pack(network: nn.Module) -> None:
     """Let a network that only reads keep its weights a second time, if they are not too many."""
     layers = [module for module in network.modules() if isinstance(module, Linear)]
-    held = {id(layer.weight): 4 * layer.weight.numel() for layer in layers}  # one that is shared is counted once
-    if can_pack() and sum(held.values()) <= MOST:
+    if can_pack() and sum(4 * layer.weight.numel() for layer in layers) <= MOST:
         for layer in layers:
             layer.packs = True

@@ -80,6 +80,7 @@ def is_rectangle(q_NHK: Tensor, call: Call) -> bool:
 
 def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
     """One sequence after the other: score, mask, softmax, mix."""
+    k_MGK, v_MGK = (x_MGK.flatten(0, -3) for x_MGK in (k_MGK, v_MGK))  # slots of a cache too
     share = q_NHK.shape[1] // k_MGK.shape[1]
     parts = []
     for row in range(len(call.layout)):

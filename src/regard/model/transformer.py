@@ -22,6 +22,7 @@ from regard.model.embeddings import Embeddings
 from regard.model.heads import TOKEN_HEADS, build_heads
 from regard.model.layout import Layout, MaskFunction
 from regard.model.positions import Rotary, build_bias, check_length
+from regard.model.taps import tapped
 from regard.ragged import Ragged
 
 
@@ -153,32 +154,39 @@ class Transformer(nn.Module):
     ) -> Output:
         """States and what the heads make of them, or only those `at` some places of the flat batch.
 
-        None at all may be wanted, where a head reads whole sequences. The last layer then works out what the heads
-        read, and nothing else.
+        Places are counted from 0 and may be none, where a head reads whole sequences. The last layer then works out
+        what the heads read, and nothing else, unless somebody looks inside.
         """
         if self.encoder is None or self.decoder is None:
             if target is not None:
                 raise InputError(f"a network of kind {self.config.kind} reads one batch, but a target was given too.")
-            return self.read(self.main(batch, mask=mask, at=self.needed(batch, at)), batch, at=at)
+            needed = self.needed(batch, at)
+            return self.read(self.main(batch, mask=mask, at=needed), batch, at=at, needed=needed)
         if target is None:
             raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
         if len(target) != len(batch):
             raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
         memory_MD = self.encoder(batch, mask=mask)
-        hidden_ND = self.decoder(target, memory=(memory_MD, batch), at=self.needed(target, at))
-        return self.read(hidden_ND, target, at=at, memory=memory_MD)
+        needed = self.needed(target, at)
+        hidden_ND = self.decoder(target, memory=(memory_MD, batch), at=needed)
+        return self.read(hidden_ND, target, at=at, needed=needed, memory=memory_MD)
 
     def read(
-        self, hidden_ND: Tensor, batch: Ragged, *, at: Tensor | None = None, memory: Tensor | None = None
+        self,
+        hidden_ND: Tensor,
+        batch: Ragged,
+        *,
+        at: Tensor | None,
+        needed: Tensor | None,
+        memory: Tensor | None = None,
     ) -> Output:
-        """What the heads make of the states; with `at`, of those that were needed."""
-        pooled_BD, chosen_ND = None, hidden_ND
-        if at is not None and "pooled" in self.heads:
-            both = self.needed(batch, at) is not None
-            chosen_ND = hidden_ND[: len(at)].clone() if both else hidden_ND[at]  # no view: shards are told of outputs
-            pooled_BD = self.heads["pooled"](hidden_ND, batch, hidden_ND[len(at) :] if both else None)
-        elif "pooled" in self.heads:
-            pooled_BD = self.heads["pooled"](hidden_ND, batch)
+        """What the heads make of the states: of all, or of those `needed` to know what is `at` some places."""
+        chosen_ND, firsts_BD = hidden_ND, None
+        if at is not None and needed is None:
+            chosen_ND = hidden_ND.index_select(0, at)
+        elif at is not None and "pooled" in self.heads:
+            chosen_ND, firsts_BD = hidden_ND[: len(at)].clone(), hidden_ND[len(at) :]  # shards want no view of a result
+        pooled_BD = self.heads["pooled"](hidden_ND, batch, firsts_BD) if "pooled" in self.heads else None
         said: dict[str, Tensor] = {}
         for name, head in self.heads.items():
             if name != "pooled":
@@ -188,8 +196,10 @@ class Transformer(nn.Module):
 
     def needed(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
         """The places whose states the heads read: those `at` which they are asked for, then the first of each sequence
-        where it stands for all of it. None where any may be read."""
-        if at is None or "pooled" not in self.heads:
+        where it stands for all of it. None where any may be read, or looked at."""
+        if at is None or (not torch.compiler.is_compiling() and tapped(self)):
+            return None
+        if "pooled" not in self.heads:
             return at
         return torch.cat((at, batch.first())) if self.heads["pooled"].how == "first" else None
 

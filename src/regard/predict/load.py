@@ -9,7 +9,6 @@ import torch
 from regard.checkpoint.files import inside
 from regard.checkpoint.source import open_checkpoint
 from regard.device import pick_device, pick_dtype
-from regard.model.dense import pack
 from regard.predict.info import Info
 from regard.predict.model import Model
 from regard.text.tokenizer import TARGET, Tokenizer
@@ -40,7 +39,6 @@ def load(
     checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
     tokenizer = _read_tokenizer(folder)
     checkpoint.network.to(pick_device(device))
-    pack(checkpoint.network)
     return Model(checkpoint, tokenizer, folder=folder, compile=compile)
 
 

@@ -21,6 +21,7 @@ from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
 from regard.errors import InputError, did_you_mean
 from regard.model import taps
+from regard.model.dense import pack
 from regard.model.heads import TOKEN_HEADS
 from regard.model.network import Network
 from regard.model.recurrent import Recurrent
@@ -60,6 +61,7 @@ class Model(Writes):
     ) -> None:
         self.checkpoint, self.tokenizer, self.folder, self.compile = checkpoint, tokenizer, folder, compile
         self._runs: dict[int | str | None, Callable[..., Any]] = {}
+        pack(checkpoint.network)  # it reads more often than it changes
 
     @property
     def network(self) -> Network:

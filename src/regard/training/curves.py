@@ -12,8 +12,8 @@ TRAIN, DEV, PALE = "#3b6ea8", ("#c44e3b", "#4d8a57", "#8a5d9e"), "#999999"
 def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, usual: Mapping[str, float] | None = None) -> None:
     """Loss and dev score over steps; nothing where there is nothing to draw.
 
-    Scores of the same kind as the main one are drawn with it, as two accuracies are, and below each, dotted, what is
-    `usual` without any training.
+    Scores of the same kind as the main one are drawn with it, as two accuracies are, each with a dashed line at what is
+    `usual` without a network: by counting words, or labels.
     """
     logs = [line for line in lines if line["kind"] == "log"]
     scores = [line for line in lines if line["kind"] == "score"]
@@ -39,12 +39,15 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, usual: Mapping[s
 
 def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], usual: Mapping[str, float]) -> None:
     steps, main = [line["step"] for line in scores], scores[-1]["main"]
-    alike = [name for name in scores[-1]["scores"] if name == main or _kind(name) == _kind(main)]
-    for name, colour in zip(sorted(alike, key=lambda name: name != main), DEV, strict=False):
-        axis.plot(steps, [line["scores"][name] for line in scores], "o-", color=colour, label=_words(name))
+    more = [name for name in scores[-1]["scores"] if name != main and _kind(name) and _kind(name) == _kind(main)]
+    alike = [main, *more][: len(DEV)]
+    for name, colour in zip(alike, DEV, strict=False):
+        known = [line for line in scores if name in line["scores"]]
+        told = [line["scores"][name] for line in known]
+        axis.plot([line["step"] for line in known], told, "o-", color=colour, label=_words(name))
         if name in usual:
             axis.axhline(usual[name], color=colour, linestyle="--", linewidth=1)
-            axis.annotate(f"without training {usual[name]:.3f}", (0, usual[name]), **_beside(4, 3), color=colour)
+            axis.annotate(f"by counting {usual[name]:.3f}", (0, usual[name]), **_beside(4, 3), color=colour)
     best = next(line for line in reversed(scores) if line["best"])
     axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
     right = best["step"] > steps[-1] / 2
