@@ -81,7 +81,8 @@ def pretrained(given: argparse.Namespace) -> None:
     )
     for name in ("curves.png", "metrics.jsonl"):
         shutil.copy(given.keep / name, given.out / f"pretrain-{name}")
-    write(given.out, {"pretrain": found.json(), "minutes": (time.perf_counter() - began) / 60})
+    said = {**found.json(), "folder": given.keep.name}
+    write(given.out, {"pretrain": said, "minutes": (time.perf_counter() - began) / 60})
 
 
 def tuned(given: argparse.Namespace) -> None:
