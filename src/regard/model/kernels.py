@@ -80,14 +80,13 @@ def is_rectangle(q_NHK: Tensor, call: Call) -> bool:
 
 def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
     """One sequence after the other: score, mask, softmax, mix."""
-    k_MGK, v_MGK = (x_MGK.flatten(0, -3) for x_MGK in (k_MGK, v_MGK))  # slots of a cache too
-    share = q_NHK.shape[1] // k_MGK.shape[1]
+    share = q_NHK.shape[1] // k_MGK.shape[-2]
     parts = []
     for row in range(len(call.layout)):
-        queries, keys = call.layout.spans(row)
-        q_HTK = q_NHK[queries].transpose(0, 1)
-        k_HSK = k_MGK[keys].transpose(0, 1).repeat_interleave(share, 0)
-        v_HSK = v_MGK[keys].transpose(0, 1).repeat_interleave(share, 0)
+        q_HTK = q_NHK[call.layout.spans(row)[0]].transpose(0, 1)
+        k_HSK, v_HSK = (
+            call.layout.seen(x_MGK, row).transpose(0, 1).repeat_interleave(share, 0) for x_MGK in (k_MGK, v_MGK)
+        )
         weights_HTS = explain(q_HTK, k_HSK, call, row=row, rows=slice(None))
         weights_HTS = F.dropout(weights_HTS, call.drop)
         parts.append((weights_HTS @ v_HSK).transpose(0, 1))

@@ -65,6 +65,10 @@ class Layout:
         """Where the queries and the keys of one sequence lie."""
         return slice(*self.q_edges[row : row + 2]), slice(*self.k_edges[row : row + 2])
 
+    def seen(self, x_MGK: Tensor, row: int) -> Tensor:
+        """(S, G, K) keys or values of one sequence."""
+        return x_MGK[self.spans(row)[1]]
+
     @cached_property
     def q_edges(self) -> list[int]:
         edges: list[int] = self.q_bounds.tolist()
@@ -148,6 +152,9 @@ class Slots(Layout):
     def held(self, x_MGK: Tensor) -> Tensor:
         """(B, C, G, K) keys or values by their slots, in which they may be given or flat."""
         return x_MGK if x_MGK.dim() == 4 else x_MGK.unflatten(0, (-1, self.capacity))
+
+    def seen(self, x_MGK: Tensor, row: int) -> Tensor:
+        return self.held(x_MGK)[row, : int(self.filled[row])]
 
     def spans(self, row: int) -> tuple[slice, slice]:
         start = row * self.capacity

@@ -138,10 +138,8 @@ def weights(q_NHK: Tensor, k_MGK: Tensor, call: Call, *, sequence: int, heads: S
     (row,) = _numbers("sequence", [sequence], len(call.layout))
     share = q_NHK.shape[1] // k_MGK.shape[-2]
     head_H = torch.tensor(_numbers("head", heads, q_NHK.shape[1]), dtype=torch.int64, device=q_NHK.device)
-    queries, keys = call.layout.spans(row)
-    q_HTK = q_NHK[queries][:, head_H].transpose(0, 1)
-    k_SGK = k_MGK[row, : keys.stop - keys.start] if k_MGK.dim() == 4 else k_MGK[keys]  # slots of a cache, or flat
-    k_HSK = k_SGK[:, head_H // share].transpose(0, 1)
+    q_HTK = q_NHK[call.layout.spans(row)[0]][:, head_H].transpose(0, 1)
+    k_HSK = call.layout.seen(k_MGK, row)[:, head_H // share].transpose(0, 1)
     out_HTS = q_NHK.new_empty(len(head_H), q_HTK.shape[1], k_HSK.shape[1])
     each = k_HSK.shape[0] * k_HSK.shape[1] * (1 if call.fused else k_HSK.shape[2])  # numbers a query needs at once
     step = max(1, TILE // max(1, each))
