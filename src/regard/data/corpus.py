@@ -103,7 +103,7 @@ class Corpus:
         paths = _checked(files)
         folder, stamps = Path(folder), _stamps(paths)
         wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end)
-        if not (folder / INDEX).exists() and folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).exists():  # last: another may finish now
             raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
         if not overwrite and _stands(folder, wanted):
             return cls.open(folder)
