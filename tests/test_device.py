@@ -35,6 +35,21 @@ def test_number_formats_by_name() -> None:
         device.pick_dtype("int3")
 
 
+@pytest.mark.parametrize("asked", ["has_flash", "has_cudnn", "has_triton"])
+def test_the_compiler_sees_through_what_a_kernel_is_chosen_by(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    """A break here would fall into every layer of a network."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
+    monkeypatch.setattr(device, "_CUDNN", True)
+    monkeypatch.setattr(device, "_TRITON", True)
+
+    def chosen(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if getattr(device, asked)() else x
+
+    torch._dynamo.reset()
+    assert torch.compile(chosen, backend="eager", fullgraph=True)(torch.zeros(())) == 1
+    torch._dynamo.reset()
+
+
 def test_the_report_of_this_machine() -> None:
     found = device.report()
     assert found.torch == torch.__version__

@@ -56,8 +56,8 @@ def has_flash(index: int = 0) -> bool:
 
 
 def has_cudnn(index: int = 0) -> bool:
-    """Whether that GPU runs cuDNN's attention (Hopper and later)."""
-    return torch.cuda.get_device_capability(index) >= (9, 0) and torch.backends.cudnn.is_available()
+    """Whether that GPU runs cuDNN's attention (Hopper and later). As plain."""
+    return _CUDNN and torch.cuda.get_device_capability(index) >= (9, 0)
 
 
 def has_triton() -> bool:
@@ -65,7 +65,9 @@ def has_triton() -> bool:
     return _TRITON
 
 
+# Asked here, not in the functions: a question to torch that is no tensor breaks the graph of whoever compiles it.
 _TRITON = importlib.util.find_spec("triton") is not None
+_CUDNN = torch.backends.cudnn.is_available()
 
 
 @dataclass(frozen=True)

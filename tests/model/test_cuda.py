@@ -176,6 +176,16 @@ def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
                 assert (found - expected).norm() <= 2e-2 * expected.norm()
 
 
+@pytest.mark.parametrize("sizes", [[32] * 4, [3, 40, 9]], ids=["a rectangle", "ragged"])
+def test_learning_in_half_precision_is_one_graph(sizes):
+    network = Transformer(PRESETS["bert-tiny"].config, {"masked": 0}).train().cuda()
+    batch = Ragged.of([[(7 * i) % 90 for i in range(n)] for n in sizes], device="cuda")
+    torch._dynamo.reset()
+    with torch.autocast("cuda", torch.bfloat16):
+        out = torch.compile(network, backend="aot_eager", fullgraph=True)(batch, at=torch.arange(4, device="cuda"))
+    out.logits.float().sum().backward()
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_replayed_launches_say_what_the_network_says(compiled):
     preset = PRESETS["bert-tiny"]
