@@ -18,8 +18,9 @@ import random
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from regard.tasks.answering import Scored, runner, score
 from regard.tasks.masked import Masked
 from regard.tasks.task import Reading, Task
 from regard.text.tokenizer import Tokenizer
+from regard.training.begin import set_dropout
 from regard.training.loop import pinned
 from regard.training.optimizer import build_optimizer
 from regard.training.plan import steady_shape
@@ -72,14 +74,11 @@ def _wait() -> None:
         torch.cuda.synchronize()
 
 
-def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float | None) -> float:
+def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float) -> float:
     """Real tokens a second of regard's step, compiled and recorded, fed by a thread."""
     torch.manual_seed(0)
     network = from_preset("bert-base-uncased", heads={"masked": 0}).network.cuda().train()
-    if dropout is not None:
-        from regard.training.begin import set_dropout
-
-        set_dropout(network, dropout)
+    set_dropout(network, dropout)
     task = Masked(MaskSettings(103, 30522, (0, 100, 101, 102, 103)))
     held = np.array(sizes, np.int64)
     ids = np.random.default_rng(0).integers(1000, 30000, int(held.sum())).astype(np.int32)
@@ -101,10 +100,23 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     return steps_per_second(real, step, warm=5)
 
 
-def masked_peer(sizes: Sequence[int], *, batch: int, steps: int, compile: bool, trainer: bool) -> float:
-    """Real tokens a second of transformers: its Trainer, or a bare loop around the (compiled) model."""
+def masked_peer(
+    sizes: Sequence[int],
+    *,
+    steps: int,
+    batch: int = 64,
+    compile: bool = True,
+    trainer: bool = False,
+    mask: bool = True,
+    dropout: float = 0.1,
+) -> float:
+    """Real tokens a second of transformers: its Trainer, or a bare loop around the (compiled) model.
+
+    The bare loop hands over the `mask` its collator makes, or leaves it out, as one may where every row is full.
+    """
     torch.manual_seed(0)
-    model = transformers.BertForMaskedLM(transformers.BertConfig())
+    config = transformers.BertConfig(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    model = transformers.BertForMaskedLM(config)
     rng = np.random.default_rng(0)
     rows = [{"input_ids": rng.integers(1000, 30000, size).tolist()} for size in sizes]
     tokenizer = transformers.AutoTokenizer.from_pretrained(start_folder())
@@ -133,7 +145,7 @@ def masked_peer(sizes: Sequence[int], *, batch: int, steps: int, compile: bool, 
     call = torch.compile(model) if compile else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     ready = [collate(rows[start : start + batch]) for start in range(0, 6 * batch, batch)]
-    ready = [{name: value.cuda() for name, value in one.items()} for one in ready]
+    ready = [{name: one[name].cuda() for name in one if mask or name != "attention_mask"} for one in ready]
 
     def step(number: int) -> None:
         with torch.autocast("cuda", torch.bfloat16):
@@ -145,37 +157,33 @@ def masked_peer(sizes: Sequence[int], *, batch: int, steps: int, compile: bool, 
     return steps_per_second([batch * int(np.mean(sizes))] * steps, step, warm=5)
 
 
-def masked(out: Path, *, steps: int) -> None:
-    """Masked-LM training of BERT-base shape at mean 128 and at full 512."""
+def masked(out: Path, *, steps: int, only: str) -> None:
+    """Masked-LM training of BERT-base shape at mean 128 and at full 512; of all cases those with `only` in the name."""
     rng = random.Random(0)
     short, full = lengths(20_000, 128, rng=rng, spread=0.8), [512] * 2_000
+    cases: dict[str, Callable[[], float]] = {}
+    for dropout in (0.1, 0.0):
+        for name, sizes in (("mean 128", short), ("full 512", full)):
+            call = partial(masked_ours, sizes, tokens=65_536, steps=steps, dropout=dropout)
+            cases[f"regard, {name}, 65536 tokens, dropout {dropout:g}"] = call
+    cases["Trainer, mean 128"] = partial(masked_peer, short, steps=60, compile=False, trainer=True)
+    bare = "transformers compiled in a bare loop, full 512"
+    cases[f"{bare}, without a mask"] = partial(masked_peer, full, steps=40, mask=False)
+    cases[f"{bare}, with a mask of ones"] = partial(masked_peer, full, steps=40)
+    cases[f"{bare}, with a mask of ones, dropout 0"] = partial(masked_peer, full, steps=40, dropout=0.0)
+    cases["Trainer compiled, full 512"] = partial(masked_peer, full, steps=60, trainer=True)
     found: dict[str, float] = {}
-
-    def measure(name: str, call: Any) -> None:
+    for name, call in cases.items():
+        if only not in name:
+            continue
         try:
             found[name] = call()
         except torch.OutOfMemoryError as error:  # said, and the others go on
             print(f"{name}: {error}")
+        torch._dynamo.reset()
         torch.cuda.empty_cache()
         print(name, f"{found.get(name, float('nan')):,.0f} tokens/s", flush=True)
         (out / "masked-cuda.json").write_text(json.dumps(found, indent=2))
-
-    for tokens in (65_536,):
-        for dropout in (None, 0.0):
-            note = f"{tokens} tokens, dropout {0.1 if dropout is None else 0:g}"
-            for name, sizes in (("mean 128", short), ("full 512", full)):
-                measure(
-                    f"regard, {name}, {note}",
-                    lambda sizes=sizes, tokens=tokens, dropout=dropout: masked_ours(
-                        sizes, tokens=tokens, steps=steps, dropout=dropout
-                    ),
-                )
-    measure("Trainer, mean 128", lambda: masked_peer(short, batch=64, steps=60, compile=False, trainer=True))
-    measure("Trainer compiled, full 512", lambda: masked_peer(full, batch=64, steps=60, compile=True, trainer=True))
-    measure(
-        "transformers compiled in a bare loop, full 512",
-        lambda: masked_peer(full, batch=64, steps=40, compile=True, trainer=False),
-    )
 
 
 def start_folder() -> Path:
@@ -337,6 +345,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--start", default="", help="the folder to fine-tune; minilm when empty")
     parser.add_argument("--steps", type=int, default=None, help="a short run of so many steps")
+    parser.add_argument("--only", default="", help="masked: the cases whose names hold this, such as 'full 512'")
     parser.add_argument("--peer-keeps", action="store_true", help="tune: the peer keeps freed memory as well")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--who", choices=["regard", "trainer"], default="regard")
@@ -345,7 +354,7 @@ def main() -> None:
     begin_at(given.start)
     given.out.mkdir(parents=True, exist_ok=True)
     if given.part == "masked":
-        masked(given.out, steps=given.steps or 40)
+        masked(given.out, steps=given.steps or 40, only=given.only)
     elif given.part == "tune":
         tune(given.sets, given.data, given.out, steps=given.steps, peer_keeps=given.peer_keeps)
     else:

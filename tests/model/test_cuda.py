@@ -18,7 +18,10 @@ from regard.model.transformer import Transformer
 from regard.predict import Model
 from regard.ragged import Ragged
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU"),
+    pytest.mark.filterwarnings("ignore:::torch"),  # what its compiler says of itself, and of TF32
+]
 
 LENGTHS = [1, 100, 7, 33, 130, 0, 64]
 MASKS = {
