@@ -23,6 +23,7 @@ import transformers
 # How long torch keeps freed memory on ARM. It is read once, when torch is loaded, and holds for a whole process.
 AS_IT_COMES: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": None}
 KEEPS: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": "1000"}  # as `import regard` and the command line set it
+KEPT = f"freed memory (MIMALLOC_PURGE_DELAY={KEEPS['MIMALLOC_PURGE_DELAY']})"
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,7 @@ def _set(environment: Mapping[str, str | None]) -> None:
 
 def whose_memory(peer_keeps: bool) -> str:
     """What a table says about freed memory."""
-    who = "both keep" if peer_keeps else "regard keeps"
-    return f"each in a process of its own; {who} freed memory (MIMALLOC_PURGE_DELAY={KEEPS['MIMALLOC_PURGE_DELAY']})"
+    return f"each in a process of its own; {'both keep' if peer_keeps else 'regard keeps'} {KEPT}"
 
 
 def machine() -> str:

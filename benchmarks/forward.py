@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from common import Row, keep, lengths, together
+from common import KEEPS, KEPT, Apart, Row, keep, lengths, together
 from torch import Tensor
 
 from regard.checkpoint.folder import read_folder
@@ -32,8 +32,9 @@ BATCHES = 3  # of the CPU: how much padding a batch needs depends on its longest
 MINILM = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
 
 
+@torch.inference_mode(mode=False)
 def pair(config: transformers.BertConfig, dtype: torch.dtype, device: str) -> tuple[torch.nn.Module, Transformer]:
-    """The same random model there and here."""
+    """The same random model there and here, with weights as they are when loaded: such that can still learn."""
     torch.manual_seed(0)
     there = transformers.BertModel(config).eval()
     with tempfile.TemporaryDirectory() as folder:
@@ -92,10 +93,10 @@ def on_cpu(rounds: int) -> list[Row]:
 
 @torch.inference_mode()
 def looking(rounds: int) -> list[Row]:
-    """The cost of seeing one layer: the forward pass alone against the pass with its attention weights."""
+    """The cost of seeing a layer: the pass alone, and with the weights of the last (it ends with what is asked for)."""
     _, here = pair(transformers.BertConfig(**MINILM), torch.float32, "cpu")
     flat = batch([512], "cpu")[2]
-    plain, seen = together(lambda: here(flat), lambda: taps.attention(here, flat, layers=[3]), rounds=4 * rounds)
+    plain, seen = together(lambda: here(flat), lambda: taps.attention(here, flat, layers=[-1]), rounds=4 * rounds)
     rows = [Row("512 tokens, one layer's attention", plain, seen, 1 / 1.1, f"adds {seen / plain - 1:.1%}")]
     config = ModelConfig(
         vocabulary=30522,
@@ -107,7 +108,7 @@ def looking(rounds: int) -> list[Row]:
     )
     long = Transformer(config).eval()
     flat = batch([4096], "cpu")[2]
-    plain, seen = together(lambda: long(flat), lambda: taps.attention(long, flat, layers=[3]), rounds=3, warm=1)
+    plain, seen = together(lambda: long(flat), lambda: taps.attention(long, flat, layers=[-1]), rounds=3, warm=1)
     rows.append(Row("4,096 tokens, one layer's attention", plain, seen, None, f"adds {seen / plain - 1:.1%}"))
     return rows
 
@@ -147,6 +148,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", choices=("forward", "looking"), nargs="*", default=("forward", "looking"))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()
@@ -156,10 +158,16 @@ def main() -> None:
         title = "Forward pass, BERT-base shape, bf16, batches of 64"
         keep(rows, name=name, title=title, peer="transformers, padded", out=given.out)
         return
-    title = "Forward pass, MiniLM shape, fp32, CPU"
-    keep(on_cpu(given.rounds), name="forward-cpu", title=title, peer="transformers, padded", out=given.out)
-    title = "Looking at attention, MiniLM shape, fp32, CPU"
-    keep(looking(given.rounds), name="looking-cpu", title=title, peer="the forward pass alone", out=given.out)
+    shape = "MiniLM shape, fp32, CPU"
+    if "forward" in given.only:
+        title = f"Forward pass, {shape}"
+        keep(on_cpu(given.rounds), name="forward-cpu", title=title, peer="transformers, padded", out=given.out)
+    if "looking" not in given.only:
+        return
+    with Apart(KEEPS) as own:
+        rows = own.call(looking, given.rounds)
+    title = f"Looking at attention, {shape}"
+    keep(rows, name="looking-cpu", title=title, peer="the forward pass alone", out=given.out, note=f"keeps {KEPT}")
 
 
 if __name__ == "__main__":

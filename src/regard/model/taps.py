@@ -140,9 +140,11 @@ def weights(q_NHK: Tensor, k_MGK: Tensor, call: Call, *, sequence: int, heads: S
     head_H = torch.tensor(_numbers("head", heads, q_NHK.shape[1]), dtype=torch.int64, device=q_NHK.device)
     q_HTK = q_NHK[call.layout.spans(row)[0]][:, head_H].transpose(0, 1)
     k_HSK = call.layout.seen(k_MGK, row)[:, head_H // share].transpose(0, 1)
-    out_HTS = q_NHK.new_empty(len(head_H), q_HTK.shape[1], k_HSK.shape[1])
     each = k_HSK.shape[0] * k_HSK.shape[1] * (1 if call.fused else k_HSK.shape[2])  # numbers a query needs at once
     step = max(1, TILE // max(1, each))
+    if step >= q_HTK.shape[1]:
+        return explain(q_HTK, k_HSK, call, row=row, rows=slice(None), heads=head_H)
+    out_HTS = q_NHK.new_empty(len(head_H), q_HTK.shape[1], k_HSK.shape[1])
     for start in range(0, q_HTK.shape[1], step):
         rows = slice(start, min(start + step, q_HTK.shape[1]))
         out_HTS[:, rows] = explain(q_HTK, k_HSK, call, row=row, rows=rows, heads=head_H)
