@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import struct
 import tempfile
 from pathlib import Path
@@ -109,6 +110,9 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
         save_vectors(vectors, tmp_path / "none" / "v.bin")
     with pytest.raises(InputError, match="cannot be read"):
         load_vectors(tmp_path / "none.bin")
-    (tmp_path / "v.txt.gz").write_bytes(gzip.compress(TEXT)[:-12])
-    with pytest.raises(InputError, match="damaged or cut short"):
-        load_vectors(tmp_path / "v.txt.gz")
+    damaged = {"v.txt.gz": gzip.compress(TEXT)[:-12], "w.txt.gz": gzip.compress(TEXT)[:10] + b"\xff" * 20}
+    damaged["v.txt.xz"] = lzma.compress(TEXT)[:30] + b"\xff" * 20
+    for name, content in damaged.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match="damaged or cut short"):
+            load_vectors(tmp_path / name)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
@@ -86,6 +86,8 @@ LETTERS = st.text(st.sampled_from("ab .\n\t é東😀\r"), max_size=300)
 
 
 @settings(deadline=None, max_examples=60)
+@example("   ", False, False, 2)
+@example("a\n    \nb", False, False, 2)
 @given(LETTERS, st.booleans(), st.booleans(), st.integers(2, 30))
 def test_no_character_is_lost_however_small_the_pieces(text: str, sentences: bool, lines: bool, size: int) -> None:
     import tempfile
@@ -233,16 +235,21 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"good\n\nb\xffd\n")
     (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(os.urandom(5000).hex().encode())[:3000])
     (tmp_path / "no.txt.gz").write_bytes(b"no gzip at all")
+    (tmp_path / "bent.txt.gz").write_bytes(gzip.compress(TEXT.encode())[:10] + b"\xff" * 20)
     write(tmp_path / "empty.txt", " \n\n")
     for name, says in (
         ("bad.txt", "byte 7 is 0xff"),
         ("cut.txt.xz", "damaged or cut short"),
         ("no.txt.gz", "damaged or cut short"),
+        ("bent.txt.gz", "damaged or cut short"),
         ("empty.txt", "there is no text"),
         ("none.txt", "is not a file"),
     ):
         with pytest.raises(InputError, match=says):
             Corpus.build([tmp_path / name], word_level(), store, overwrite=True)
+    no_unknown = word_level(["the"])
+    with pytest.raises(InputError, match="not in the vocabulary, and the vocabulary has no token for the unknown"):
+        Corpus.build([good], no_unknown, store, overwrite=True)
     with pytest.raises(InputError, match="list of files"):
         Corpus.build(str(good), word_level(), store)
     with pytest.raises(InputError, match="not in the tokenizer's vocabulary"):

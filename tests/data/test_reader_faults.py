@@ -86,6 +86,7 @@ FAULTS = [
         "is marked possible, but has no answer",
     ),
     ("a.jsonl", '{"context": "a", "question": "q", "answers": 5}', {}, 1, "answers", "expected a list such as"),
+    ("a.csv", "context,question,answers,answer_start\na,q,a,²\n", {}, 2, "answers", "expected a whole number"),
     (
         *("a.jsonl", '{"translation": {"en": "a", "de": "b"}}\n{"translation": {"en": "a"}}', {}, 2, None),
         r'there is no "translation.de"',
@@ -213,6 +214,16 @@ def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
     assert [error.line for error in seen] == [2, 3]
     with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has 5; expected as many"):
         list(read((first, put(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))
+
+
+def test_an_object_is_checked_and_listed_whole_wherever_the_reading_of_its_list_paused(tmp_path: Path) -> None:
+    rows = [{"text": "a" * 200_000, "label": "x"}, {"text": "b" * 100_000 + "?", "label": "y"}]
+    written = json.dumps(rows).replace("?", r"\ud800")
+    path = put(tmp_path / "a.json", written)
+    assert len(pairs(read(path, skip_bad=tmp_path / "bad.jsonl"))) == 1
+    (listed,) = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert "half of a surrogate pair" in listed["message"]
+    assert listed["raw"] == written[written.index("}, {") + 3 : -1]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])

@@ -7,7 +7,6 @@ the word, a blank, the numbers as 4-byte little-endian floats, and a line break,
 from __future__ import annotations
 
 import contextlib
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -19,6 +18,7 @@ from regard.data.documents import unpacked
 from regard.data.whole import whole
 from regard.errors import DataError, InputError
 from regard.model.static import Vectors
+from regard.text.stream import DAMAGED
 
 WIDEST = 1 << 20  # numbers of a vector
 LONGEST = 1 << 16  # bytes of a word
@@ -66,10 +66,10 @@ def load_vectors(path: str | Path) -> Vectors:
                 file.seek(len(header))
                 rows = _binary_rows(path, file, *sizes)
             return _gathered(path, rows, sizes)
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
-        if isinstance(error, OSError) and error.strerror:
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except DAMAGED as error:
         raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _sizes(header: bytes) -> tuple[int, int] | None:

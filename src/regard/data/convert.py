@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -212,8 +213,9 @@ def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answe
     """An answer that stands where it says, or that stands in one place only."""
     if not isinstance(text, str) or not text:
         raise row.place.fault(f"an answer is {_shown(text)}", column=column, expected="a text that is not empty")
-    if isinstance(start, str) and start.lstrip("-").isdigit():
-        start = int(start)
+    if isinstance(start, str):
+        with contextlib.suppress(ValueError):
+            start = int(start)
     first = context.find(text)
     if start is None and first >= 0 and context.find(text, first + 1) < 0:
         return Answer(text, first)

@@ -200,8 +200,7 @@ def _fill(store: Store, paths: list[Path], tokenizer: Tokenizer, report: Report,
 
 def _encoded(source: Iterable[Group], tokenizer: Tokenizer) -> Iterator[tuple[Group, list[list[int]]]]:
     for group in source:
-        found = tokenizer.backend.encode_batch_fast(group.pieces, add_special_tokens=False)
-        yield group, [encoding.ids for encoding in found]
+        yield group, tokenizer.ids_batch(group.pieces, special=False)
 
 
 def tokenizer_hash(tokenizer: Tokenizer) -> str:

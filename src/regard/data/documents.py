@@ -16,6 +16,7 @@ from typing import IO, cast
 
 from regard.data.sentences import spans
 from regard.errors import InputError
+from regard.text.stream import DAMAGED
 
 GROUP = 1 << 19  # characters handed to the tokenizer at once
 PIECE = 1 << 13  # characters of a piece where sentences are not asked for
@@ -54,7 +55,7 @@ def groups(paths: list[Path], *, sentences: bool, lines: bool, file: int = 0, pl
         reader = _Reader(paths[number], number, sentences=sentences, lines=lines)
         try:
             yield from reader.groups(place if number == file else 0)
-        except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+        except DAMAGED as error:
             raise InputError(f"{paths[number]} is damaged or cut short: {error}. Copy it again.") from error
 
 
@@ -69,10 +70,10 @@ class _Reader:
             stream.seek(place)
             self.here = place
             for text in self._texts(stream):
-                blank = not text.strip() and text.endswith("\n") and (not held or held.endswith("\n"))
-                if not blank:
+                begins = not held or held.endswith("\n")
+                if text.strip() or not begins:
                     held, inside = held + text, True
-                elif inside:
+                elif inside and text.endswith("\n"):  # else space, of a line that goes on or that the file ends with
                     self._end(group, held)
                     held, inside, room = "", False, 2 * PIECE
                 if len(held) > room:

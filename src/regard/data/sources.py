@@ -17,16 +17,15 @@ import shutil
 import stat
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from regard.errors import DataError, did_you_mean
+from regard.text.stream import DAMAGED, GZIP, XZ
 
 Where = str | Path | Sequence[str | Path]
 
-GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 PACKED = (".gz", ".xz")
 TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", ".conll", ".conllu", ".iob", ".bio")
 SUFFIXES = (*TABLES, ".txt", ".text", "")
@@ -101,7 +100,7 @@ class Source:
             raw, before = self._raw(stack)
             try:
                 yield _unpack(raw, stack)
-            except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+            except DAMAGED as error:
                 self._check_unchanged(before)
                 what = f"is cut short or damaged: {str(error).rstrip('.')}"
                 raise DataError(what, file=self.name, mend="Fetch or pack it again.") from error

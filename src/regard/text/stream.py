@@ -19,6 +19,7 @@ PIECE = 1 << 16  # characters of a piece: long enough to be quick, short enough 
 BLOCK = 1 << 20  # bytes read at once
 
 GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # what packed files raise that are not whole
 
 
 def read_pieces(files: Sequence[str | Path], *, progress: Progress | None = None) -> Iterator[str]:
@@ -87,7 +88,7 @@ def _decoded(path: Path, before: int, total: int, progress: Progress | None) -> 
                 yield text
             yield _text(path, decoder, b"", line)
             last = os.fstat(raw.fileno())
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+    except DAMAGED as error:
         raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

@@ -122,8 +122,7 @@ class _Items:
         while True:
             self._next()
             line = self.line
-            start, value = self.at, self._value()
-            yield line, value, self.text[start : self.at]
+            yield line, *self._value()
             if self._next() != ",":
                 break
             self._take(",")
@@ -134,7 +133,7 @@ class _Items:
         self._take("{")
         while True:
             self._next()
-            key = self._value()
+            key, _ = self._value()
             self._next()
             self._take(":")
             if self._next() == "[" and key == "data":
@@ -161,7 +160,8 @@ class _Items:
             raise self._fault(f"found {given!r}", expected=f'"{wanted}"')
         self.at += 1
 
-    def _value(self) -> Any:
+    def _value(self) -> tuple[Any, str]:
+        """The next value, and as it is written."""
         while True:
             try:
                 value, end = self.decoder.raw_decode(self.text, self.at)
@@ -175,9 +175,10 @@ class _Items:
                 raise self._fault(f"is not JSON that can be read: {error}") from error
             else:
                 if end < len(self.text) or self.ended:  # a number may go on in what is not read yet
-                    self.line += self.text.count("\n", self.at, end)
+                    raw = self.text[self.at : end]  # only now: reading on moves what is held
+                    self.line += raw.count("\n")
                     self.at = end
-                    return value
+                    return value, raw
             self._more()
 
     def _more(self) -> None:
