@@ -59,6 +59,25 @@ def test_one_label_is_nothing_to_tell_apart():
         Classify.learn([ClassifyRecord("x", "a")])
 
 
+def test_rows_without_any_label_teach_nothing():
+    with pytest.raises(InputError, match="no row of the training data has a label"):
+        Classify.learn([ClassifyRecord("x", ()), ClassifyRecord("y", ())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("multi", {"smoothing": 0.1}), ("number", {"smoothing": 0.1}), ("number", {"balance": "weights"})],
+)
+def test_a_setting_that_would_do_nothing_is_refused(labelled, kind, settings):
+    with pytest.raises(InputError, match=r"is for labels, and these .* Leave it out"):
+        Classify.learn(labelled(kind), **settings)
+
+
+def test_windows_without_room_for_a_word_are_refused(small, labelled):
+    with pytest.raises(InputError, match="windows of 2 tokens leave no room for a text beside 2 special ones"):
+        Classify.learn(labelled("single")).examples(labelled("single"), small.reading(window=2), labelled=True)
+
+
 def test_an_unknown_label_is_told_with_the_nearest(small, labelled):
     task = Classify(names=("negative", "positive"))
     record = ClassifyRecord("x", "postive", place=Place("labels.csv", 17))
@@ -92,6 +111,18 @@ def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp
     def theirs(model, padded, inputs):
         logits = model(**padded).logits
         return F.cross_entropy(logits, inputs["label"], weight=weights, label_smoothing=task.smoothing)
+
+    small.agree(task, records, "bert", "ForSequenceClassification", tmp_path, theirs)
+
+
+def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labelled, tmp_path):
+    records = [replace(record, label=("a", "b") if record.label else ()) for record in labelled("multi")]
+    task = Classify.learn(records[:5], balance="weights")
+    assert task.weights == pytest.approx((1 / 4, 1 / 4))
+
+    def theirs(model, padded, inputs):
+        weights = torch.tensor(task.weights)
+        return F.binary_cross_entropy_with_logits(model(**padded).logits, inputs["label"], pos_weight=weights)
 
     small.agree(task, records, "bert", "ForSequenceClassification", tmp_path, theirs)
 

@@ -136,3 +136,9 @@ def test_twenty_steps_give_the_losses_they_gave(small, pairs):
     numbers = [replace(pair, label=float(row % 3)) for row, pair in enumerate(pairs)]
     assert small.golden(Embed(temperature=0.5), pairs) == pytest.approx(GOLDEN, abs=1e-4)
     assert small.golden(Embed.learn(numbers), numbers) == pytest.approx(NUMBERS, abs=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"balance": "weights"}, {"smoothing": 0.1}])
+def test_what_is_for_labels_is_refused(settings):
+    with pytest.raises(InputError, match="is for labels, and texts that are alike have none"):
+        Embed.learn([PairRecord("a", "b")], **settings)

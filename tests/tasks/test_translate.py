@@ -408,3 +408,8 @@ def test_alignments_by_word():
     assert (plain.source, plain.weights) == (("[CLS]", "undo", "it"), ((0.1, 0.5, 0.4),))
     letters = Alignment(("a", "b"), ("c",), ((0.5, 0.5),))
     assert letters.by_word() == letters
+
+
+def test_what_is_for_labels_is_refused():
+    with pytest.raises(InputError, match='balance "weights" is for labels, and translations have none'):
+        Translate.learn([TranslateRecord("a", "b")], balance="weights")

@@ -140,7 +140,7 @@ def single_windows(frame: Frame, ids: Sequence[int], *, longest: int | None, ove
         return [frame.single(ids)]
     room = longest - frame.around_one
     if room < 1:
-        raise _no_room(longest, frame.around_one, 1)
+        raise no_room(longest, frame.around_one)
     return [frame.single(ids, cut) for cut in windows(len(ids), room=room, overlap=_shared(room, overlap))]
 
 
@@ -170,12 +170,13 @@ def pair_windows(
         return [frame.pair(first, second)]
     room = longest - frame.around_two
     if room < 2:
-        raise _no_room(longest, frame.around_two, 2)
+        raise no_room(longest, frame.around_two, 2)
     cuts = side_by_side(len(first), len(second), room=room, overlap=_checked(overlap))
     return [frame.pair(first, second, both) for both in cuts]
 
 
-def _no_room(longest: int, special: int, least: int) -> InputError:
+def no_room(longest: int, special: int, least: int = 1) -> InputError:
+    """What is said of windows that special tokens fill alone."""
     return InputError(
         f"windows of {longest} tokens leave no room for a text beside {special} special ones; "
         f"use at least {special + least}."

@@ -26,7 +26,7 @@ from regard.errors import InputError
 from regard.metrics.meter import AnswerMeter, Meter
 from regard.model.transformer import Output
 from regard.ragged import Ragged
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.task import Answer, Loss, Reading, Task, refuse
 
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
@@ -91,9 +91,7 @@ class Extract(Task):
 
     @classmethod
     def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
-        if balance != "none" or smoothing:
-            given = f'balance "{balance}"' if balance != "none" else f"smoothing {smoothing:g}"
-            raise InputError(f"{given} is for labels, and answers to questions have none. Leave it out.")
+        refuse("answers to questions have none", balance=balance, smoothing=smoothing)
         known = {bool(_known(record)) for record in records}
         if True not in known:
             raise InputError("the training data has no question with an answer; there is nothing to learn.")

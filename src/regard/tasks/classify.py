@@ -13,12 +13,13 @@ from torch.nn import functional as F
 
 from regard.data.corrupt import IGNORE
 from regard.data.examples import Builder, Examples, Inputs
+from regard.data.framing import no_room
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
 from regard.data.windows import windows
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on, weighted
+from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on, refuse, weighted
 
 KINDS = ("single", "multi", "number")
 PROBLEMS = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
@@ -51,7 +52,10 @@ class NumberAnswer(Answer):
 
 @dataclass(frozen=True)
 class Classify(Task):
-    """`weights` are those of the classes in the loss; `smoothing` moves so much of each target to all classes."""
+    """`weights` are those of the classes in the loss; `smoothing` moves so much of each target to all classes.
+
+    Where a text has several labels, a weight is that of the texts that have the label, against 1 for the others.
+    """
 
     name: ClassVar[str] = "classify"
     record: ClassVar[type[Any]] = ClassifyRecord
@@ -69,24 +73,28 @@ class Classify(Task):
     def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
         counts: Counter[str] = Counter()
         kinds: dict[str, Labelled] = {}
+        rows = 0
         for record in records:
             assert isinstance(record, ClassifyRecord | PairRecord)
             if record.label is None:
                 raise record.place.fault("this row has no label", mend="Label it, or leave it out of the training.")
             kinds.setdefault(kind_of(record.label), record)
             counts.update(_names(record.label))
+            rows += 1
         if len(kinds) > 1:
             raise _mixed(kinds)
-        kind = next(iter(kinds), "single")
-        names = tuple(sorted(counts))
+        kind, names = next(iter(kinds), "single"), tuple(sorted(counts))
+        if kind == "number":
+            refuse("these are numbers", balance=balance, smoothing=smoothing)
+        if kind == "multi":
+            refuse("these do not exclude each other", smoothing=smoothing)
+        if kind == "multi" and not names:
+            raise InputError("no row of the training data has a label; there is nothing to learn.")
         if kind == "single" and len(names) < 2:
             only = f'"{names[0]}"' if names else "none"
             raise InputError(f"the training data has one label only ({only}); there is nothing to tell apart.")
-        inverse = None
-        if balance == "weights" and kind == "single":
-            total = sum(counts.values())
-            inverse = tuple(total / (len(names) * counts[name]) for name in names)
-        return cls(kind=kind, names=names, weights=inverse, smoothing=smoothing)
+        weights = _weights(kind, [counts[name] for name in names], rows) if balance == "weights" else None
+        return cls(kind=kind, names=names, weights=weights, smoothing=smoothing)
 
     def settings(self) -> dict[str, Any]:
         return {"kind": self.kind, "labels": list(self.names), "weights": self.weights, "smoothing": self.smoothing}
@@ -132,7 +140,9 @@ class Classify(Task):
         texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
         for text in reading.tokenizer.ids_batch(texts, special=False):
             room = len(text) if reading.longest is None else reading.longest - len(before) - len(after)
-            cuts = windows(len(text), room=max(room, 1), overlap=int(room * reading.overlap))
+            if room < min(len(text), 1):
+                raise no_room(reading.longest or 0, len(before) + len(after))
+            cuts = windows(len(text), room=max(room, 1), overlap=int(max(room, 1) * reading.overlap))
             yield [([*before, *text[cut.start : cut.end], *after], None) for cut in cuts]
 
     def target(self, record: Labelled) -> Any:
@@ -183,7 +193,10 @@ class Classify(Task):
             keep_B = ~label.isnan()
             return weighted((logits_BC.squeeze(1) - label.nan_to_num()).square(), weight_B, keep_B)
         keep_BC = ~label.isnan()
-        losses_BC = F.binary_cross_entropy_with_logits(logits_BC, label.nan_to_num(), reduction="none")
+        given = None if self.weights is None else drawn_on(logits_BC, self.weights)
+        losses_BC = F.binary_cross_entropy_with_logits(
+            logits_BC, label.nan_to_num(), reduction="none", pos_weight=given
+        )
         return weighted(losses_BC, weight_B.unsqueeze(1).expand_as(losses_BC), keep_BC)
 
     def read(self, output: Output, inputs: Inputs) -> list[Any]:
@@ -225,6 +238,13 @@ def kind_of(label: Label) -> str:
 
 def _names(label: Label) -> tuple[str, ...]:
     return () if isinstance(label, float) else (label,) if isinstance(label, str) else label
+
+
+def _weights(kind: str, counts: Sequence[int], rows: int) -> tuple[float, ...]:
+    """One a class: what makes all classes count alike, or the texts with a label as much as those without."""
+    if kind == "multi":
+        return tuple(max(rows - count, 1) / count for count in counts)
+    return tuple(rows / (len(counts) * count) for count in counts)
 
 
 def _mixed(kinds: Mapping[str, Labelled]) -> DataError:

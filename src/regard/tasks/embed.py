@@ -22,7 +22,7 @@ from regard.errors import InputError
 from regard.metrics.confidence import Score
 from regard.metrics.meter import MeanMeter, Meter, NumberMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.task import Answer, Loss, Reading, Task, refuse
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,17 @@ class Embed(Task):
             raise InputError(f"the temperature is {self.temperature:g}, but it must be above 0.")
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, temperature: float = 0.05, symmetric: bool = True, **_: Any) -> Self:
+    def learn(
+        cls,
+        records: Iterable[Record],
+        *,
+        balance: str = "none",
+        smoothing: float = 0.0,
+        temperature: float = 0.05,
+        symmetric: bool = True,
+        **_: Any,
+    ) -> Self:
+        refuse("texts that are alike have none", balance=balance, smoothing=smoothing)
         low, high, bare = np.inf, -np.inf, None
         for record in records:
             assert isinstance(record, PairRecord)

@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.config import Config
 from regard.data.examples import Examples, Inputs
 from regard.data.records import Record
+from regard.errors import InputError
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
@@ -174,6 +175,13 @@ class Task(ABC):
 def drawn_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
     """Numbers made on the device itself: a copy from the host could not be recorded."""
     return torch.cat([device_of.new_full((1,), value) for value in values])
+
+
+def refuse(why: str, *, balance: str = "none", smoothing: float = 0.0) -> None:
+    """Say so where a setting for labels was given that would do nothing. `why` ends the sentence."""
+    if balance != "none" or smoothing:
+        given = f'balance "{balance}"' if balance != "none" else f"smoothing {smoothing:g}"
+        raise InputError(f"{given} is for labels, and {why}. Leave it out.")
 
 
 def weighted(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:

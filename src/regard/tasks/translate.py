@@ -22,7 +22,7 @@ from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.tasks.recipe import Recipe, translating
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.task import Answer, Loss, Reading, Task, refuse
 from regard.tasks.writing import Written, write
 from regard.text.tokenizer import Tokenizer
 
@@ -59,7 +59,8 @@ class Translate(Task):
     tokenizer: Tokenizer | None = field(default=None, compare=False, repr=False)  # what answers are written with
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, smoothing: float = 0.0, **_: Any) -> Self:
+    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
+        refuse("translations have none", balance=balance)
         for record in records:
             _target(record)
             if isinstance(record, TranslateRecord) and not record.source.strip():

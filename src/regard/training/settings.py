@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -124,14 +125,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._at_least("epochs", 0.0, above=True)
-        self._at_least("lr", 0.0, above=True)
-        for name in ("steps", "batch", "batch_tokens", "micro_tokens", "log_every", "spikes"):
+        for name in ("lr", "eps"):
+            self._at_least(name, 0.0, above=True)
+        for name in ("steps", "batch", "batch_tokens", "micro_tokens", "window", "log_every", "spikes"):
             self._at_least(name, 1)
         for name in ("warmup", "decay", "clip", "patience", "eval_every", "save_every", "seed", "smoothing"):
             self._at_least(name, 0)
         if self.epochs is not None and self.steps is not None:
             raise InputError(f"epochs={self.epochs:g} and steps={self.steps} were both given; give one of them.")
-        for name in ("dev_share", "overlap", "smoothing"):
+        for name in ("dev_share", "overlap", "smoothing", "dropout", "beta1", "beta2"):
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise InputError(f"{name} is {getattr(self, name):g}, expected a share from 0 to 1.")
         if not 0 < self.layer_decay <= 1:
@@ -141,8 +143,9 @@ class Settings:
 
     def _at_least(self, name: str, least: float, *, above: bool = False) -> None:
         value = getattr(self, name)
-        if value is not None and (value < least or (above and value == least)):
-            raise InputError(f"{name} is {value:g}, expected {'more than' if above else 'at least'} {least:g}.")
+        if value is not None and (not least <= value < math.inf or (above and value == least)):
+            bound = f"{'more than' if above else 'at least'} {least:g}"
+            raise InputError(f"{name} is {value:g}, expected {bound if value != math.inf else 'a finite number'}.")
 
     @classmethod
     def of(cls, given: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
