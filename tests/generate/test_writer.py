@@ -123,6 +123,8 @@ def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
         (lambda model: model.generate(""), "prompt 0 is empty"),
         (lambda model: model.generate(["a", "  "]), "empty"),
         (lambda model: model.generate([]), "empty"),
+        (lambda model: model.continuations(["ab", [1, 2]]), "text 1 is of type list, but a string was expected"),
+        (lambda model: model.continuations("ab"), "a list of texts was expected, but one str was given"),
         (lambda model: model.generate_ids([[]]), "sequence 0 is empty"),
         (lambda model: model.generate_ids([[100]]), "outside the vocabulary"),
         (lambda model: model.generate_ids([[1]], beam=2), 'Did you mean "beams"'),

@@ -102,6 +102,7 @@ def test_a_saved_copy_keeps_its_task(trained: Path, tmp_path: Path) -> None:
         ("a text", "one str was given where a list was expected"),
         (7, "a list was expected"),
         ([7], r"input 0 is 7 \(int\); this model needs a text"),
+        ([None, "fine"], r"input 0 is None \(NoneType\); this model needs a text"),
         (["fine", " "], "input 1 holds an empty text"),
         ([{"tweeet": "a"}], 'input 0 has tweeet; expected "text" among them'),
         ([("a", "b")], "this model needs a text"),

@@ -56,8 +56,8 @@ class Writer:
         rooms: Sequence[int] | None = None,
     ) -> list[list[Continuation]]:
         """For each prompt, the best first, with log-probabilities; `rooms` limit each of them beside max_tokens."""
-        texts = [prompt for prompt in prompts if isinstance(prompt, str)]
-        rows = self._read(texts, settings) if texts else self._checked(prompts, settings)
+        worded = any(isinstance(prompt, str) for prompt in prompts)
+        rows = self._read(prompts, settings) if worded else self._checked(prompts, settings)
         chosen = Decoding.of(settings, usual=self.usual)
         found = decode(replace(self._job(chosen, log_probs=True), rooms=rooms), rows)
         return [[self._continuation(row, chosen) for row in each] for each in found]
@@ -124,7 +124,7 @@ class Writer:
         slide = Decoding.of(settings, usual=self.usual).slide and config.kind == "decoder"
         return id_rows(prompts, "prompts", vocabulary=config.vocabulary, longest=None if slide else config.longest)
 
-    def _read(self, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[list[int]]:
+    def _read(self, prompts: Sequence[Any], settings: Mapping[str, Any]) -> list[list[int]]:
         """Prompts as ids. What a tokenizer puts after a text would end a decoder's prompt, and stays out of it."""
         tokenizer = self._need_tokenizer()
         if not prompts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,10 +241,11 @@ class Model(Writes):
         if task.name in GUESSES:
             raise no_answers(self.network, task.name)
         items = iter(given)
-        first = next(items, None)
+        ahead = list(islice(items, 1))
+        first = ahead[0] if ahead else None
         if task.name == "classify" and is_pair(first) and trained(self.folder) is None:
             task = task_class("pair").restore(task.settings())  # a folder from elsewhere does not say which of the two
-        return task, as_records(items if first is None else chain([first], items), task.record)
+        return task, as_records(chain(ahead, items), task.record)
 
     def reading(self, *, prefix: str | None = None) -> Reading:
         """How texts are read: in the windows the model was trained with, after its `prefix` unless another is told."""
