@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.generate.loop import Job, draw
+from regard.generate.settings import Ends
 from regard.ragged import Ragged
 
 
@@ -111,6 +112,32 @@ def test_log_probabilities_are_those_of_the_network(decoder, prompts):
         expected = logits.log_softmax(-1).gather(1, torch.tensor(found.ids).unsqueeze(1)).squeeze(1)
         assert torch.allclose(torch.tensor(found.log_probs), expected, atol=1e-4)
         assert found.score == pytest.approx(sum(found.log_probs))
+
+
+def test_a_sequence_that_has_ended_makes_no_place_for_others_scarce(decoder, prompts):
+    """In fixed shapes it stays among those that go on, up to the end of its context."""
+    _, model = decoder
+    long, others = [5] * (model.config.longest - 3), prompts[:1] * 3
+    plain = model.writer.ids([long, *others], {"max_tokens": 20})
+    ends = Ends(stop=(next(token for token in plain[0] if token not in plain[1]),))
+    expected = dataclasses.replace(model.writer, ends=ends).ids([long, *others], {"max_tokens": 20})
+    found = dataclasses.replace(model.writer, ends=ends, fixed=True).ids([long, *others], {"max_tokens": 20})
+    assert found == expected
+    assert len(expected[0]) < 3
+    assert len(expected[1]) == 20
+
+
+def test_no_more_is_kept_than_the_context_holds(decoder, prompts, monkeypatch):
+    _, model = decoder
+    kept = []
+    begin = type(model.network).begin
+    monkeypatch.setattr(
+        type(model.network), "begin", lambda *given, **told: kept.append(told["capacity"]) or begin(*given, **told)
+    )
+    ends = Ends()
+    (found,) = dataclasses.replace(model.writer, ends=ends).ids(prompts[:1], {"max_tokens": 200, "slide": True})
+    assert len(found) == 200
+    assert set(kept) == {model.config.longest}
 
 
 @pytest.mark.parametrize("settings", [{}, {"beams": 3}, {"sample": True, "seed": 2}, {"repetition_penalty": 1.3}])

@@ -113,10 +113,17 @@ class Job:
 
     def begin(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> Cache:
         """An empty cache with room for the starts and `new` tokens each."""
+        longest = self.network.config.longest
         capacity = max(map(len, starts)) + new
+        capacity = capacity if longest is None else min(capacity, longest)
         if self.network.config.kind == "encoder-decoder":
             return self.network.begin(source=Ragged.of(prompts, device=self.device), capacity=capacity)
         return self.network.begin(sequences=len(starts), capacity=capacity)
+
+    def full(self, cache: Cache) -> bool:
+        """Whether the longest sequence has no place left for a token."""
+        longest = self.network.config.longest
+        return longest is not None and cache.longest >= longest
 
 
 def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
@@ -153,7 +160,7 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
             return
         if history is not None:
             history.add(next_B)
-        if len(stay) < len(alive) and (not steps.fixed or _leave(job, rows, alive, len(stay))):
+        if len(stay) < len(alive) and (not steps.fixed or _leave(job, cache, len(alive), len(stay))):
             alive = [alive[place] for place in stay]
             kept_B = torch.tensor(stay, device=job.device)
             cache.select(kept_B)
@@ -161,18 +168,17 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
             drawn_BT = None if drawn_BT is None else drawn_BT[kept_B]
             if history is not None:
                 history.select(kept_B)
-        limit = job.network.config.longest
-        if settings.slide and limit is not None and cache.longest >= limit:
+        if settings.slide and job.full(cache):
             whole = [starts[i] + rows[i].ids for i in alive]
-            cache, logits_BV = job.read([sources[i] for i in alive], _tails(job, whole), limit // 4)
+            cache, logits_BV = job.read([sources[i] for i in alive], _tails(job, whole), settings.max_tokens)
             steps = job.steps(cache)
         else:
             logits_BV = steps(next_B)
 
 
-def _leave(job: Job, rows: Sequence[Row], alive: Sequence[int], stay: int) -> bool:
+def _leave(job: Job, cache: Cache, alive: int, stay: int) -> bool:
     """Whether to let ended sequences go, which a recording is made anew for: when they are half, or cannot stay."""
-    return bool(job.rules) or 2 * stay <= len(alive) or any(rows[i].why == "full" for i in alive)
+    return bool(job.rules) or 2 * stay <= alive or job.full(cache)
 
 
 def _tails(job: Job, whole: Sequence[Sequence[int]]) -> list[list[int]]:
