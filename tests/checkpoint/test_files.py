@@ -184,6 +184,7 @@ def test_foreign_files_are_carried_over_and_those_of_the_old_model_are_not(tmp_p
     old |= {"model.safetensors.index.json": "stale", "generation_config.json": "stale", "modules.json": "stale"}
     target = filled(tmp_path / "model", **old)
     filled(target / "1_Pooling", **{"config.json": "old", "readme": "mine"})
+    filled(target / "target_tokenizer", **{"tokenizer.json": "stale"})  # of the other language of a translator
     (target / "link").symlink_to("notes.md")
     (target / "dangling").symlink_to("nothing")
     target.chmod(0o750)

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import FolderError
+from regard.text.tokenizer import TARGET
 
 # What belongs to the model itself: it is never carried over from the folder that is overwritten.
 STALE = (
     *("*.safetensors", "*.safetensors.index.json", "generation_config.json"),
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.spm"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.spm", TARGET),
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
     *("run.json", "metrics.jsonl", "curves.png", "state"),  # of the training that made it
 )
