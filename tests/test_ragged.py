@@ -64,6 +64,12 @@ def test_mean_and_max_are_those_of_each_sequence_and_zero_when_empty(rows):
         torch.testing.assert_close(batch.max(values)[b], greatest)
 
 
+def test_a_mean_in_half_precision_is_rounded_once():
+    batch, values = Ragged.of([[1] * 259]), torch.full((259, 1), 3.0, dtype=torch.bfloat16)
+    assert batch.mean(values).tolist() == [[3.0]]
+    assert batch.mean(values).dtype == torch.bfloat16
+
+
 def test_gradients_reach_every_token_through_mean_and_the_greatest_through_max():
     batch = Ragged.of([[1, 2], [], [3]])
     values = torch.tensor([[1.0], [2.0], [-3.0]], requires_grad=True)

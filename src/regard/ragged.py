@@ -107,8 +107,10 @@ class Ragged:
 
     def mean(self, values_ND: Tensor) -> Tensor:
         """(B, D) mean over the tokens of each sequence; zeros for an empty one."""
-        sums_BD = values_ND.new_zeros(len(self), values_ND.shape[1]).index_add_(0, self.owners, values_ND)
-        return sums_BD / self.lengths.clamp(min=1).unsqueeze(1).to(values_ND.dtype)
+        exact = torch.promote_types(values_ND.dtype, torch.float32)  # a sum in bf16 soon stops growing
+        sums_BD = values_ND.new_zeros(len(self), values_ND.shape[1], dtype=exact)
+        sums_BD = sums_BD.index_add_(0, self.owners, values_ND.to(exact))
+        return (sums_BD / self.lengths.clamp(min=1).unsqueeze(1)).to(values_ND.dtype)
 
     def max(self, values_ND: Tensor) -> Tensor:
         """(B, D) greatest value over the tokens of each sequence; zeros for an empty one."""
