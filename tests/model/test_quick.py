@@ -62,3 +62,15 @@ def test_products_and_their_gradients_are_torchs(shape):
         (out * out).sum().backward()
         grads.append((out.detach(), one.grad, other.grad))
     torch.testing.assert_close(grads[0], grads[1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # said by torch where the CPU has no bf16
+def test_autocast_chooses_the_numbers_of_a_product():
+    left = torch.randn(2, 8, 16, 16, requires_grad=True)
+    right = torch.randn(2, 8, 16, 16).bfloat16().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = product(left, right)
+        assert torch.equal(found, left @ right)
+    found.sum().backward()
+    assert left.grad is not None
+    assert right.grad is not None

@@ -379,6 +379,7 @@ def test_report_counts() -> None:
     assert found.sample == ("the", "market")
     assert found.example_pieces == ("[CLS]", "the", "market", "[SEP]")
     assert len(found.longest[0]) >= len(found.longest[-1])
+    assert report(LEARNED["wordpiece"], [" " * 90 + "one two three four five six"]).example.startswith("one two")
     with pytest.raises(InputError, match="no text to report on"):
         report(LEARNED["wordpiece"], [" "])
 

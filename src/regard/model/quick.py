@@ -26,6 +26,7 @@ def is_slow(x: Tensor) -> bool:
         and x.device.type == "cpu"
         and x.dtype == torch.float32
         and torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
     )
 
 

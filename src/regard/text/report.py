@@ -83,8 +83,8 @@ def _by_word(text: str, found: Encoding) -> list[tuple[str, list[int]]]:
 
 def _example(texts: list[str]) -> str:
     """The beginning of the first text that has a sentence's length, or of the longest."""
-    text = next((text for text in texts if len(text.split()) >= 6), max(texts, key=len))
-    return text.strip() if len(text) <= 80 else text[:80].rsplit(maxsplit=1)[0].strip()
+    text = next((text for text in texts if len(text.split()) >= 6), max(texts, key=len)).strip()
+    return text if len(text) <= 80 else text[:80].rsplit(maxsplit=1)[0]
 
 
 def _kind(tokenizer: Tokenizer) -> str:
