@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import regard
 from regard.errors import DataError, FolderError, InputError
@@ -31,7 +32,9 @@ def test_scores_are_those_of_the_answers(trained: Path, tmp_path: Path, write_ro
     assert accuracy.value == right / 50
     assert accuracy.low < accuracy.value <= accuracy.high
     assert found.loss > 0
+    before = torch.manual_seed(7).get_state()
     assert regard.evaluate(trained, data, batch_tokens=16).scores == found.scores
+    assert torch.equal(torch.get_rng_state(), before)  # what the caller draws goes on as if nothing had been scored
 
 
 def test_the_test_split_is_taken(trained: Path, tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:

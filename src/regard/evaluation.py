@@ -89,8 +89,9 @@ def evaluate(
     task, reader = _open(model, data, split=split, columns=columns, labels=labels, skip_bad=skip_bad)
     asked = _asked(model, task, reader, window, overlap)
     meter, losses = task.meter(), [0.0, 0.0]
-    torch.manual_seed(seed)  # what a task draws is the same every time
     with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng([model.device] if model.device.type == "cuda" else []))
+        torch.manual_seed(seed)  # what a task draws is the same every time, and the caller's draws go on as they were
         file = None if target is None else stack.enter_context(whole_file(target))
         for record, answer in _answered(model, task, asked, beams, batch_tokens, losses):
             task.mark(meter, answer, record)
