@@ -14,7 +14,8 @@ import pytest
 import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken
+from tokenizers import AddedToken, models, processors
+from tokenizers import Tokenizer as Backend
 from tokenizers.pre_tokenizers import ByteLevel
 
 from regard.errors import FolderError, InputError
@@ -186,6 +187,15 @@ def test_without_special_tokens() -> None:
     assert TINY.encode("the man", special=False).ids == TINY.encode("the man").ids[1:-1]
     assert TINY.encode("", special=False) == Encoding((), (), (), (), (), ())
     assert TINY.encode("").ids == (*TINY.frame[0], *TINY.frame[1]) == (2, 3)
+
+
+def test_what_stands_around_a_text_is_seen_whatever_the_letters() -> None:
+    backend = Backend(models.BPE({"[CLS]": 0, "[SEP]": 1, "б": 2}, []))
+    special = [("[CLS]", 0), ("[SEP]", 1)]
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=special
+    )
+    assert Tokenizer(backend).frame == ((0,), (1,))
 
 
 @pytest.mark.parametrize("kind", ["word", "gpt2", "roberta", "minilm", "bare"])

@@ -21,8 +21,6 @@ from regard.data.windows import Window, side_by_side, windows
 from regard.errors import InputError
 from regard.text.tokenizer import Encoding, Tokenizer
 
-SHORT = ("a", "the", "1", ".", "x")  # one of these, or a word of the vocabulary, becomes at least one token
-
 
 class Marks(NamedTuple):
     """Special tokens that stand side by side."""
@@ -107,7 +105,7 @@ class Frame:
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Frame:
         """As the tokenizer's own post-processor does it, seen in a short text and a short pair."""
-        text = _short(tokenizer)
+        text = tokenizer.sample
         (start, end), (segment,) = _seen(tokenizer.encode(text), (0,))
         (before, between, after), (first, second) = _seen(tokenizer.encode(text, text), (0, 1))
         return cls((start, end), before, between, after, segment, (first, second))
@@ -208,17 +206,6 @@ def _framed(
         ids += mark.ids
         kinds += mark.segments
     return Framed(ids, kinds, tuple(parts))
-
-
-def _short(tokenizer: Tokenizer) -> str:
-    """A text that becomes at least one token."""
-    for text in (*SHORT, *tokenizer.backend.get_vocab()):
-        try:
-            if tokenizer.ids_batch([text], special=False)[0]:
-                return text
-        except InputError:  # not in a vocabulary that has no token for the unknown
-            continue
-    raise InputError("no word of this tokenizer's vocabulary becomes a token, so what stands around texts is not seen.")
 
 
 def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[Marks], list[int]]:

@@ -25,6 +25,7 @@ USUAL = {
     "bos": ("<s>", "<|begin_of_text|>", "<bos>"),
     "eos": ("</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>"),
 }
+SHORT = ("a", "the", "1", ".", "x")
 
 
 @dataclass(frozen=True)
@@ -224,11 +225,20 @@ class Tokenizer:
     @functools.cached_property
     def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids that stand before and after a single text, for windows that are cut from a longer one."""
-        found = self.encode("a")
+        found = self.encode(self.sample)
         inside = [place for place, special in enumerate(found.special) if not special]
-        if not inside:
-            return found.ids, ()
         return found.ids[: inside[0]], found.ids[inside[-1] + 1 :]
+
+    @functools.cached_property
+    def sample(self) -> str:
+        """A short text that becomes at least one token: a usual one, or a word of the vocabulary."""
+        for text in (*SHORT, *self.backend.get_vocab()):
+            try:
+                if self.ids_batch([text], special=False)[0]:
+                    return text
+            except InputError:  # not in a vocabulary that has no token for the unknown
+                continue
+        raise InputError("no word of this tokenizer's vocabulary becomes a token, so it cannot be used.")
 
     def bare(self) -> Tokenizer:
         """The same words with nothing put around a text."""
