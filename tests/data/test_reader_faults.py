@@ -85,6 +85,7 @@ FAULTS = [
         *("a.jsonl", '{"context": "a", "question": "q", "is_impossible": false, "answers": []}', {}, 1, "answers"),
         "is marked possible, but has no answer",
     ),
+    ("a.csv", f"text,entities\na,[]\nb,{'[' * 100_000}\n", {}, 3, "entities", "expected a list such as"),
     ("a.jsonl", '{"context": "a", "question": "q", "answers": 5}', {}, 1, "answers", "expected a list such as"),
     ("a.csv", "context,question,answers,answer_start\na,q,a,²\n", {}, 2, "answers", "expected a whole number"),
     (

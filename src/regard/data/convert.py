@@ -124,7 +124,7 @@ def _entities(columns: Columns) -> Make:
     text, marked = columns["text"], columns["entities"]
 
     def make(row: Row) -> Record:
-        given = _json(row, marked)
+        given = loaded(_value(row, marked))
         if not isinstance(given, list):
             expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
             raise row.place.fault(f"is {_shown(given)}", column=marked, expected=expected)
@@ -180,7 +180,7 @@ def _answers(row: Row, columns: Columns, context: str) -> tuple[Answer, ...] | N
     column = columns.get("answers")
     impossible = row.values.get(columns.get("impossible", "is_impossible"))
     none = impossible is True or str(impossible).lower() in ("true", "1")
-    given = None if column is None else _json(row, column)
+    given = None if column is None else loaded(_value(row, column))
     if given is None or column is None:
         return () if none else None
     pairs = _answer_pairs(row, given, column, columns)
@@ -259,19 +259,16 @@ def _text(row: Row, column: str) -> str:
     return value
 
 
-def _json(row: Row, column: str) -> Any:
+def loaded(value: Any) -> Any:
     """A value, or what is written as JSON in the cell of a table."""
-    value = _value(row, column)
     if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             return json.loads(value)
-        except ValueError:
-            return value
     return value
 
 
 def _strings(row: Row, column: str) -> Sequence[str]:
-    value = _json(row, column)
+    value = loaded(_value(row, column))
     if isinstance(value, str):
         return value.split()
     if not isinstance(value, list):
@@ -294,7 +291,7 @@ def _label(row: Row, columns: Columns, labels: str) -> Label | None:
         return None
     value = _value(row, column)
     if labels == "multi":
-        return _classes(row, column, value)
+        return _classes(value)
     if value is None or value == "":
         return None
     if labels == "number":
@@ -314,10 +311,10 @@ def _class(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _classes(row: Row, column: str, value: Any) -> tuple[str, ...] | None:
+def _classes(value: Any) -> tuple[str, ...] | None:
     if value is None:
         return None
-    given = _json(row, column)
+    given = loaded(value)
     if isinstance(given, list):
         return tuple(_class(one) for one in given)
     return tuple(part for part in _class(given).split(JOINED) if part)

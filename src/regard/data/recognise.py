@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-from regard.data.convert import JOINED
+from regard.data.convert import JOINED, loaded
 from regard.data.formats import conll, objects, parquet, tables, texts
 from regard.data.names import SAY, SCORES, is_header, known_roles, known_task, resolve
 from regard.data.rows import Bad, Row
@@ -284,16 +283,9 @@ def _label_kind(values: Sequence[Any], column: str) -> str:
 
 
 def _several(value: Any) -> bool:
-    if isinstance(value, list):
-        return True
-    if not isinstance(value, str):
-        return False
-    if value.startswith("["):
-        try:
-            return isinstance(json.loads(value), list)
-        except ValueError:
-            return False
-    return JOINED in value and all(value.split(JOINED))
+    if isinstance(value, str) and not value.startswith("["):
+        return JOINED in value and all(value.split(JOINED))
+    return isinstance(loaded(value), list)
 
 
 def _as_number(value: Any) -> float | None:

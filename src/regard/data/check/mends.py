@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.data.check.encoding import clean
+from regard.data.convert import loaded
 from regard.data.recognise import Recognised
 
 TEXTS = ("text", "first", "second", "source", "target", "context", "question")
@@ -77,7 +78,7 @@ def _entities(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[
     """Spaces at the edges go; then the text is mended, if every entity can follow."""
     text, marked = new.get(columns["text"]), new.get(columns["entities"])
     written = isinstance(marked, str)
-    with_list = _loaded(marked)
+    with_list = loaded(marked)
     if not isinstance(text, str) or not isinstance(with_list, list):
         return
     trimmed = [_trimmed(one, text, changes) for one in with_list]
@@ -88,15 +89,6 @@ def _entities(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[
         trimmed = moved
     if trimmed != with_list:
         new[columns["entities"]] = json.dumps(trimmed, ensure_ascii=False) if written else trimmed
-
-
-def _loaded(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _trimmed(entity: Any, text: str, changes: Counter[str]) -> Any:
@@ -140,7 +132,7 @@ def _moved(text: str, spans: Sequence[tuple[dict[str, Any], str, str]]) -> list[
 def _answers(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[str]) -> None:
     """A start that is wrong is set right where the answer stands in one place only."""
     context, column = new.get(columns["context"]), columns.get("answers")
-    given = _loaded(new.get(column)) if column is not None else None
+    given = loaded(new.get(column)) if column is not None else None
     if not isinstance(context, str) or not isinstance(given, list) or column is None:
         return
     fixed = [_placed(one, context, changes) for one in given]
