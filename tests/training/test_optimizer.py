@@ -47,6 +47,25 @@ def test_rates_by_layer(network: Transformer) -> None:
     assert sorted({round(float(group["lr"]), 6) for group in optimizer.param_groups}) == [0.0125, 0.025, 0.05, 0.1]
 
 
+def test_layers_that_share_their_weights_are_one_layer() -> None:
+    found = by_name(from_preset("tiny-albert", heads={"sequence": 3}).network, Settings(layer_decay=0.5))
+    assert {share for name, (share, _) in found.items() if ".layers." in name} == {0.5}
+    assert {share for name, (share, _) in found.items() if ".embeddings." in name} == {0.25}
+
+
+def test_what_the_first_layer_reads_does_not_learn_faster_than_it() -> None:
+    found = by_name(from_preset("tiny-t5").network, Settings(layer_decay=0.5))
+    assert {found[f"{side}.bias.table.weight"][0] for side in ("encoder", "decoder")} == {0.25}
+    assert found["encoder.norm.weight"][0] == 1.0
+
+
+def test_embeddings_of_a_recurrent_network() -> None:
+    network = from_preset("gru-additive").network
+    assert by_name(network, Settings(layer_decay=0.5))["encoder.tokens.weight"][0] == 0.5
+    freeze(network, ["embeddings"])
+    assert not network.get_parameter("encoder.tokens.weight").requires_grad
+
+
 def test_frozen_parts(network: Transformer) -> None:
     freeze(network, ["embeddings", "0"])
     trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}

@@ -15,6 +15,8 @@ from regard.training.settings import Settings
 from regard.training.shards import is_shard
 
 LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.")
+WORDS = re.compile(r"^(encoder|decoder)\.(embeddings|tokens)\.")
+PLACES = re.compile(r"^(encoder|decoder)\.bias\.")  # distances between places, which the first layer reads already
 
 
 def freeze(network: Network, parts: Iterable[str]) -> None:
@@ -35,7 +37,7 @@ def freeze(network: Network, parts: Iterable[str]) -> None:
 
 def _belongs(name: str, part: str) -> bool:
     if part == "embeddings":
-        return ".embeddings." in name
+        return WORDS.match(name) is not None
     layer = LAYER.match(name)
     if part.isdigit():
         return layer is not None and layer[2] == part
@@ -47,12 +49,13 @@ def depth_of(name: str, layers: int) -> int:
     layer = LAYER.match(name)
     if layer is not None:
         return int(layer[2]) + 1
-    return 0 if ".embeddings." in name else layers + 1
+    return 0 if WORDS.match(name) else 1 if PLACES.match(name) else layers + 1
 
 
 def groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
     """Parameters that share a rate and a decay; `share` is the rate's share of the highest."""
-    layers = max(network.config.layers, network.config.decoder_layers)
+    numbers = [int(layer[2]) for name, _ in network.named_parameters() if (layer := LAYER.match(name))]
+    layers = 1 + max(numbers, default=-1)  # that have weights of their own
     found: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
