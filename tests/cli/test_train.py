@@ -212,3 +212,15 @@ def test_evaluate_as_table_and_json(
     found = json.loads(out)
     assert set(found) == {"task", "rows", "scores", "seconds", "folder"}
     assert found["folder"] == str(trained)
+
+
+def test_a_model_of_likeness_takes_texts_two_by_two(capsys: Capture, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sentence1,sentence2\n" + "".join(f"one {n},two {n % 3}\n" for n in range(20)))
+    argv = ("train", pairs, "--task", "embed", "--out", tmp_path / "run", *QUICK)
+    status, out, _ = run(capsys, *argv)
+    assert status == 0
+    assert f'regard embed {tmp_path / "run"} "a text" "another"' in out
+    said = [run(capsys, "predict", tmp_path / "run", *given, "--json")[1] for given in ((*"ab",), ("--input", pairs))]
+    assert [len(lines.splitlines()) for lines in said] == [1, 20]
+    assert set(json.loads(said[0])) == {"similarity", "found", "truncated", "windows"}

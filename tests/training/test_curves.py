@@ -60,3 +60,8 @@ def test_a_score_that_is_not_always_there_is_drawn_where_it_is(drawn):
 def test_without_scores_there_is_the_loss_alone_and_without_steps_nothing(drawn):
     assert len(drawn(LOGS)) == 1
     assert drawn([]) == []
+
+
+def test_a_loss_that_is_not_known_is_left_out(drawn):
+    axes = drawn([*LOGS, {"kind": "log", "step": 4, "loss": None}])
+    assert len(axes[0].lines[0].get_xydata()) == 4

@@ -74,6 +74,19 @@ def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkey
     assert all(line["loss"] < 100 for line in logs)
 
 
+def test_what_is_no_number_is_null(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoiled(monkeypatch, {2})
+    small(tmp_path / "run", steps=3, dev_share=0.0, log_every=1, micro_tokens=128)
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    logs = [line for line in (json.loads(line, parse_constant=refuse) for line in lines) if line["kind"] == "log"]
+    assert [line["skipped"] for line in logs] == [1, 1, 1]
+    assert (logs[0]["loss"], logs[0]["norm"]) == (None, None)
+
+
 def test_several_in_a_row_stop_it_with_good_weights_kept(
     small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from regard.checkpoint import files
 from regard.data.examples import Examples
 from regard.errors import FolderError, InputError
+from regard.text.learn import learn_from
 from regard.training import state
 from regard.training.loop import Stopped
 from regard.training.record import Event, read_metrics
@@ -88,6 +89,29 @@ def test_a_state_of_the_end_of_an_epoch(whole: Path, small: Train, digest: Diges
         small(tmp_path, **cut, overwrite=True, tell=stop_at(ends[1]))
     small(tmp_path, **cut, resume=True)
     assert digest(tmp_path) == digest(whole)
+
+
+def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
+    whole: Path, small: Train, digest: Digest, tmp_path: Path
+) -> None:
+    steps = json.loads((whole / "run.json").read_text())["done"]["steps"]
+    with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
+        small(tmp_path, **LONG, overwrite=True, tell=stop_at(steps))
+    small(tmp_path, **LONG, resume=True)
+    assert digest(tmp_path) == digest(whole)
+    assert told(tmp_path) == told(whole)
+
+
+def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(small: Train, tmp_path: Path) -> None:
+    saved: list[dict[str, Any]] = []
+
+    def tell(event: Event) -> None:
+        if event.epoch > 2 and not saved:
+            saved.append(json.loads((tmp_path / "run/state/state.json").read_text())["position"])
+
+    small(tmp_path / "run", epochs=3, dev_share=0.0, log_every=1, tell=tell)
+    assert saved[0]["epoch"] == 1
+    assert saved[0]["in_epoch"] > 0
 
 
 def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: Path) -> None:
@@ -254,9 +278,40 @@ def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[s
         train(fewer, out=tmp_path / "run", **given, **LONG, resume=True)
     with pytest.raises(InputError, match="resume and overwrite"):
         small(tmp_path / "run", **LONG, resume=True, overwrite=True)
-    (tmp_path / "run/state/weights.safetensors").write_bytes(b"")
-    with pytest.raises(FolderError, match="damaged"):
-        small(tmp_path / "run", **LONG, resume=True)
+
+
+def test_another_task_or_vocabulary_is_another_training(small: Train, given: dict[str, Any], tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sentence1,sentence2,label\n" + "".join(f"one {n},two {n % 3},{n / 9}\n" for n in range(30)))
+    with pytest.raises(Stopped):
+        train(pairs, out=tmp_path / "pair", **given, task="pair", epochs=3, log_every=1, tell=stop_at(1))
+    with pytest.raises(InputError, match=r"cannot be resumed \(task: 'pair' then, 'embed' now"):
+        train(pairs, out=tmp_path / "pair", **given, task="embed", epochs=3, resume=True)
+    for name, text in {"one": "good words", "other": "words of good"}.items():
+        (tmp_path / name).mkdir()
+        learn_from([text * 9], kind="wordpiece", size=24).save(tmp_path / name)
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **LONG, tokenizer=tmp_path / "one", tell=stop_at(3))
+    with pytest.raises(InputError, match=r"cannot be resumed \(tokenizer: "):
+        small(tmp_path / "run", **LONG, tokenizer=tmp_path / "other", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("weights.safetensors", b"", "damaged"),
+        ("state.json", b"{}", "damaged: 'identity'"),
+        ("weights.safetensors", "optimizer.safetensors", "that of another network"),
+        ("optimizer.safetensors", "weights.safetensors", "that of another network"),
+    ],
+)
+def test_a_state_that_is_damaged(small: Train, tmp_path: Path, name: str, content: bytes | str, words: str) -> None:
+    with pytest.raises(Stopped):
+        small(tmp_path, **LONG, overwrite=True, tell=stop_at(3))
+    state = tmp_path / "state"
+    (state / name).write_bytes(content if isinstance(content, bytes) else (state / content).read_bytes())
+    with pytest.raises(FolderError, match=f"{words}.*--overwrite"):
+        small(tmp_path, **LONG, resume=True)
 
 
 def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ Examples:
   cat texts.txt | regard predict runs/reviews --input - --json"""
 
 
+PAIRED = ("pair", "answer", "embed")  # tasks that take two texts
+
+
 @dataclass(frozen=True)
 class Predict:
     model: ModelName
@@ -83,7 +86,7 @@ def _given(verb: Predict, model: Model) -> Iterable[Any]:
     task = model.task
     if verb.input is not None:
         return read_inputs(verb.input, task, verb.columns)
-    if task not in ("pair", "answer"):
+    if task not in PAIRED:
         return verb.texts
     if len(verb.texts) % 2:
         what = "a question and its context" if task == "answer" else "two texts that belong together"
@@ -98,8 +101,8 @@ def read_inputs(name: str, task: str | None, columns: str | None = None) -> Iter
     from regard.errors import DataError
 
     told = {} if columns is None else parse_columns(columns)
-    if task in ("pair", "answer"):
-        return iter(read(name, task=task, columns=told, labels="class" if task == "pair" else None))
+    if task in PAIRED:
+        return iter(read(name, task=task, columns=told, labels=None if task == "answer" else "class"))
     if is_plain(name, columns):
         return iter(read(name, task="text", format="lines"))
     if task == "tag":

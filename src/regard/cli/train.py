@@ -34,7 +34,8 @@ Examples:
 What is not told (task, rate, epochs, batch) is chosen from the data and the model, and said."""
 
 
-EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" "a context"'}
+EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" "a context"', "embed": '"a text" "another"'}
+VERBS = {"translate": "translate", "embed": "embed"}  # where it is not predict
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def _say(found: Result, course: Course) -> None:
     rows = [
         ("folder", f"{found.folder}, trained on {found.rows:,} rows in {found.seconds:.0f} s, {found.steps:,} steps"),
         ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
-        ("next", f"regard {'translate' if found.task == 'translate' else 'predict'} {found.folder} {words}"),
+        ("next", f"regard {VERBS.get(found.task, 'predict')} {found.folder} {words}"),
         ("", f"regard evaluate {found.folder} TEST-DATA"),
     ]
     if not found.scores:

@@ -19,17 +19,21 @@ PIPELINES = {
     "embed": "sentence-similarity",
     "translate": "translation",
 }
-VERBS = {
-    "translate": "translate",
-    "causal": "generate",
-    "embed": "embed",
-    "two-sided": "embed",
-}  # where it is not predict
+CALLS = {
+    "pair": 'predict([("a text", "another")])',
+    "answer": 'predict([("a question", "a context")])',
+    "masked": 'fill("a [MASK] text")',
+    "causal": 'generate("a text")',
+    "two-sided": 'embed(["a text"])',
+    "embed": 'embed(["a text"])',
+    "translate": 'translate(["a text"])',
+}  # where it is not predict(["a text"])
 
 
 def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     """What the model is, what it was trained on, how good it is, how to use it."""
     task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
+    begun = f"going on from `{run['start']}`" if run["pretrained"] else f"from nothing, in the shape `{run['start']}`,"
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
     shared = family_for(checkpoint.family, checkpoint.config).shared
     front = [
@@ -41,7 +45,7 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     lines = [
         f"# A {checkpoint.family} model for {task}",
         "",
-        f"{parameters:,} parameters, trained from `{run['start']}` on {data['train_rows']:,} rows.",
+        f"{parameters:,} parameters, trained {begun} on {data['train_rows']:,} rows.",
         "",
         *_scores(run),
         *_labels(checkpoint),
@@ -59,7 +63,7 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         "import regard",
         "",
         'model = regard.load("this-folder")',
-        f'model.{VERBS.get(task, "predict")}(["a text"])',
+        "model." + CALLS.get(task, 'predict(["a text"])'),
         "```",
         "",
         "The folder also opens with `from_pretrained` of transformers."

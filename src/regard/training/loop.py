@@ -183,14 +183,12 @@ class _Loop:
         last = step == self.job.steps
         if step % settings.log_every == 0 or last:
             self._log()
-        scored = self.job.score is not None and (
-            last or (step % settings.eval_every == 0 if settings.eval_every else ended)
-        )
-        if scored:
+        due = last or (step % settings.eval_every == 0 if settings.eval_every else ended)
+        if due and self.job.score is not None:
             self._score()
-        if (settings.save_every and step % settings.save_every == 0) or (scored and not last and not self.early):
+        if (settings.save_every and step % settings.save_every == 0) or (due and not last and not self.early):
             self.save()
-        if self._told_to_stop() and not last:
+        if self._told_to_stop():
             self.save()
             raise Stopped(
                 f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "

@@ -69,7 +69,8 @@ def finish(
     try:
         write_folder(folder, checkpoint, overwrite=True, beside=beside)
     except OSError as error:
-        raise FolderError(f"{error} The state saved before is kept: mend that, then go on with --resume.") from error
+        kept = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
+        raise FolderError(f"{error} {kept}: mend that, then go on with --resume.") from error
     shutil.rmtree(folder / STATE, ignore_errors=True)
 
 
@@ -83,6 +84,7 @@ def run_json(
         "task": task.name,
         "task_settings": task.settings(),
         "start": identity.get("start"),
+        "tokenizer": identity.get("tokenizer"),
         "settings": asdict(job.settings),
         "data": {
             "recognised": data.why,

@@ -15,7 +15,7 @@ from typing import Any
 from regard.checkpoint.families import family_for
 from regard.checkpoint.source import find, from_preset
 from regard.config import Config
-from regard.data.corpus import Corpus, Progress
+from regard.data.corpus import Corpus, Progress, tokenizer_hash
 from regard.data.framing import Frame
 from regard.data.starts import WordStarts
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
@@ -146,7 +146,7 @@ def pretrain(
         tell = tracked(folder, tell)
     job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
     identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
-    identity |= {"task": task.settings(), **kept(chosen)}
+    identity |= {"task": task.settings(), "tokenizer": [tokenizer_hash(words)], **kept(chosen)}
     job = replace(job, identity=identity, score=None if held is None else _measure(job, held))
     if tell is not None and world.first:
         tell(_beginning(texts, job, objective, len(lengths)))
@@ -160,7 +160,7 @@ def pretrain(
         usual = {name: usual[name] for name in usual if final is not None and name in final.scores}
     unshard(network)
     if world.first:
-        more = {"objective": objective, "baseline": usual}
+        more = {"pretrained": pretrained, "objective": objective, "baseline": usual}
         finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)
         if store is None:
             shutil.rmtree(place, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,14 @@ class Event:
     values: dict[str, Any]
 
     def json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "step": self.step, "epoch": round(self.epoch, 4), **self.values}
+        return {"kind": self.kind, "step": self.step, "epoch": round(self.epoch, 4), **_known(self.values)}
+
+
+def _known(value: Any) -> Any:
+    """With null for what is no number, which JSON cannot say: the loss of a step that was skipped."""
+    if isinstance(value, dict):
+        return {name: _known(one) for name, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 Tell = Callable[[Event], None]

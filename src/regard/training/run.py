@@ -13,6 +13,7 @@ import numpy as np
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.reading import reading_of
+from regard.data.corpus import tokenizer_hash
 from regard.data.records import Record
 from regard.device import pick_device
 from regard.errors import FolderError, InputError
@@ -146,7 +147,13 @@ def train(
     source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
-    identity = {"data": found.fingerprint, "start": str(preset or start or "minilm"), **kept(chosen)}
+    identity = {
+        "data": found.fingerprint,
+        "start": str(preset or start or "minilm"),
+        "task": work.name,
+        "tokenizer": [tokenizer_hash(one) for one in (words, words.target) if one is not None],
+        **kept(chosen),
+    }
     if resume and (before := ended(folder, identity)) is not None:
         leave(world)
         return before
@@ -161,7 +168,8 @@ def train(
         final = score_of(replace(job, task=tuned), found, reading)
     unshard(network)
     if world.first:
-        finish(folder, checkpoint, words, work, job, done, final, found, identity)
+        more = {"pretrained": pretrained}
+        finish(folder, checkpoint, words, work, job, done, final, found, identity, more=more)
     leave(world)
     return Result.of(work, len(found.train), final, done, folder, began)
 
@@ -212,7 +220,8 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
         return None
     run = read_json(folder, RUN)
     try:
-        same = {"data": run["data"]["hash"], "start": run["start"], **run["settings"]}
+        same = {name: run[name] for name in ("start", "task", "tokenizer")}
+        same |= {"data": run["data"]["hash"], **run["settings"]}
         done, scores = run["done"], {name: Score(**held) for name, held in run["scores"].items()}
         if any(same[name] != value for name, value in identity.items()):
             raise FolderError(

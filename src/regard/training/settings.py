@@ -112,7 +112,7 @@ class Settings:
     dev_share: float = 0.1  # split off for dev where none is given; 0 for no scores
     patience: int = 0  # scores without a better one before it stops; 0 for never
     eval_every: int = 0  # steps between scores; 0 for once an epoch
-    save_every: int = 0  # steps between saved states; 0 for at every score
+    save_every: int = 0  # steps between saved states; 0 for at every score, or once an epoch where there is none
     log_every: int = 10  # steps between lines of metrics.jsonl
     spikes: int = 5  # skipped steps in a row before it stops
     seed: int = 0  # of all that is drawn: fresh weights, order, dropout, what is split off

@@ -143,20 +143,26 @@ def load_state(
     if not (target / POSITION).exists():
         return None
     stored = read_json(target, POSITION)
-    check_same(folder, stored["identity"], identity)
     try:
+        check_same(folder, stored["identity"], identity)
+        position = Position(**stored["position"])
         if parameters is not None and (target / SHARDS).is_dir():
             held = load_shards(target / SHARDS, parameters)
-            best = held["best"] or None
-            return Saved(Position(**stored["position"]), held["weights"], held["optimizer"], best)
-        return Saved(
-            Position(**stored["position"]),
-            load_file(target / WEIGHTS),
-            load_file(target / OPTIMIZER),
-            load_file(target / BEST) if (target / BEST).exists() else None,
-        )
-    except (SafetensorError, OSError, TypeError) as error:
+            return Saved(position, held["weights"], held["optimizer"], held["best"] or None)
+        best = load_file(target / BEST) if (target / BEST).exists() else None
+        saved = Saved(position, load_file(target / WEIGHTS), load_file(target / OPTIMIZER), best)
+    except (SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
         raise FolderError(f"the state in {target} is damaged: {error}. Begin again with --overwrite.") from error
+    if parameters is not None and not _fits(saved, parameters):
+        raise FolderError(f"the state in {target} is that of another network. Begin again with --overwrite.")
+    return saved
+
+
+def _fits(saved: Saved, parameters: Mapping[str, Tensor]) -> bool:
+    """Whether weights and optimizer are those of a network with these parameters."""
+    shapes = {name: tensor.shape for name, tensor in parameters.items()}
+    known = [{name: tensor.shape for name, tensor in held.items()} for held in (saved.weights, saved.best) if held]
+    return all(held == shapes for held in known) and {key.rpartition("|")[0] for key in saved.optimizer} <= set(shapes)
 
 
 def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
