@@ -198,6 +198,19 @@ def test_the_tokenizer_of_another_model(trained: Path, tmp_path: Path) -> None:
         regard.load(folder, device="cpu").predict(["zword zap"])
 
 
+def test_words_of_another_model_are_neither_filled_in_nor_follow(foreign: Foreign, words: Tokenizer) -> None:
+    folder, _ = foreign("BertForPreTraining")
+    more = [f"{one}{two}{three}" for one in "bcdfghkl" for two in "mnpqrstv" for three in "aeo"]
+    learn_from([" ".join(more)] * 2, kind="wordpiece", size=words.size + 60, lowercase=True).save(folder)
+    model = regard.load(folder, device="cpu")
+    for call in (lambda: model.fill("[MASK] " + " ".join(more)), lambda: model.follows(" ".join(more), "a")):
+        with pytest.raises(InputError, match="belongs to another model"):
+            call()
+    assert len(model.fill("[MASK]", top=words.size + 60)) == words.size
+    with pytest.raises(InputError, match="has no token this tokenizer can read"):
+        model.follows("", " ")
+
+
 # words
 
 

@@ -17,6 +17,7 @@ from regard.data.records import (
     TranslateRecord,
 )
 from regard.errors import InputError
+from regard.text.tokenizer import Encoding
 
 RECORDS = (ClassifyRecord, PairRecord, TagRecord, AnswerRecord, TranslateRecord, DocumentRecord)
 WANTED = {
@@ -130,6 +131,14 @@ def _check(texts: Iterable[str], number: int, place: Place) -> None:
             if place.line is not None:
                 raise place.fault("holds an empty text", mend="Remove the line, or give it words.")
             raise InputError(f"input {number} holds an empty text. Leave it out, or give it words.")
+
+
+def check_encoding(encoding: Encoding, what: str, words: int) -> None:
+    """Whether there is something to read, in tokens that the network knows."""
+    if all(encoding.special):
+        raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
+    if max(encoding.ids) >= words:
+        raise InputError(foreign_token(what, max(encoding.ids), words))
 
 
 def foreign_token(what: str, token: int, words: int) -> str:

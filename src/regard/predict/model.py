@@ -29,13 +29,13 @@ from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.model.two_sided import TwoSided
 from regard.predict.info import Info
-from regard.predict.inputs import as_list, as_records, foreign_token, is_pair
+from regard.predict.inputs import as_list, as_records, check_encoding, foreign_token, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
 from regard.predict.writes import Writes
 from regard.ragged import Ragged
-from regard.text.tokenizer import Encoding, Tokenizer
+from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
     from regard.predict.translations import Translated
@@ -301,7 +301,7 @@ class Model(Writes):
         if isinstance(self.config, RecurrentConfig):
             raise InputError(f"a {self.family} model is recurrent: its tokens do not attend to each other.")
         encoding = self._tokenizer().encode(text, pair)
-        self._check_encoding(encoding, "the text")
+        check_encoding(encoding, "the text", self.config.vocabulary)
         batch = self._ragged([encoding.ids], [encoding.segments]).to(self.device)
         seen = taps.attention(self.network, batch, layers=layers, heads=heads, stack="reader")
         return {layer: found[0] for layer, found in seen.items()}
@@ -366,12 +366,6 @@ class Model(Writes):
         pieces: list[Piece] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
             for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):
-                self._check_encoding(encoding, f"text {row}")
+                check_encoding(encoding, f"text {row}", self.config.vocabulary)
                 pieces += cut(row, encoding, self.config.longest)
         return pieces
-
-    def _check_encoding(self, encoding: Encoding, what: str) -> None:
-        if all(encoding.special):
-            raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
-        if max(encoding.ids) >= self.config.vocabulary:
-            raise InputError(foreign_token(what, max(encoding.ids), self.config.vocabulary))

@@ -12,6 +12,7 @@ import torch
 from regard.data.pieces import cut
 from regard.errors import InputError
 from regard.model.transformer import Transformer
+from regard.predict.inputs import check_encoding
 from regard.predict.kinds import can
 from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
@@ -41,6 +42,7 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     tokenizer = model.reading().tokenizer
     text, spans = _masked(tokenizer, text)
     encoding = tokenizer.encode(text)
+    check_encoding(encoding, "the text", model.config.vocabulary)
     pieces = list(cut(0, encoding, model.config.longest))
     batch = Ragged.of(
         [piece.ids for piece in pieces],
@@ -61,7 +63,8 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     assert isinstance(model.network, Transformer)
     hidden_ND = model.network.main(batch)
     chances_MV = model.network.heads["masked"](hidden_ND[torch.tensor(places, device=model.device)]).float().softmax(-1)
-    best = chances_MV[:, : tokenizer.size].topk(min(top, tokenizer.size))
+    words_MV = chances_MV[:, : tokenizer.size]
+    best = words_MV.topk(min(top, words_MV.shape[1]))
     return [
         [_filled(tokenizer, text, span, token, score) for token, score in zip(tokens, scores, strict=True)]
         for span, tokens, scores in zip(spans, best.indices.tolist(), best.values.tolist(), strict=True)
@@ -102,6 +105,7 @@ def follows(model: Model, first: str, second: str) -> float:
             f"this model has no head for next sentences, so it cannot say what follows. {can(model.network)}"
         )
     encoding = model.reading().tokenizer.encode(first, second)
+    check_encoding(encoding, "the pair of texts", model.config.vocabulary)
     ids: Sequence[int] = encoding.ids
     longest = model.config.longest
     if longest is not None and len(ids) > longest:
