@@ -296,22 +296,20 @@ def test_what_is_no_text_is_named(texts: Any, says: str) -> None:
 
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
-def test_bare_ids_and_segments_are_those_of_the_encodings(pairs: list[str] | None, special: bool) -> None:
+def test_bare_ids_are_those_of_the_encodings(pairs: list[str] | None, special: bool) -> None:
     found = TINY.encode_batch(TEXTS, pairs, special=special)
-    ids, segments = TINY.ids_and_segments(TEXTS, pairs, special=special)
-    assert ids == TINY.ids_batch(TEXTS, pairs, special=special) == [list(one.ids) for one in found]
-    assert segments == [list(one.segments) for one in found]
+    assert TINY.ids_batch(TEXTS, pairs, special=special) == [list(one.ids) for one in found]
     assert TINY.ids_batch([]) == []
 
 
-@pytest.mark.parametrize("call", ["ids_batch", "ids_and_segments"])
-def test_bare_ids_check_as_encodings_do(call: str) -> None:
+def test_bare_ids_check_as_encodings_do() -> None:
+    wrong: list[Any] = ["fine", 3]
     with pytest.raises(InputError, match="text 1 is of type int"):
-        getattr(TINY, call)(["fine", 3])
+        TINY.ids_batch(wrong)
     with pytest.raises(InputError, match="half of a surrogate pair"):
-        getattr(TINY, call)(["a\ud83d"])
+        TINY.ids_batch(["a\ud83d"])
     with pytest.raises(InputError, match="2 texts but 1 second texts"):
-        getattr(TINY, call)(["a", "b"], ["c"])
+        TINY.ids_batch(["a", "b"], ["c"])
 
 
 def test_a_field_that_is_asked_for_late_is_the_same() -> None:

@@ -127,13 +127,6 @@ class Tokenizer:
         """Only the ids, one list a text: the quickest way, which keeps no offsets."""
         return [found.ids for found in self._batch(self.backend.encode_batch_fast, texts, pairs, special)]
 
-    def ids_and_segments(
-        self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, special: bool = True
-    ) -> tuple[list[list[int]], list[list[int]]]:
-        """The ids and the segments, one list a text or pair each, as quickly."""
-        every = self._batch(self.backend.encode_batch_fast, texts, pairs, special)
-        return [found.ids for found in every], [found.type_ids for found in every]
-
     def _batch(
         self,
         encode: Callable[..., list[tokenizers.Encoding]],
