@@ -70,9 +70,15 @@ def draw_pairs(
     if kind not in ("next", "order"):
         raise InputError(f'pairs of kind "{kind}" are not known. Choose one of: next, order.')
     if len(full) == 0:
-        raise InputError("no document has two sentences, so there is no pair to draw. Are sentences stored?")
+        raise InputError(
+            "no document has two sentences, so there is no next one to tell from others. Blank lines end a document: "
+            "leave them out between sentences that belong together, or learn hidden words alone (objective mlm)."
+        )
     if kind == "next" and len(others) < 2:
-        raise InputError("next-sentence pairs need two documents, one for parts from elsewhere. Use sentence order.")
+        raise InputError(
+            "next-sentence pairs need two documents, one for parts from elsewhere. Put a blank line between documents, "
+            "or learn hidden words alone (objective mlm)."
+        )
     rng = np.random.Generator(np.random.Philox(key=[seed, epoch]))
     draw = _Draw(sentences, documents, others, room=longest - 3, short=short, rng=rng)
     rows = [row for document in full for row in draw.document(int(document), kind)]

@@ -182,7 +182,7 @@ def _is(path: Path, file: TextIO) -> bool:
 
 def same(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Refuse a store, or one half built, that is of other things than those asked for."""
-    names = {"tokenizer": "another tokenizer", "files": "other files, or files that have changed since,"}
+    names = {"tokenizer": "another tokenizer", "files": "other files (or files that have changed since)"}
     other = [names.get(name, f"{name}={held.get(name)}") for name in wanted if held.get(name) != wanted[name]]
     if other:
         raise FolderError(

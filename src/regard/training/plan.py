@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import torch
@@ -68,6 +69,13 @@ def plan_job(
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
+    if world.ranks > 1 and world.first and not task.parts:
+        warnings.warn(
+            f"each of {world.ranks} ranks holds the texts of its own share of a step against each other, not those of "
+            "the whole step; a larger batch makes up for it.",
+            UserWarning,
+            stacklevel=2,
+        )
     dtype = torch.bfloat16 if bf16 else torch.float32
     memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
     at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)

@@ -47,6 +47,7 @@ from regard.training.track import tracked
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
 LEAST_PIECES = 1000
+SHORT = 1000  # tokens held out, below which it may be that none of them is hidden
 LABELLED = ("smoothing", "balance", "prefix", "vocabularies")
 # By objective: the kind of network it is for, the head that learns it, and what that says.
 LEARNS = {
@@ -148,6 +149,8 @@ def pretrain(
     identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
     identity |= {"task": task.settings(), "tokenizer": [tokenizer_hash(words)], **kept(chosen)}
     job = replace(job, identity=identity, score=None if held is None else _measure(job, held))
+    if held is not None and held.lengths.sum() < SHORT:
+        _check_held(job)
     if tell is not None and world.first:
         tell(_beginning(texts, job, objective, len(lengths)))
     done = fit(job)
@@ -301,6 +304,19 @@ def _measure(job: Job, rows: Rows) -> Any:
         return score_rows(job.task, run, rows, device=device, batch_tokens=tokens, seed=job.settings.seed)
 
     return measure
+
+
+def _check_held(job: Job) -> None:
+    """Before an epoch is spent: whether what was held out can be scored at all."""
+    assert job.score is not None
+    job.network.eval()
+    try:
+        job.score()
+    except InputError as error:
+        raise InputError(
+            "the text that is held out is too short to be scored: no word of it came to be asked for. Give more text, "
+            "or dev_share=0 for no scores."
+        ) from error
 
 
 def _beginning(texts: Texts, job: Job, objective: str, sequences: int) -> Event:
