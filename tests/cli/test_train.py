@@ -48,6 +48,16 @@ def test_train_as_json(capsys: Capture, reviews_csv: Path, tmp_path: Path) -> No
     assert (found["task"], found["rows"], found["folder"]) == ("classify", 72, str(tmp_path / "run"))
 
 
+def test_of_several_ranks_the_first_alone_gives_the_result(reviews_csv: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "regard.cli"]
+    given = ["train", str(reviews_csv), "--out", str(tmp_path / "run"), *QUICK, "--json"]
+    done = subprocess.run(
+        [*words, *given], capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout)["rows"] == 72
+
+
 def test_an_occupied_folder_is_1(capsys: Capture, trained: Path, reviews_csv: Path) -> None:
     status, out, err = run(capsys, "train", reviews_csv, "--out", trained, *QUICK)
     assert (status, out) == (1, "")

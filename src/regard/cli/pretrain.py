@@ -72,6 +72,7 @@ def run(verb: Pretrain) -> None:
         raise UsageError(f"{both}; give one of them: a model to go on from, or a shape to train from nothing.")
     if verb.tokenizer is not None and verb.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
+    from regard.training.parallel import speaks
     from regard.training.pretrain import pretrain
 
     with Course() as course:
@@ -91,6 +92,8 @@ def run(verb: Pretrain) -> None:
             tell=course if sys.stderr.isatty() else None,  # its scores are few, and are told at the end
             **asdict(verb.settings),
         )
+    if not speaks():
+        return
     if verb.json:
         every = found.json()
         print_json({name: every[name] for name in ("task", "rows", "scores", "baseline", "seconds", "folder")})

@@ -87,6 +87,7 @@ def run(verb: Train) -> None:
     if verb.tokenizer is not None and verb.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
     from regard.data.names import parse_columns
+    from regard.training.parallel import speaks
     from regard.training.run import train
 
     with Course() as course:
@@ -106,6 +107,8 @@ def run(verb: Train) -> None:
             tell=course,
             **asdict(verb.settings),
         )
+    if not speaks():
+        return
     if verb.json:
         names = ("task", "rows", "scores", "seconds", "folder")
         every = found.json()

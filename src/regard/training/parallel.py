@@ -79,6 +79,11 @@ def join(device: torch.device) -> tuple[World, torch.device]:
     return World(dist.get_rank(), dist.get_world_size()), device
 
 
+def speaks() -> bool:
+    """Whether this process is the only one, or the first of those that torchrun started; also after they have left."""
+    return not dist.is_torchelastic_launched() or os.environ["RANK"] == "0"
+
+
 def leave(world: World) -> None:
     """After the last step: the ranks go their own ways."""
     if world.ranks > 1 and dist.is_torchelastic_launched():
