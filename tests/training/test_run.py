@@ -45,6 +45,18 @@ def test_a_model_is_trained_scored_and_written(trained: Path) -> None:
     assert regard.load(trained).predict(["lovely and warm"])[0].json()["label"] == "good"
 
 
+def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
+    rows = [(text, "good" if number % 8 else "bad") for number, (text, _) in enumerate(reviews(48))]
+    told: list[Event] = []
+    found = train(write_rows(tmp_path / "uneven.csv", rows), tmp_path / "run", epochs=3, lr=1e-4, tell=told.append)
+    scores = [event for event in told if event.kind == "score"]
+    assert len({event.values["scores"]["accuracy"] for event in scores}) == 1  # all rows get the common label
+    losses = [event.values["dev_loss"] for event in scores]
+    assert losses == sorted(losses, reverse=True)
+    assert [event.values["best"] for event in scores] == [True, True, True]
+    assert json.loads((tmp_path / "run/run.json").read_text())["done"]["best_step"] == found.steps
+
+
 def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Path) -> None:
     told: list[Event] = []
     found = train(reviews_csv, tmp_path / "run", lr=None, tell=told.append)

@@ -22,6 +22,7 @@ from regard.data.feeder import Feeder, each_tensor
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.errors import RegardError
+from regard.tasks.answering import Scored
 from regard.training.job import Done, Job, Rows
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
 from regard.training.record import Event, Recorder
@@ -229,15 +230,24 @@ class _Loop:
         network = self.job.network.eval()
         found = self.job.score()
         network.train()
-        better = self.at.best is None or (found.value > self.at.best if found.higher else found.value < self.at.best)
+        better = self._better(found)
         if better:
-            self.at.best, self.at.best_step, self.at.worse = found.value, self.at.step, 0
+            self.at.best, self.at.best_loss = found.value, found.loss
+            self.at.best_step, self.at.worse = self.at.step, 0
             self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
         else:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
         scores = {name: score.value for name, score in found.scores.items()}
         self._tell("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
+
+    def _better(self, found: Scored) -> bool:
+        """Of equal scores the lower loss decides: BLEU stays 0 for long, accuracy where all rows get one class."""
+        if self.at.best is None:
+            return True
+        if found.value == self.at.best:
+            return self.at.best_loss is not None and found.loss < self.at.best_loss
+        return found.value > self.at.best if found.higher else found.value < self.at.best
 
     def _tell(self, kind: str, **values: Any) -> None:
         if self.record is not None:

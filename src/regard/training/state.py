@@ -40,6 +40,7 @@ class Position:
     epoch: int = 0
     in_epoch: int = 0  # steps of this epoch that are done
     best: float | None = None
+    best_loss: float | None = None  # on dev, of the best weights
     best_step: int = 0
     worse: int = 0  # scores since the best
     skipped: int = 0  # steps, as far as it was said
