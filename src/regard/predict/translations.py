@@ -116,7 +116,8 @@ def beam_run(model: Model, task: Translate, beams: int) -> Run:
         sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
         rooms = inputs["most"].clamp(min=1).tolist()
         said = model.writer.continuations(sources, {"beams": beams, "max_tokens": max(rooms)}, rooms=rooms)
-        return task.told(model.network, inputs, [Written(list(best[0].ids), best[0].score) for best in said])
+        written = [Written.of(best.ids, best.score, why=best.why) for best, *_ in said]
+        return task.told(model.network, inputs, written)
 
     return run
 

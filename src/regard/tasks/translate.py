@@ -21,6 +21,7 @@ from regard.metrics.meter import Meter
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.network import Network
 from regard.model.transformer import Output
+from regard.model.two_sided import TwoSided
 from regard.tasks.recipe import Recipe, translating
 from regard.tasks.task import Answer, Loss, Reading, Task, refuse
 from regard.tasks.writing import Written, write
@@ -128,9 +129,9 @@ class Translate(Task):
 
     def run(self, network: Network, inputs: Inputs) -> Output:
         """Scores of the words that should be said, and what the network says by itself."""
-        written = write(
-            network, inputs.tokens, start_B=inputs["start"], end_B=inputs["end"], most_B=inputs["most"].clamp(min=1)
-        )
+        assert not isinstance(network, TwoSided)
+        start, end = (int(inputs[name][0]) for name in ("start", "end"))  # the same in every row
+        written = write(network, inputs.tokens, start=start, end=end, most=inputs["most"].clamp(min=1).tolist())
         return self.told(network, inputs, written)
 
     def told(self, network: Network, inputs: Inputs, written: Iterable[Written]) -> Told:

@@ -1,47 +1,34 @@
-"""The likeliest next word, again and again, over anything that begins and steps."""
+"""What an encoder-decoder writes by itself: the likeliest next word, again and again."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from regard.model.network import Network
-from regard.model.steps import one_each
+from regard.generate.decode import decode
+from regard.generate.loop import Job, Network
+from regard.generate.settings import Decoding, Ends
 from regard.ragged import Ragged
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Written:
     """What a decoder wrote for a source: without the start token, and without the end token where it came to one."""
 
-    ids: list[int] = field(default_factory=list)
-    score: float = 0.0  # log-probability of all of it
-    ended: bool = False
+    ids: tuple[int, ...]
+    score: float  # log-probability of all of it, or what beams were ranked by
+    ended: bool
+
+    @classmethod
+    def of(cls, ids: Sequence[int], score: float, *, why: str | None) -> Written:
+        """From all new ids, and what ended them."""
+        ended = why == "end"
+        return cls(tuple(ids[:-1] if ended else ids), score, ended)
 
 
-def write(network: Network, source: Ragged, *, start_B: Tensor, end_B: Tensor, most_B: Tensor) -> list[Written]:
-    """One target a source, each as long as its own `most`; those that have ended leave the batch."""
-    assert network.decoder is not None
-    found = [Written() for _ in range(len(source))]
-    ends, room = end_B.tolist(), most_B.tolist()
-    alive, next_B, cache = list(range(len(source))), start_B, network.begin(source=source)
-    while alive:
-        logits_BV = network.step(one_each(next_B), cache).float()
-        best = logits_BV.log_softmax(-1).max(-1)
-        next_B, stay = best.indices, []
-        for place, (row, token, chance) in enumerate(zip(alive, next_B.tolist(), best.values.tolist(), strict=True)):
-            found[row].score += chance
-            if token == ends[row]:
-                found[row].ended = True
-                continue
-            found[row].ids.append(token)
-            if len(found[row].ids) < room[row]:
-                stay.append(place)
-        if len(stay) < len(alive):
-            alive = [alive[place] for place in stay]
-            kept_B = torch.tensor(stay, dtype=torch.int64, device=next_B.device)
-            cache.select(kept_B)
-            next_B = next_B[kept_B]
-    return found
+def write(network: Network, source: Ragged, *, start: int, end: int, most: Sequence[int]) -> list[Written]:
+    """One target a source, each as long as its own `most`."""
+    settings, ends = Decoding(max_tokens=max(most)), Ends(stop=(end,), start=start)
+    job = Job(network, settings, ends, log_probs=True, device=source.ids.device, rooms=most)
+    found = decode(job, [ids.tolist() for ids in source.split(source.ids)])
+    return [Written.of(row.ids, sum(row.log_probs), why=row.why) for (row,) in found]
