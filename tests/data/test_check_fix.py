@@ -16,7 +16,7 @@ from regard.data.check.encoding import clean
 from regard.data.check.fix import fix
 from regard.data.check.run import check
 from regard.data.readers import read
-from regard.errors import FolderError
+from regard.errors import FolderError, InputError
 
 TABLE = (
     "id,text,label\n"
@@ -93,7 +93,7 @@ def test_answers_are_put_where_they_stand_if_there_is_one_place(tmp_path: Path) 
         "paragraphs": [{"context": "a b c, a d", "qas": [asked("b", 0), asked("a", 1), asked("d", 9)]}],
     }
     done = fix(put(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
-    found = {record.id: record.answers for record in read(tmp_path / "b.jsonl")}  # type: ignore[union-attr]
+    found = {record.id: record.answers for record in read(tmp_path / "b.jsonl")}
     assert found == {"b": (("b", 2),), "d": (("d", 9),)}
     assert dict(done.changes) == {"answers put where they stand": 1}
     assert len(done.left_out) == 1
@@ -117,6 +117,35 @@ def test_parquet_aligned_files_and_text(tmp_path: Path) -> None:
     assert (tmp_path / "b.tsv").read_text() == "en\tde\none\teins\ntwo\tzwei\n"
     fix(put(tmp_path / "a.txt", "first\u200b line\nsecond line\n\nother document\n"), tmp_path / "b.txt")
     assert (tmp_path / "b.txt").read_text() == "first line\nsecond line\n\nother document\n\n"
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.parquet"])
+def test_rows_of_json_keep_their_columns_in_a_table(tmp_path: Path, name: str) -> None:
+    rows = [{"text": "one", "label": "x", "note": None}, {"label": "y", "text": "two"}]
+    many = [{"text": f"row {number}", "label": "x", "note": None} for number in range(5000)]
+    rows += [*many, {"text": "three", "label": "x", "note": "late"}]
+    path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    fix(path, tmp_path / name)
+    found = list(read(tmp_path / name))
+    assert [(one.text, one.label) for one in found] == [(row["text"], row["label"]) for row in rows]
+    more = put(tmp_path / "c.jsonl", path.read_text() + '{"text": "four", "label": "y", "source": "z"}\n')
+    with pytest.raises(InputError, match=r'a row has "source", which the first one has not.*ends in \.jsonl'):
+        fix(more, tmp_path / f"more-{name}")
+    assert not (tmp_path / f"more-{name}").exists()
+
+
+def test_values_of_two_kinds_have_no_place_in_parquet(tmp_path: Path) -> None:
+    rows = [{"text": f"row {number}", "label": "x", "size": 1 if number < 5000 else "large"} for number in range(5001)]
+    path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r"not of one kind.*ends in \.jsonl"):
+        fix(path, tmp_path / "b.parquet")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl"]
+
+
+def test_a_row_without_tags_stays(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.jsonl", '{"tokens": ["a"], "tags": ["I-X"]}\n{"tokens": ["b"]}\n')
+    assert fix(path, tmp_path / "b.jsonl", scheme="iob2").rows == 2
+    assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[1]) == {"tokens": ["b"]}
 
 
 def test_the_copy_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

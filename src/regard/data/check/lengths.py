@@ -37,9 +37,9 @@ def with_tokenizer(tokenizer: Tokenizer) -> Count:
     unknown = tokenizer.unk
 
     def count(texts: Sequence[str]) -> tuple[list[int], int]:
-        found = tokenizer.backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        missed = 0 if unknown is None else sum(one.ids.count(unknown) for one in found)
-        return [len(one.ids) for one in found], missed
+        found = tokenizer.ids_batch(texts, special=False)
+        missed = 0 if unknown is None else sum(ids.count(unknown) for ids in found)
+        return [len(ids) for ids in found], missed
 
     return count
 

@@ -61,7 +61,7 @@ def _label(new: dict[str, Any], column: str, changes: Counter[str]) -> None:
 
 def _tags(new: dict[str, Any], column: str, changes: Counter[str]) -> None:
     """Entities that are carried on but were never opened are opened."""
-    given = new[column]
+    given = new.get(column)
     tags = given.split() if isinstance(given, str) else given
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         return

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from regard.data.recognise import Recognised
+from regard.errors import InputError
 
 Write = Callable[[dict[str, Any]], None]
+LINES = "Give the copy a name that ends in .jsonl."
 
 
 @contextlib.contextmanager
@@ -47,19 +49,27 @@ def _table(file: TextIO, found: Recognised, format: str) -> Write:
     header = found.header if same else True
     quoting = found.quoting if same else True
     lines = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    begun = False
+    names: list[str] = []
 
     def put(values: list[str]) -> None:
         lines.writerow(values) if quoting else _put(file, delimiter.join(values) + "\n")
 
     def write(row: dict[str, Any]) -> None:
-        nonlocal begun
-        if header and not begun:
-            put(list(row))
-        begun = True
-        put([_cell(value) for value in row.values()])
+        if not names:
+            names.extend(row)
+            if header:
+                put(names)
+        put([_cell(value) for value in _in_columns(row, names)])
 
     return write
+
+
+def _in_columns(row: dict[str, Any], names: list[str]) -> list[Any]:
+    """The values of a row of JSON in the columns of the first; None where it has none."""
+    other = next((name for name in row if name not in names), None)
+    if other is not None:
+        raise InputError(f'a row has "{other}", which the first one has not, so a table would lose it. {LINES}')
+    return [row.get(name) for name in names]
 
 
 def _cell(value: Any) -> str:
@@ -84,17 +94,30 @@ def _parquet(path: Path) -> Iterator[Write]:
     import pyarrow.parquet
 
     held: list[dict[str, Any]] = []
+    names: list[str] = []
     file = None
 
     def flush() -> None:
         nonlocal file
-        table = pyarrow.Table.from_pylist(held, schema=None if file is None else file.schema)
-        file = file or pyarrow.parquet.ParquetWriter(path, table.schema)
+        try:
+            table = pyarrow.Table.from_pylist(held, schema=None if file is None else file.schema)
+        except pyarrow.ArrowException as error:
+            raise InputError(
+                f"the values of a column are not of one kind: {str(error).rstrip('.')}. {LINES}"
+            ) from error
+        if file is None:
+            fields = [
+                one.with_type(pyarrow.string()) if pyarrow.types.is_null(one.type) else one for one in table.schema
+            ]
+            table = table.cast(pyarrow.schema(fields))  # a column without a value so far may have texts later
+            file = pyarrow.parquet.ParquetWriter(path, table.schema)
         file.write_table(table)
         held.clear()
 
     def write(row: dict[str, Any]) -> None:
-        held.append(row)
+        if not names:
+            names.extend(row)
+        held.append(dict(zip(names, _in_columns(row, names), strict=True)))
         if len(held) >= 4096:
             flush()
 
