@@ -321,6 +321,8 @@ def test_tags_are_kept_as_iob2(tmp_path: Path) -> None:
     reader = read(put(tmp_path / "a.conll", content))
     assert [record.tags for record in reader] == [("B-LOC", "I-LOC", "B-LOC"), ("O",)]
     assert reader.recognised.scheme == "iob1"
+    packed = put(tmp_path / "c.conll", "Rome B-LOC\n-DOCSTART- O\nParis B-LOC\n\nhere O\n")  # no blank lines around it
+    assert [record.tokens for record in read(packed)] == [("Rome",), ("Paris",), ("here",)]  # of two documents
     three = put(tmp_path / "b.conll", "1 New B-LOC x\n2 York E-LOC y\n")
     (record,) = read(three, columns={"token": 1, "tag": 2}, scheme="BIOES")
     assert (record.tokens, record.tags) == (("New", "York"), ("B-LOC", "I-LOC"))

@@ -22,7 +22,8 @@ def fields(line: str, *, tabs: bool) -> list[str]:
 def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
     """A sentence a row: each column, named by its number from 0, is a list; "line" holds the line of each word.
 
-    Lines that open a document (-DOCSTART-) and comments are no words. A sentence with a bad line is bad as a whole.
+    A line that opens a document (-DOCSTART-) ends a sentence too; comments are no words. A sentence with a bad line is
+    bad as a whole.
     """
     width, tabs = 0, False
     words: list[list[str]] = []
@@ -31,10 +32,10 @@ def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
     fault: DataError | None = None
     for number, line in _ended(lines(stream, name, bad)):
         text = bare(line)
-        if text.strip():
+        if text.strip() and fields(text, tabs="\t" in text)[0] != DOCUMENT:
             tabs = "\t" in text if not width else tabs
             found = fields(text, tabs=tabs)
-            if found[0] == DOCUMENT or (not words and _comment(text, tabs=tabs)):
+            if not words and _comment(text, tabs=tabs):
                 continue
             width = width or len(found)
             if len(found) != width and fault is None:
