@@ -181,6 +181,14 @@ def test_tags_and_stretches_by_their_heads(foreign: Foreign) -> None:
         model.predict(["Who went home?"])
 
 
+def test_two_classes_of_one_name(foreign: Foreign) -> None:
+    folder, _ = foreign(num_labels=3, id2label={0: "good", 1: "other", 2: "other"})
+    model = regard.load(folder, device="cpu")
+    with pytest.raises(FolderError, match='two classes of id2label are called "other"'):
+        model.predict(TEXTS)
+    assert len(model.embed(TEXTS)) == len(TEXTS)
+
+
 def test_a_problem_that_is_not_known(foreign: Foreign) -> None:
     folder, _ = foreign(num_labels=2)
     config = json.loads((folder / "config.json").read_text())

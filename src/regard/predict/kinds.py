@@ -122,6 +122,12 @@ def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
     classes = _classes(head)
     names = labels if labels and len(labels) == classes else tuple(f"LABEL_{number}" for number in range(classes))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FolderError(
+            f'config.json: two classes of id2label are called "{twice}", and an answer could not tell them apart. '
+            "Give each a name of its own."
+        )
     if given is not None and given not in KINDS:
         raise FolderError(f'config.json: problem_type is "{given}", expected one of {", ".join(KINDS)}.')
     kind = KINDS[given] if given else "number" if classes == 1 else "single"
