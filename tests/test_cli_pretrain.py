@@ -17,7 +17,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_scores_are_on_stdout_and_nothing_else(
+def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["pretrain", str(corpus), "--preset", "tiny-bert", "--steps", "3", "--out", str(tmp_path / "run")]
@@ -28,7 +28,9 @@ def test_scores_are_on_stdout_and_nothing_else(
     assert set(found["scores"]) == {"masked_accuracy", "perplexity", "nll", "next_accuracy"}
     assert set(found["scores"]["perplexity"]) == {"value", "low", "high"}
     assert set(found["baseline"]) == {"masked_accuracy", "perplexity", "next_accuracy"}
-    assert said.err == ""
+    assert "objective: mlm+nsp, " in said.err
+    assert "chosen: lr " in said.err
+    assert "step 3 of 3: masked_accuracy " in said.err
     assert cli.main([*given, "--dev-share", "0", "--overwrite"]) == 0
     assert "none: no text was held out" in capsys.readouterr().out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -89,7 +88,7 @@ def run(verb: Pretrain) -> None:
             mask_unit=verb.mask_unit,
             resume=verb.resume,
             overwrite=verb.overwrite,
-            tell=course if sys.stderr.isatty() else None,  # its scores are few, and are told at the end
+            tell=course,
             **asdict(verb.settings),
         )
     if not speaks():
