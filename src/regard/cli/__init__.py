@@ -33,6 +33,7 @@ from regard.cli import (
     translate,
     vectors,
 )
+from regard.cli.flags import READERS
 from regard.cli.shared import UsageError, Verb
 from regard.errors import RegardError, did_you_mean
 
@@ -110,7 +111,12 @@ def _run(given: list[str]) -> int:
     if given[0] not in VERBS:
         raise UsageError(f'"{given[0]}" is not a verb.{did_you_mean(given[0], VERBS)} See regard --help.')
     verb, prog = VERBS[given[0]], f"regard {given[0]}"
-    told: dict[str, Any] = {"prog": prog, "description": verb.about, "config": (FlagCreatePairsOff,)}
+    told: dict[str, Any] = {
+        "prog": prog,
+        "description": verb.about,
+        "config": (FlagCreatePairsOff,),
+        "registry": READERS,
+    }
     verb.run(verb.parse(given[1:], **told) if verb.parse else tyro.cli(verb.settings, args=given[1:], **told))
     return 0
 

@@ -1,0 +1,31 @@
+"""Values of flags: what may be left out, and wrong numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from regard import cli
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("verb", ["train", "pretrain", "evaluate", "generate", "translate", "vectors"])
+def test_help_asks_nobody_for_none(capsys: Capture, verb: str) -> None:
+    assert cli.main([verb, "--help"]) == 0
+    assert "None" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--epochs", "two"], 'Error parsing --epochs: "two" was given, expected a number.'),
+        (["--steps", "1.5"], 'Error parsing --steps: "1.5" was given, expected a whole number.'),
+        (["--seed", "x"], 'Error parsing --seed: "x" was given, expected a whole number.'),
+        (["--schedule", "None"], "invalid choice 'None' for argument '--schedule'. Expected one of ('linear',"),
+    ],
+)
+def test_a_wrong_value_is_said_in_words(capsys: Capture, argv: list[str], says: str) -> None:
+    assert cli.main(["train", "data.csv", "--out", "run", *argv]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert "NoneType" not in said
