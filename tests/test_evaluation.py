@@ -56,6 +56,12 @@ def test_a_label_the_model_does_not_know(trained: Path, tmp_path: Path, write_ro
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "test.csv"]
 
 
+def test_pairs_are_not_for_a_model_of_single_texts(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("sentence1,sentence2,label\na warm day,a cold day,good\n")
+    with pytest.raises(DataError, match=r"pairs.csv: the columns \(sentence1, sentence2, label\).*expected text"):
+        regard.evaluate(trained, tmp_path / "pairs.csv")
+
+
 def test_a_row_without_a_label(trained: Path, tmp_path: Path, write_rows: Write) -> None:
     with pytest.raises(DataError, match=r"line 3.*this row has no label"):
         regard.evaluate(trained, write_rows(tmp_path / "test.csv", [("fine", "good"), ("less so", "")]))

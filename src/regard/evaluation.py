@@ -186,7 +186,7 @@ def _open(
     sources = find(data, split=_split(data, split))
     seen = _seen(sources, columns)
     task = _minimal(model) if seen == Minimal.name else _task(model)
-    if task.name == "classify" and seen == "pair":  # a folder from elsewhere does not say that its labels are for pairs
+    if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
         task = task_class("pair").restore(task.settings())
     told = Told.checked(columns=columns, task=task.name, labels=labels or _labels(task))
     return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
