@@ -356,7 +356,7 @@ def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
     [
         ("one string", "one string was given where a list of texts was expected. Write [text]."),
         ([], "the list of texts is empty; give at least one text."),
-        (["a", ""], "text 1 is empty, so there is nothing to embed."),
+        (["a", ""], "text 1 is empty, so there is nothing to read."),
         (["a", " \n\t "], "text 1 is empty"),
         (["a", None], "text 1 is of type NoneType, but a string was expected."),
         (["a", 5], "text 1 is of type int, but a string was expected."),

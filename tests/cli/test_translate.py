@@ -33,6 +33,13 @@ def test_each_text_is_translated_in_order(folder, capsys, tmp_path):
     assert capsys.readouterr().out.strip() == rows[0]["translation"].strip()
 
 
+def test_predict_says_it_too(folder, capsys):
+    (answer,) = regard.load(folder, device="cpu").predict(["good morning"])
+    assert main(["predict", str(folder), "good morning", "--device", "cpu"]) == 0
+    found = answer.json()
+    assert capsys.readouterr().out == f"{found['translation'] or '(nothing)'}  {found['score']:.3f}  good morning\n"
+
+
 def test_several_of_each(folder, capsys):
     given = ["translate", str(folder), "good morning", "--beams", "3", "--n-best", "2", "--json", "--device", "cpu"]
     assert main(given) == 0

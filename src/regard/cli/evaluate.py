@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad
-from regard.cli.shared import UsageError, print_json, print_said, print_scores, progress_rows
+from regard.cli.shared import UsageError, a_second, print_json, print_said, print_scores, progress_rows
 
 if TYPE_CHECKING:
     from regard.predict import Model
@@ -87,8 +87,7 @@ def run(verb: Evaluate) -> None:
     print_scores(found.scores)
     for name, signature in found.signatures.items():
         print(f"{name}: {signature}")
-    speed = found.rows / max(found.seconds, 1e-9)
-    print(f"\n{found.rows:,} {found.unit} in {found.seconds:.1f} s, {speed:,.0f} a second.")
+    print(f"\n{found.rows:,} {found.unit} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
     if verb.answers is not None:
         print(f"The answers: {verb.answers}")
 

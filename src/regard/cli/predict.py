@@ -142,4 +142,6 @@ def shown(answer: dict[str, Any]) -> str:
         return " ".join(f"{one['text']}/{one['label']}" for one in answer["words"])
     if "answer" in answer:
         return f"{answer['answer'] or '(no answer)'}  {answer['score']:.3f}"
+    if "translation" in answer:
+        return f"{answer['translation'] or '(nothing)'}  {answer['score']:.3f}"
     return json.dumps(answer, ensure_ascii=False)

@@ -109,6 +109,12 @@ def short(text: str, most: int = 40) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
+def a_second(count: int, seconds: float) -> str:
+    """A speed in words; a slow one is not none."""
+    speed = count / max(seconds, 1e-9)
+    return f"{speed:,.0f} a second" if speed >= 10 else f"{speed:.2g} a second"
+
+
 def in_bytes(count: int) -> str:
     """A size in words."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):

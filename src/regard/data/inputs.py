@@ -58,7 +58,7 @@ def text_list(given: Iterable[str]) -> list[str]:
         raise InputError("the list of texts is empty; give at least one text.")
     for number, text in enumerate(texts):
         if isinstance(text, str) and not text.strip():
-            raise InputError(f"text {number} is empty, so there is nothing to embed. Leave it out, or give it words.")
+            raise InputError(f"text {number} is empty, so there is nothing to read. Leave it out, or give it words.")
     return texts
 
 
