@@ -34,7 +34,7 @@ def test_each_text_is_translated_in_order(folder, capsys, tmp_path):
 
 
 def test_predict_says_it_too(folder, capsys):
-    (answer,) = regard.load(folder, device="cpu").predict(["good morning"])
+    (answer,) = load(folder, device="cpu").predict(["good morning"])
     assert main(["predict", str(folder), "good morning", "--device", "cpu"]) == 0
     found = answer.json()
     assert capsys.readouterr().out == f"{found['translation'] or '(nothing)'}  {found['score']:.3f}  good morning\n"
