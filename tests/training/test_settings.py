@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.errors import InputError
-from regard.training.settings import NOT_NEEDED, OLD_NAMES, Lora, Settings
+from regard.training.settings import NOT_NEEDED, OLD_NAMES, OLD_SCHEDULES, Lora, Settings
 
 
 def test_every_old_name_leads_to_a_setting() -> None:
@@ -20,6 +20,12 @@ def test_every_old_name_leads_to_a_setting() -> None:
         )
         with pytest.warns(UserWarning, match=f'"{old}" is called "{ours}" here'):
             assert getattr(Settings.of({old: value}), ours) == value
+
+
+def test_schedules_of_the_trainer() -> None:
+    for old, ours in OLD_SCHEDULES.items():
+        with pytest.warns(UserWarning, match="schedule"):
+            assert Settings.of({"lr_scheduler_type": old}).schedule == ours
 
 
 def test_what_is_not_needed_is_said() -> None:

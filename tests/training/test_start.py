@@ -6,7 +6,7 @@ import pytest
 
 from regard.checkpoint.source import from_preset
 from regard.tasks import TASKS
-from regard.training.begin import fresh_config
+from regard.training.begin import fresh_config, vocabulary_of
 from regard.training.settings import Settings
 from regard.training.start import PLAIN, Size, filled, own_choices, resolved
 
@@ -74,3 +74,8 @@ def test_a_preset_is_fresh_whichever_way_it_is_named() -> None:
     shape = from_preset("tiny-gru", weights=False).config
     assert fresh_config(None, "tiny-gru") == fresh_config("tiny-gru", None) == shape
     assert fresh_config("minilm", None) is fresh_config(None, None) is None
+
+
+def test_a_vocabulary_of_bytes_has_room_for_each_of_them() -> None:
+    assert vocabulary_of("tiny-modernbert") == ("bpe", 1000)
+    assert vocabulary_of("tiny-bert") == ("wordpiece", 100)

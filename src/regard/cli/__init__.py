@@ -43,7 +43,7 @@ VERBS: dict[str, Verb] = {
     "train": Verb(train.Train, train.ABOUT, train.run, train.parse),
     "evaluate": Verb(evaluate.Evaluate, evaluate.ABOUT, evaluate.run),
     "predict": Verb(predict.Predict, predict.ABOUT, predict.run),
-    "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run),
+    "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run, pretrain.parse),
     "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "generate": Verb(generate.Generate, generate.ABOUT, generate.run),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import tyro
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Json, Overwrite, Resume
 from regard.cli.course import Course
 from regard.cli.shared import UsageError, print_json, print_table
+from regard.cli.trainer_names import translated
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -61,6 +64,12 @@ class Pretrain:
     overwrite: Overwrite = False
     json: Json = False
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
+
+
+def parse(given: Sequence[str], **told: Any) -> Pretrain:
+    """The flags, old names of transformers' Trainer among them."""
+    found: Pretrain = tyro.cli(Pretrain, args=translated(given), **told)
+    return found
 
 
 def run(verb: Pretrain) -> None:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from regard.training.settings import NOT_NEEDED, OLD_NAMES
+from regard.training.settings import NOT_NEEDED, OLD_NAMES, old_value
 
 # Flags of the verb itself, beside those of `OLD_NAMES`.
 OWN = {
@@ -23,7 +23,10 @@ OWN = {
 }
 SWITCHES = ("overwrite_output_dir", "resume_from_checkpoint", "gradient_checkpointing", "torch_compile")
 # Old flags without a value of their own.
-BARE = ("fp16", "bf16", "group_by_length", "load_best_model_at_end", "do_train", "do_eval", "disable_tqdm")
+BARE = (
+    *("fp16", "bf16", "group_by_length", "load_best_model_at_end", "do_train", "do_eval", "disable_tqdm", "use_cpu"),
+    *("no_cuda", "auto_find_batch_size", "remove_unused_columns", "full_determinism", "push_to_hub"),
+)
 SETTING = re.compile(r"\b([a-z_]+)=(\w+)")  # as Python writes it
 
 
@@ -61,7 +64,7 @@ def _ours(name: str, plain: str, value: str | None) -> list[str]:
         return [flag] if on else []
     if not ours:
         return [] if value is None else [value]
-    return [flag] if value is None else [flag, value]
+    return [flag] if value is None else [flag, old_value(ours, value)]
 
 
 def _flag(found: re.Match[str]) -> str:

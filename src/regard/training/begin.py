@@ -24,6 +24,7 @@ from regard.text.learn import learn_from
 from regard.text.tokenizer import TARGET, Tokenizer
 
 SUCH = "T5, BART, Marian"
+LEAST_PIECES = 1000
 TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
@@ -165,7 +166,9 @@ def vocabulary_of(name: str) -> tuple[str, int]:
     kind = {"gpt2": "bpe", "roberta": "bpe", "bart": "bpe", "modernbert": "bpe", "llama": "bpe"}
     kind |= dict.fromkeys(("t5", "marian", "transformer", "recurrent"), "unigram")
     kind |= {"recurrent-language": "char"}
-    return kind.get(shape.family, "wordpiece"), shape.config.vocabulary
+    found = kind.get(shape.family, "wordpiece")
+    size: int = shape.config.vocabulary
+    return found, max(size, LEAST_PIECES) if found == "bpe" else size  # where every byte has a piece
 
 
 def set_dropout(network: Network, share: float) -> None:

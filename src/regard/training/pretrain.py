@@ -28,7 +28,7 @@ from regard.tasks.sides import TwoSided
 from regard.tasks.task import Task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import begin, opened, vocabulary_of
+from regard.training.begin import LEAST_PIECES, begin, opened, vocabulary_of
 from regard.training.held import baseline, score_rows
 from regard.training.job import Job, Rows
 from regard.training.loop import fit
@@ -46,7 +46,6 @@ from regard.training.track import tracked
 
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
-LEAST_PIECES = 1000
 SHORT = 1000  # tokens held out, below which it may be that none of them is hidden
 LABELLED = ("smoothing", "balance", "prefix", "vocabularies")
 # By objective: the kind of network it is for, the head that learns it, and what that says.
@@ -221,7 +220,6 @@ def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenize
     if tokenizer is not None:
         return _around(opened(tokenizer), objective)
     kind, size = vocabulary_of(name)
-    size = max(size, LEAST_PIECES) if kind == "bpe" else size  # every byte has a piece
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
     with warnings.catch_warnings():  # nobody asked for so many pieces

@@ -43,6 +43,7 @@ OLD_NAMES = {
     "adam_beta2": "beta2",
     "logging_steps": "log_every",
 }
+OLD_SCHEDULES = {"inverse_sqrt": "sqrt", "warmup_stable_decay": "wsd", "constant_with_warmup": "constant"}
 # Known, and with nothing to set here: what is said instead.
 NOT_NEEDED = {
     "evaluation_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
@@ -62,6 +63,16 @@ NOT_NEEDED = {
     "metric_for_best_model": "the main score of the task is watched",
     "save_total_limit": "one state is kept, the newest",
     "report_to": "metrics.jsonl and curves.png are in the folder",
+    "optim": "AdamW is used, fused where it can be",
+    "use_cpu": "device=cpu trains on the CPU",
+    "no_cuda": "device=cpu trains on the CPU",
+    "logging_dir": "track=true writes TensorBoard events beside metrics.jsonl",
+    "logging_strategy": "log_every=STEPS says how often lines are written",
+    "auto_find_batch_size": "a step that does not fit is done in smaller parts",
+    "eval_accumulation_steps": "scores take no more memory for more rows",
+    "remove_unused_columns": "columns that are not needed are not read",
+    "full_determinism": "the same seed gives the same weights on the same hardware",
+    "push_to_hub": "nothing is sent anywhere; the folder can be uploaded as it is",
     "disable_tqdm": "there is a bar only where a person is looking",
 }
 
@@ -160,11 +171,17 @@ class Settings:
             if ours == "lora" or ours.startswith("lora."):
                 lora |= _lora(ours, value)
             else:
-                values[ours] = _typed(cls, ours, value)
+                values[ours] = _typed(cls, ours, old_value(ours, value))
         try:
             return replace(start or cls(), **values, lora=Lora(**lora))
         except TypeError as error:
             raise InputError(f"the settings cannot be used: {error}.") from error
+
+
+def old_value(name: str, value: Any) -> Any:
+    """The value as it is called here, where the Trainer has another word for it."""
+    known = name == "schedule" and isinstance(value, str) and value in OLD_SCHEDULES
+    return OLD_SCHEDULES[value] if known else value
 
 
 def _lora(name: str, value: Any) -> dict[str, Any]:
