@@ -35,6 +35,15 @@ def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     assert "none: no text was held out" in capsys.readouterr().out
 
 
+def test_a_preset_with_too_few_words_is_told_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "letters.txt"
+    path.write_text("".join(f"{chr(0x4E00 + number)} and then\n\n" for number in range(200)), encoding="utf-8")
+    assert cli.main(["pretrain", str(path), "--preset", "tiny-bert", "--out", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().err
+    assert 'the vocabulary of preset "tiny-bert" is too small for the characters of this text, which need 2' in said
+    assert "Use a larger preset, or a vocabulary of your own: regard tokenizer FILE" in said
+
+
 @pytest.mark.parametrize(
     ("given", "says", "status"),
     [

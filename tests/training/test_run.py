@@ -57,6 +57,19 @@ def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path: Path, write_rows: 
     assert json.loads((tmp_path / "run/run.json").read_text())["done"]["best_step"] == found.steps
 
 
+def test_one_article_cannot_be_split(tmp_path: Path) -> None:
+    asked = [
+        {"id": str(number), "question": f"who came {number}?", "answers": [{"text": "Ida", "answer_start": 0}]}
+        for number in range(20)
+    ]
+    article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": asked}]}
+    (tmp_path / "one.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
+    with pytest.raises(
+        InputError, match=r"20 records in 1 groups leave none.*records of more groups.*with --dev; --dev-sh"
+    ):
+        train(tmp_path / "one.json", tmp_path / "run")
+
+
 def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Path) -> None:
     told: list[Event] = []
     found = train(reviews_csv, tmp_path / "run", lr=None, tell=told.append)

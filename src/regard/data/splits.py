@@ -53,8 +53,9 @@ def split(
     empty = [name for name, rows in found.items() if not rows]
     if empty:
         raise InputError(
-            f'{len(records)} records in {len(bundles)} groups leave none for "{empty[0]}", {parts[empty[0]]:g} of all. '
-            "Give it a larger share, or more records."
+            f'{len(records)} records in {len(bundles)} groups leave none for "{empty[0]}", {parts[empty[0]]:g} of all: '
+            "what belongs together, as questions about one article do, stays on one side. Give it a larger share, or "
+            "records of more groups."
         )
     return found
 

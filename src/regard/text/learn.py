@@ -88,6 +88,14 @@ def learn_from(
         raise InputError("there is no text to learn from. Give at least one text with words in it.") from None
 
 
+class SmallSize(InputError):
+    """A vocabulary has no room for the characters of the text: it needs so many pieces."""
+
+    def __init__(self, said: str, needed: int) -> None:
+        super().__init__(said)
+        self.needed = needed
+
+
 class _NoText(Exception):
     """Whoever knows where the text came from says so."""
 
@@ -276,9 +284,10 @@ def _check_room(plan: Plan, needed: int, alphabet: int, specials: int) -> None:
         inside = f", {needed - alphabet - specials} of them again inside words" if plan.kind == "wordpiece" else ""
         what = "bytes" if plan.kind == "bpe" else "characters"
         mend = "" if plan.kind == "bpe" else ", or keep fewer characters with alphabet"
-        raise InputError(
+        raise SmallSize(
             f"size {plan.size} is too small for {specials} special tokens and {alphabet} {what}{inside}. "
-            f"Give a size of at least {needed}, better several times as much{mend}."
+            f"Give a size of at least {needed}, better several times as much{mend}.",
+            needed,
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from regard.model.attention import Attention
 from regard.model.network import Network
 from regard.tasks.task import Reading, Task
 from regard.tasks.translate import frame_of, start_of
-from regard.text.learn import learn_from
+from regard.text.learn import SmallSize, learn_from
 from regard.text.tokenizer import TARGET, Tokenizer
 
 SUCH = "T5, BART, Marian"
@@ -155,9 +156,23 @@ def learned_words(name: str, texts: Iterable[str], targets: Iterable[str] | None
 
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
     kind, size = vocabulary_of(name)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="the text gives")  # fewer pieces than the preset has room for
+    with with_room(name):
         return learn_from(texts, kind=kind, size=size)
+
+
+@contextlib.contextmanager
+def with_room(name: str) -> Iterator[None]:
+    """Nobody has asked for a size, but for a preset: fewer pieces will do, and too few are told in words about it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="the text gives")
+            yield
+    except SmallSize as error:
+        raise InputError(
+            f'the vocabulary of preset "{name}" is too small for the characters of this text, which need '
+            f"{error.needed} pieces at least. Use a larger preset, or a vocabulary of your own: regard tokenizer FILE "
+            "--size N --out DIR, and then --tokenizer DIR."
+        ) from error
 
 
 def vocabulary_of(name: str) -> tuple[str, int]:

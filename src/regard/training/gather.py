@@ -66,7 +66,12 @@ def gather(
         held = list(other)
         _check_overlap(records, held)
     elif dev_share > 0:
-        parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
+        try:
+            parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
+        except InputError as error:
+            raise InputError(
+                f"{error} Or name rows to score on with --dev; --dev-share 0 is without scores."
+            ) from error
         records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
     else:
         held = []

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from regard.tasks.sides import TwoSided
 from regard.tasks.task import Task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import LEAST_PIECES, begin, opened, vocabulary_of
+from regard.training.begin import LEAST_PIECES, begin, opened, vocabulary_of, with_room
 from regard.training.held import baseline, score_rows
 from regard.training.job import Job, Rows
 from regard.training.loop import fit
@@ -222,8 +221,7 @@ def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenize
     kind, size = vocabulary_of(name)
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
-    with warnings.catch_warnings():  # nobody asked for so many pieces
-        warnings.filterwarnings("ignore", message="the text gives")
+    with with_room(name):
         return _around(learn(files, kind=kind, size=min(size, max(room, LEAST_PIECES))), objective)
 
 
