@@ -12,7 +12,11 @@ import pytest
 import torch
 
 import regard
+from regard import samples
 from regard.errors import DataError, FolderError, InputError, RegardError
+from regard.tasks.classify import Classify
+from regard.tasks.masked import Masked
+from regard.tasks.task import Loss
 from regard.training import loop, state
 from regard.training.loop import Stopped
 from regard.training.record import Event
@@ -265,3 +269,35 @@ def test_no_memory_at_all_is_said(tmp_path: Path, reviews_csv: Path, monkeypatch
     monkeypatch.setattr(loop.Stepper, "part", none)
     with pytest.raises(RegardError, match=r"not enough memory for 1 tokens at once\. Use a smaller batch_tokens"):
         train(reviews_csv, tmp_path / "run")
+
+
+def test_too_little_memory_for_a_score_is_met_with_smaller_batches(
+    tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it runs out: in the network, or in the loss of what it said. The training itself is not touched."""
+    train(reviews_csv, tmp_path / "whole")
+    loss, told = Classify.loss, list[Event]()
+
+    def small(self: Classify, output: Any, inputs: Any) -> Loss:
+        if inputs.rows > 3 and torch.is_inference_mode_enabled():
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return loss(self, output, inputs)
+
+    monkeypatch.setattr(Classify, "loss", small)
+    train(reviews_csv, tmp_path / "run", tell=told.append)
+    assert not any("out of memory" in event.values.get("text", "") for event in told)
+    scores = [json.loads((tmp_path / name / "run.json").read_text())["scores"] for name in ("whole", "run")]
+    assert scores[0] == scores[1]
+
+
+def test_too_little_memory_for_text_that_is_held_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loss, text = Masked.loss, samples.path("corpus")
+
+    def small(self: Masked, output: Any, inputs: Any) -> Loss:
+        if inputs.rows > 3 and torch.is_inference_mode_enabled():
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return loss(self, output, inputs)
+
+    monkeypatch.setattr(Masked, "loss", small)
+    found = regard.pretrain([text], out=tmp_path / "run", preset="tiny-bert", steps=1, window=64, device="cpu")
+    assert found.scores["masked_accuracy"].value >= 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-from regard.data.examples import Examples, Inputs
+from regard.data.examples import Inputs
+from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.data.records import Record
 from regard.errors import RegardError
@@ -44,6 +47,15 @@ class Scored:
         return self.scores[self.main].value
 
 
+class Rows(Protocol):
+    """Rows that are taken by their numbers."""
+
+    @property
+    def lengths(self) -> npt.NDArray[Any]: ...
+
+    def take(self, rows: Ints) -> Inputs: ...
+
+
 def runner(network: Network, task: Task, *, dtype: torch.dtype = torch.float32) -> Run:
     """The network as it reads: without gradients, in the given number format."""
     device = next(network.parameters()).device
@@ -73,13 +85,9 @@ def answers(
         examples = task.examples(held, reading, labelled=labelled)
         found: list[Any] = [None] * len(examples)
         for rows in batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
-            for part, inputs, output in _run_all(task, run, examples, rows, device):
-                for row, said in zip(part, task.read(output, inputs), strict=True):
+            for part, told in said_of(task, run, examples, rows, device=device, losses=losses if labelled else None):
+                for row, said in zip(part, told, strict=True):
                     found[row] = said
-                if losses is not None and labelled:
-                    loss = task.loss(output, inputs)
-                    losses[0] += float(loss.sum)
-                    losses[1] += float(loss.count)
         windows: list[list[Any]] = [[] for _ in held]
         for owner, said in zip(examples.owners.tolist(), found, strict=True):
             windows[owner].append(said)
@@ -87,26 +95,30 @@ def answers(
             yield record, task.answer(record, said)
 
 
-def _run_all(
-    task: Task, run: Run, examples: Examples, rows: list[int], device: torch.device
-) -> Iterator[tuple[list[int], Inputs, Output]]:
-    """The batch of these rows, in halves where the device has not enough memory for all of it."""
+def said_of(
+    task: Task, run: Run, source: Rows, rows: Sequence[int], *, device: torch.device, losses: list[float] | None
+) -> Iterator[tuple[Sequence[int], list[Any]]]:
+    """What each of these rows says, in halves of them where the device has not enough memory for all at once."""
     waiting = [rows]
     while waiting:
         part = waiting.pop()
         try:
-            inputs = task.prepare(examples.take(part).to(device))
+            inputs = task.prepare(source.take(np.asarray(part, np.int64)).to(device))
             output = run(inputs)
+            said, loss = task.read(output, inputs), None if losses is None else task.loss(output, inputs)
         except torch.OutOfMemoryError as error:
             if len(part) == 1:
                 raise RegardError(
-                    f"the GPU has not enough memory for one sequence of {int(examples.lengths[part[0]])} tokens. "
+                    f"the GPU has not enough memory for one sequence of {int(source.lengths[part[0]])} tokens. "
                     "Free some, use a smaller model, or the CPU."
                 ) from error
             torch.cuda.empty_cache()
             waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
             continue
-        yield part, inputs, output
+        if losses is not None and loss is not None:
+            losses[0] += float(loss.sum)
+            losses[1] += float(loss.count)
+        yield part, said
 
 
 def score(

@@ -11,9 +11,8 @@ import torch
 from regard.data.pieces import batches
 from regard.data.records import DocumentRecord
 from regard.data.stream import PairRows, Stream
-from regard.tasks.answering import Run, Scored
+from regard.tasks.answering import Rows, Run, Scored, said_of
 from regard.tasks.task import Task
-from regard.training.job import Rows
 
 NOTHING = DocumentRecord("")
 
@@ -27,13 +26,9 @@ def score_rows(
     torch.manual_seed(seed)
     lengths = rows.lengths.tolist()
     for chosen in batches(lengths, max(batch_tokens, max(lengths, default=1))):
-        inputs = task.prepare(rows.take(np.asarray(chosen)).to(device))
-        output = run(inputs)
-        for said in task.read(output, inputs):
-            task.mark(meter, task.answer(NOTHING, [said]), NOTHING)
-        loss = task.loss(output, inputs)
-        losses[0] += float(loss.sum)
-        losses[1] += float(loss.count)
+        for _, told in said_of(task, run, rows, chosen, device=device, losses=losses):
+            for said in told:
+                task.mark(meter, task.answer(NOTHING, [said]), NOTHING)
     return Scored(
         rows=len(lengths),
         scores=meter.scores(),

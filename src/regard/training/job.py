@@ -8,29 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy.typing as npt
 import torch
 
 from regard.data.batches import BatchSettings, Plan
-from regard.data.examples import Inputs
-from regard.data.packing import Ints
 from regard.model.network import Network
-from regard.tasks.answering import Scored
+from regard.tasks.answering import Rows, Scored
 from regard.tasks.task import Task
 from regard.training.memory import Memory
 from regard.training.parallel import World
 from regard.training.record import Tell
 from regard.training.settings import Settings
 from regard.training.stepper import Shape
-
-
-class Rows(Protocol):
-    """What is read in one epoch."""
-
-    @property
-    def lengths(self) -> npt.NDArray[Any]: ...
-
-    def take(self, rows: Ints) -> Inputs: ...
 
 
 class Source(Protocol):

@@ -22,8 +22,8 @@ from regard.data.feeder import Feeder, each_tensor
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.errors import RegardError
-from regard.tasks.answering import Scored
-from regard.training.job import Done, Job, Rows
+from regard.tasks.answering import Rows, Scored
+from regard.training.job import Done, Job
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
 from regard.training.record import Event, Recorder
 from regard.training.schedule import rate

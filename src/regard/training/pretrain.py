@@ -20,7 +20,7 @@ from regard.data.starts import WordStarts
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, did_you_mean
-from regard.tasks.answering import Scored, runner
+from regard.tasks.answering import Rows, Scored, runner
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked
 from regard.tasks.sides import TwoSided
@@ -29,7 +29,7 @@ from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.training.begin import LEAST_PIECES, begin, opened, vocabulary_of, with_room
 from regard.training.held import baseline, score_rows
-from regard.training.job import Job, Rows
+from regard.training.job import Job
 from regard.training.loop import fit
 from regard.training.lora import merge
 from regard.training.outcome import RUN, finish
