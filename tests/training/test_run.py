@@ -61,6 +61,19 @@ def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path: Path, write_rows: 
     assert json.loads((tmp_path / "run/run.json").read_text())["done"]["best_step"] == found.steps
 
 
+@pytest.mark.parametrize("preset", ["tiny-gpt2", "tiny-t5"])
+def test_a_family_without_the_head_is_told(tmp_path: Path, reviews_csv: Path, preset: str) -> None:
+    family = preset.removeprefix("tiny-")
+    says = (
+        rf"classify needs a sequence head, but models of the family {family} \(.*Start from an encoder such as minilm"
+    )
+    with pytest.raises(InputError, match=says):
+        train(reviews_csv, tmp_path / "run", preset=preset)
+    folder = regard.load(preset, device="cpu").save(tmp_path / "start")
+    with pytest.raises(InputError, match=says):
+        train(reviews_csv, tmp_path / "run", preset=None, start=folder)
+
+
 def test_one_article_cannot_be_split(tmp_path: Path) -> None:
     asked = [
         {"id": str(number), "question": f"who came {number}?", "answers": [{"text": "Ida", "answer_start": 0}]}

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find, from_preset
@@ -66,7 +67,7 @@ def begin(
             f"{found} has its words already; leave vocabularies out, or name a preset to train from nothing."
         )
     else:
-        _check_kind(task, found, read_folder(found, weights=False) if task.network else None)
+        _check_kind(task, found, read_folder(found, weights=False))
         checkpoint, words = read_folder(found, heads=task.heads), opened(tokenizer or found)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
@@ -113,12 +114,18 @@ def fresh_config(start: str | Path | None, preset: str | None) -> Config | None:
     return from_preset(found, weights=False).config if isinstance(found, str) else None
 
 
-def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint | None) -> None:
+def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint) -> None:
     """Before a vocabulary is learned or a head drawn for a network that cannot do the task."""
-    if task.network is not None and checkpoint is not None and checkpoint.config.kind != task.network:
+    if task.network is not None and checkpoint.config.kind != task.network:
         raise InputError(
             f"{task.name} needs a network of kind {task.network}, but {found} is of kind {checkpoint.config.kind}. "
             f"Use one that is ({SUCH}), or a preset such as transformer-small."
+        )
+    there = {head for heads in family_for(checkpoint.family, checkpoint.config).classes.values() for head in heads}
+    if not there.issuperset(task.heads):
+        raise InputError(
+            f"{task.name} needs a {' and a '.join(task.heads)} head, but models of the family {checkpoint.family} "
+            f"({found}) have none here. Start from an encoder such as minilm, or name a preset such as bert-mini."
         )
 
 
