@@ -42,6 +42,14 @@ def test_json_has_the_shape_of_the_contract(bad: Path, capsys: pytest.CaptureFix
     assert said["lengths"]["limit"] == 512
 
 
+def test_what_a_translator_takes_is_told_of_a_named_model_only(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = str(samples.path("english-spanish"))
+    assert cli.main(["check", pairs, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"] is None
+    assert cli.main(["check", pairs, "--json", "--model", "transformer-small"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"]["model"] == "transformer-small"
+
+
 def test_strict_exits_with_one_for_errors_only(bad: Path, tmp_path: Path) -> None:
     assert cli.main(["check", str(bad), "--strict"]) == 1
     assert cli.main(["check", str(samples.path("messages")), "--strict"]) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +68,8 @@ def run(verb: Check) -> None:
     reading = _reading(verb.model)
     with progress_bar("rows") as progress:
         found = check(verb.data, dev=verb.dev, skip_bad=verb.skip_bad, reading=reading, progress=progress, **told)
+    if verb.model is None and found.task == "translate":
+        found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
     fixed = None
     if verb.fix is not None and found.complete:
         from regard.data.check.fix import fix
