@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,3 +79,12 @@ def test_it_is_said(small: Callable[..., Result], tmp_path: Path) -> None:
     assert len(plans) == 1
     parts = plans[0]["weights"] + plans[0]["gradients"] + plans[0]["optimizer"]
     assert plans[0]["bytes"] == parts + plans[0]["tokens_at_once"] * plans[0]["per_token"]
+
+
+def test_a_disk_without_room_is_told_before_the_first_step(
+    small: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000))
+    with pytest.warns(UserWarning, match=r"has 0\.0 MB free, but the model and its states take up to 1\.4 MB"):
+        small(tmp_path / "run", steps=1)

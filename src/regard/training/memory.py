@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -24,6 +27,7 @@ class Memory:
     gradients: int
     optimizer: int
     per_token: int
+    stored: int = 0  # of the weights in a file
 
     @property
     def fixed(self) -> int:
@@ -44,11 +48,13 @@ def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False
     trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
     half = dtype != torch.float32
     copies = sum(2 * parameter.numel() for parameter in every if parameter.dim() > 1) if half else 0
+    stored = sum(parameter.numel() * parameter.element_size() for parameter in every)
     return Memory(
-        weights=sum(parameter.numel() * parameter.element_size() for parameter in every) + copies,
+        weights=stored + copies,
         gradients=4 * trained,
         optimizer=8 * trained,
         per_token=per_token(network.config, tuple(network.heads), half=half, recompute=recompute),
+        stored=stored,
     )
 
 
@@ -66,6 +72,20 @@ def per_token(config: Config, heads: tuple[str, ...], *, half: bool, recompute: 
     depth = config.layers + config.decoder_layers
     blocks = depth * size * config.width + layer if recompute else depth * layer
     return blocks + 3 * size * config.width + words
+
+
+def check_disk(memory: Memory, folder: Path) -> None:
+    """Say before the first step where the disk has no room for the model and for two states, the old and the new."""
+    there = next(path for path in (folder, *folder.resolve().parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    need = memory.stored + 2 * (2 * memory.stored + memory.optimizer)  # weights, the best of them, the optimizer
+    if free < need:
+        warnings.warn(
+            f"the disk of {folder} has {free / 1e6:,.1f} MB free, but the model and its states take up to "
+            f"{need / 1e6:,.1f} MB. Free some, or what is trained may not be written.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def free_memory(device: torch.device) -> int | None:

@@ -16,7 +16,7 @@ from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.training.job import Job, Source, total_steps
 from regard.training.lora import adapt
-from regard.training.memory import plan_memory, tokens_at_once
+from regard.training.memory import check_disk, plan_memory, tokens_at_once
 from regard.training.optimizer import freeze
 from regard.training.parallel import World
 from regard.training.record import Tell
@@ -78,6 +78,8 @@ def plan_job(
         )
     dtype = torch.bfloat16 if bf16 else torch.float32
     memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
+    if world.first:
+        check_disk(memory, folder)
     at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
     at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
     if shape is not None:
