@@ -10,6 +10,7 @@ import pytest
 
 import regard
 from regard import cli
+from regard.cli.predict import read_inputs
 
 TEXTS = ["lovely and warm", "cold and dull", "the best of the year"]
 Capture = pytest.CaptureFixture[str]
@@ -54,6 +55,15 @@ def test_files_in_and_out(capsys: Capture, trained: Path, tmp_path: Path, name: 
     said = [json.loads(line)["label"] for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert said == [answer.json()["label"] for answer in regard.load(trained).predict(TEXTS)]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["answers.jsonl", name])
+
+
+def test_words_with_tags_are_texts_for_a_tagger(tmp_path: Path) -> None:
+    tagged, plain = tmp_path / "tagged.txt", tmp_path / "plain.txt"
+    tagged.write_text("Ida B-PER\nWells I-PER\ncame O\n\nIt O\nrained O\n")
+    plain.write_text("Ida Wells came\nIt rained\n")
+    assert [record.text for record in read_inputs(str(tagged), "tag")] == ["Ida Wells came", "It rained"]
+    assert [record.text for record in read_inputs(str(plain), "tag")] == ["Ida Wells came", "It rained"]
+    assert next(read_inputs(str(tagged), "classify")).text == "Ida B-PER"
 
 
 def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_path: Path) -> None:

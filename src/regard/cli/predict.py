@@ -103,7 +103,7 @@ def read_inputs(name: str, task: str | None, columns: str | None = None) -> Iter
     told = {} if columns is None else parse_columns(columns)
     if task in PAIRED:
         return iter(read(name, task=task, columns=told, labels=None if task == "answer" else "class"))
-    if is_plain(name, columns):
+    if is_plain(name, columns) and not (task == "tag" and _tagged(name)):
         return iter(read(name, task="text", format="lines"))
     if task == "tag":
         try:
@@ -111,6 +111,17 @@ def read_inputs(name: str, task: str | None, columns: str | None = None) -> Iter
         except DataError:  # no words and tags; a text will do
             pass
     return iter(read(name, task="text", columns=told))
+
+
+def _tagged(name: str) -> bool:
+    """Whether a file that is no table holds words with their tags, a word a line."""
+    from regard.data.readers import read
+    from regard.errors import DataError
+
+    try:
+        return name != "-" and read(name).recognised.format == "conll"
+    except DataError:
+        return False
 
 
 def _noted(given: Iterable[Any], kept: list[Any]) -> Iterator[Any]:
