@@ -136,11 +136,11 @@ def letters(size=100):
     return Tokenizer(backend)
 
 
-def lettered(name="tiny-gpt2", seed=0):
+def lettered(name="tiny-gpt2", seed=0, size=100):
     checkpoint = from_preset(name, seed=seed)
     for parameter in checkpoint.network.parameters():
         parameter.data *= 8.0
-    return Model(checkpoint, letters())
+    return Model(checkpoint, letters(size))
 
 
 @pytest.fixture(scope="session", name="lettered")

@@ -29,6 +29,19 @@ def test_one_prompt_or_several(writer):
     assert writer.generate(["Once upon", "a time"], **SETTINGS)[0] == one
 
 
+@pytest.mark.parametrize("settings", [{}, {"beams": 2}])
+def test_rows_beyond_the_vocabulary_are_no_text(lettered, writer, settings):
+    """Matrices are filled up to round sizes, so that a network may say what its tokenizer does not know."""
+    known = set(map(chr, range(32, 72)))
+    expected = "".join(char for char in writer.generate("A", max_tokens=12, **settings) if char in known)
+    assert 0 < len(expected) < 12
+    fewer = lettered(size=40)
+    assert fewer.generate("A", max_tokens=12, **settings) == expected
+    assert fewer.generate("A", max_tokens=12, stop="~~", **settings) == expected
+    if not settings:
+        assert "".join(fewer.stream("A", max_tokens=12)) == expected
+
+
 @pytest.mark.parametrize("settings", [{}, {"lookup": 4}, {"contrast": 0.5}, {"top_p": 0.9, "seed": 3}])
 def test_a_stream_joins_to_the_text(writer, settings):
     pieces = list(writer.stream("Once upon", max_tokens=20, **settings))

@@ -67,7 +67,7 @@ class Writer:
         chosen = Decoding.of(settings, usual=self.usual)
         tokenizer = self._need_tokenizer()
         rows = self._read([prompt], settings)
-        pieces = Pieces(tokenizer.writes.decode, chosen.stop)
+        pieces = Pieces(tokenizer.writes.written, chosen.stop)
         job = self._job(chosen)
         row = None
         for row in follow(job, rows[0]):
@@ -88,7 +88,7 @@ class Writer:
             tokenizer, stops = self._need_tokenizer(), settings.stop
 
             def ended(ids: Sequence[int]) -> bool:
-                text = tokenizer.writes.decode(ids)
+                text = tokenizer.writes.written(ids)
                 return any(stop in text for stop in stops)
 
         return prepare(
@@ -109,7 +109,7 @@ class Writer:
         return Continuation(text, tuple(row.ids), tuple(row.log_probs), score, row.why or "length")
 
     def _text(self, row: Row, settings: Decoding) -> str:
-        return cut(self._need_tokenizer().writes.decode(row.ids), settings.stop)
+        return cut(self._need_tokenizer().writes.written(row.ids), settings.stop)
 
     def _need_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:

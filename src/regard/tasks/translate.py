@@ -145,7 +145,7 @@ class Translate(Task):
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         assert self.tokenizer is not None
-        parts = [self.tokenizer.decode(one.ids).strip() for one in said]
+        parts = [self.tokenizer.written(one.ids).strip() for one in said]
         return Translation(len(said), translation=" ".join(parts), score=sum(one.score for one in said))
 
     def meter(self) -> Meter:

@@ -165,6 +165,11 @@ class Tokenizer:
                 )
         return self.backend.decode(list(ids), skip_special_tokens=not special)
 
+    def written(self, ids: Sequence[int]) -> str:
+        """The text of what a network wrote. It may have more words than its tokenizer, rows that only fill up its
+        matrix: those are no text, and left out."""
+        return self.decode([number for number in ids if self.backend.id_to_token(number) is not None])
+
     @property
     def kind(self) -> str:
         """How words are cut: wordpiece, bpe, unigram or wordlevel."""
