@@ -21,7 +21,7 @@ from regard.checkpoint import files
 from regard.data.examples import Examples
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn_from
-from regard.training import state
+from regard.training import run, state
 from regard.training.loop import Stopped
 from regard.training.record import Event, read_metrics
 from regard.training.run import Result, train
@@ -100,6 +100,35 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
     assert told(tmp_path) == told(whole)
+
+
+@pytest.mark.parametrize("part", ["score_of", "finish"])
+def test_a_stop_after_the_last_step_costs_no_step(
+    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """One epoch and no scores on the way, so that there is no earlier state: Ctrl-C while the result is made."""
+    once: dict[str, Any] = {"epochs": 1, "dev_share": 0.2, "eval_every": 10**6, "log_every": 1}
+    small(tmp_path / "whole", **once)
+
+    def stop(*_: Any, **__: Any) -> None:
+        if steps:
+            raise KeyboardInterrupt
+
+    steps: list[int] = []
+    made = getattr(run, part)
+    monkeypatch.setattr(run, part, lambda *given, **more: (stop(), made(*given, **more))[1])
+
+    def tell(event: Event) -> None:
+        if event.kind == "score":
+            steps.append(event.step)
+
+    with pytest.raises(KeyboardInterrupt):
+        small(tmp_path / "run", **once, tell=tell)
+    monkeypatch.undo()
+    again: list[Event] = []
+    small(tmp_path / "run", **once, resume=True, tell=again.append)
+    assert not [event for event in again if event.kind == "log"]
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
 
 
 def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(small: Train, tmp_path: Path) -> None:

@@ -187,8 +187,8 @@ class _Loop:
         due = last or (step % settings.eval_every == 0 if settings.eval_every else ended)
         if due and self.job.score is not None:
             self._score()
-        if (settings.save_every and step % settings.save_every == 0) or (due and not last and not self.early):
-            self.save()
+        if due or (settings.save_every and step % settings.save_every == 0):
+            self.save()  # at the end too: the last scores and the folder are still to come
         if self._told_to_stop():
             self.save()
             raise Stopped(
