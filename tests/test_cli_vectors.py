@@ -38,6 +38,9 @@ def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str],
     status, out, _ = run(capsys, "--load", royal, *asked, "--top", "1", "--method", "mul")
     assert "nearest king   queen 0.60\n" in out
     assert "score all      100.0% (1 of 1 known, 2 asked)\n" in out
+    (tmp_path / "q.txt").write_text(": one\nman king boy prince\n")
+    status, out, _ = run(capsys, "--load", royal, "--score", str(tmp_path / "q.txt"))
+    assert "score all  none of 1 questions has all its words in the vocabulary\n" in out
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow", "glove"])

@@ -156,16 +156,16 @@ def _show(said: dict[str, Any]) -> None:
         elif name == "analogy":
             rows.append((name, _side_by_side(value)))
         elif name == "score":
-            rows += [
-                (
-                    f"score {section}",
-                    f"{one['share']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)",
-                )
-                for section, one in value.items()
-            ]
+            rows += [(f"score {section}", _scored(one)) for section, one in value.items()]
         else:
             rows.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int | float) else str(value)))
     print_table(rows)
+
+
+def _scored(one: dict[str, Any]) -> str:
+    if not one["known"]:
+        return f"none of {one['total']} questions has all its words in the vocabulary"
+    return f"{one['share']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)"
 
 
 def _side_by_side(found: list[dict[str, Any]]) -> str:
