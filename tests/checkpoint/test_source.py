@@ -102,7 +102,10 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
         ("a\0b", InputError, "is neither a folder nor a preset."),
     ],
 )
-def test_a_name_that_is_none(name: Any, kind: type[Exception], says: str) -> None:
+def test_a_name_that_is_none(
+    name: Any, kind: type[Exception], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where no demo has left its runs
     with pytest.raises(kind) as caught:
         find(name)
     assert says in str(caught.value)
