@@ -167,8 +167,8 @@ class Tokenizer:
 
     def written(self, ids: Sequence[int]) -> str:
         """The text of what a network wrote. It may have more words than its tokenizer, rows that only fill up its
-        matrix: those are no text, and left out."""
-        return self.decode([number for number in ids if self.backend.id_to_token(number) is not None])
+        matrix: those are no text, and the library leaves them out."""
+        return self.backend.decode(list(ids))
 
     @property
     def kind(self) -> str:
