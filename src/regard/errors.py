@@ -58,6 +58,15 @@ def did_you_mean(given: str, choices: Iterable[str]) -> str:
     return f" Choose one of: {', '.join(known)}."
 
 
+def shortened(text: str, most: int = 200) -> str:
+    """A text for a message: on one line, without control characters, cut at `most` characters."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * most])
+    flat = " ".join(plain.split())
+    if len(flat) <= most and len(text) <= 4 * most:
+        return flat
+    return f"{flat[:most]}…"
+
+
 def listed(names: Iterable[str], most: int = 12) -> str:
     """Names one a line, the rest counted, so that a message stays readable."""
     every = list(names)
