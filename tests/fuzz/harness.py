@@ -1,0 +1,220 @@
+"""Run numbered cases of a fuzzer and record what is neither success nor an error of regard. See README.md."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import sysconfig
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+SECONDS = 10.0
+BYTES = 2 << 30
+HERE = Path(__file__).resolve().parent
+READABLE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/etc/localtime", "/usr/share/zoneinfo")
+FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.getaddrinfo")
+OPENING = ("open", "os.listdir", "os.scandir")
+
+
+class Hang(BaseException):
+    """Raised into a case that runs too long."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in one case."""
+
+    fuzzer: str
+    case: int
+    kind: str  # exception, hang, memory, outside, process, crash
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.fuzzer} case {self.case}: {self.kind}: {self.message}"
+
+
+@dataclass
+class _Watch:
+    """What the audit hook sees while a case runs."""
+
+    folder: str
+    events: list[tuple[str, str]] = field(default_factory=list)
+
+    def see(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in FORBIDDEN:
+            self.events.append(("process", f"{event} {arguments[:1]!r:.200}"))
+        elif event in OPENING and arguments and isinstance(arguments[0], str | bytes | os.PathLike):
+            self._see_path(os.fsdecode(arguments[0]))
+
+    def _see_path(self, path: str) -> None:
+        if "\0" in path:
+            return
+        real = os.path.realpath(path)
+        if not any(real == root or real.startswith(root + os.sep) for root in (self.folder, *_environment())):
+            self.events.append(("outside", f"opened {real}"))
+
+
+_watch: _Watch | None = None
+_hooked = False
+_roots: tuple[str, ...] = ()
+
+
+def _environment() -> tuple[str, ...]:
+    """Where Python, its packages and regard itself lie."""
+    global _roots
+    if not _roots:
+        import regard
+
+        own = [sys.prefix, sys.base_prefix, *sysconfig.get_paths().values(), str(Path(regard.__file__).parent)]
+        _roots = (*READABLE, *sorted({os.path.realpath(root) for root in own}))
+    return _roots
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    watch = _watch
+    if watch is not None and (event in OPENING or event in FORBIDDEN):
+        watch.see(event, arguments)
+
+
+@contextmanager
+def _watched(folder: Path) -> Iterator[_Watch]:
+    global _watch, _hooked
+    _environment()
+    if not _hooked:
+        sys.addaudithook(_hook)  # cannot be removed: it is idle without a watch
+        _hooked = True
+    _watch = watch = _Watch(os.path.realpath(folder))
+    try:
+        yield watch
+    finally:
+        _watch = None
+
+
+@contextmanager
+def _limited(seconds: float, memory: int) -> Iterator[None]:
+    """Raise `Hang` after some seconds, and let allocations far beyond the memory fail rather than take the machine."""
+
+    def stop(*_: object) -> None:
+        raise Hang(f"ran for more than {seconds:g} seconds")
+
+    handler = signal.signal(signal.SIGALRM, stop)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    data = _status("VmData")
+    if data:
+        resource.setrlimit(resource.RLIMIT_DATA, (data + memory, hard))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _status(name: str) -> int:
+    """A number of bytes from the system's view of this process; 0 where it has none."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:")), 0)
+
+
+def _reset_peak() -> None:
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def names() -> list[str]:
+    """All fuzzers."""
+    return sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.py"))
+
+
+def load(name: str) -> ModuleType:
+    """The module of a fuzzer, prepared."""
+    module = importlib.import_module(f"tests.fuzz.fuzz_{name}")
+    if not getattr(module, "prepared", False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            getattr(module, "prepare", _nothing)()
+        module.prepared = True  # type: ignore[attr-defined]
+    return module
+
+
+def _nothing() -> None:
+    pass
+
+
+def run_case(
+    name: str,
+    case: int,
+    seed: int = 0,
+    *,
+    keep: Path | None = None,
+    debug: bool = False,
+    seconds: float = SECONDS,
+    memory: int = BYTES,
+) -> list[Failure]:
+    """Run one case; nothing is returned where all went well. `debug` prints the error of the case."""
+    from regard.errors import RegardError
+
+    fuzz: Callable[[random.Random, Path], object] = load(name).fuzz
+    folder = keep if keep is not None else Path(tempfile.mkdtemp(prefix="fuzz-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(f"{name} {seed} {case}")
+    error: BaseException | None = None
+    _reset_peak()
+    before, start = _status("VmRSS"), time.monotonic()
+    try:
+        with _watched(folder) as watch, warnings.catch_warnings(), _limited(seconds, memory):
+            warnings.simplefilter("ignore")
+            fuzz(draw, folder)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as caught:
+        error = caught
+    elapsed, grown = time.monotonic() - start, _status("VmHWM") - before
+    if keep is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    if debug and error is not None:
+        traceback.print_exception(error)
+    found = list(dict.fromkeys(watch.events))
+    if elapsed > seconds:
+        found.append(("hang", f"{elapsed:.1f} s. {_described(error)}"))
+    elif error is not None and not isinstance(error, RegardError):
+        found.append(("exception", _described(error)))
+    if grown > memory or _lacked_memory(error):
+        found.append(("memory", f"grew by {grown / 2**30:.2f} GB. {_described(error)}"))
+    return [Failure(name, case, kind, message) for kind, message in found]
+
+
+def _described(error: BaseException | None) -> str:
+    """The error with the innermost lines of regard that raised it."""
+    if error is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames if "regard" in frame.filename]
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message[:200]} ({' > '.join(own[-3:])})"
+
+
+def _lacked_memory(error: BaseException | None) -> bool:
+    """Whether an allocation failed, also where an error of regard stands for it."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
