@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
+import platform
 import statistics
 import subprocess
 import sys
@@ -63,13 +64,19 @@ def test_importing_costs_little_more_than_torch() -> None:
     assert statistics.median(ratios) < 1.2, ratios
 
 
+ARM = platform.machine().lower() in ("aarch64", "arm64")
+OURS = ("MIMALLOC_", "ONEDNN_", "DNNL_")
+on_arm = pytest.mark.skipif(not ARM, reason="set on ARM alone")
+
+
 def run_with(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The code in a fresh interpreter, without what this one has set for the allocator."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("MIMALLOC_")}
+    """The code in a fresh interpreter, without what this one has set for torch's libraries."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=clean | variables, capture_output=True, text=True, check=True)
 
 
+@on_arm
 @pytest.mark.parametrize(("own", "kept"), [({}, "1000"), ({"MIMALLOC_PURGE_DELAY": "7"}, "7")])
 def test_freed_memory_is_kept_for_a_while(own: dict[str, str], kept: str) -> None:
     """A value of the user's own stays."""
@@ -77,9 +84,47 @@ def test_freed_memory_is_kept_for_a_while(own: dict[str, str], kept: str) -> Non
     assert said.stdout.strip() == kept
 
 
+@on_arm
 def test_torch_takes_over_how_long_freed_memory_is_kept() -> None:
     """Asked of the allocator itself, which tells its options where it is asked to."""
     said = run_with("import regard; regard.load", MIMALLOC_VERBOSE="1").stderr
     if "mimalloc" not in said:
         pytest.skip("this torch has another allocator")
     assert "option 'purge_delay': 1000" in said
+
+
+@on_arm
+@pytest.mark.parametrize(
+    ("own", "shown"),
+    [({}, "0"), ({"ONEDNN_JIT_PROFILE": "1"}, "1"), ({"DNNL_JIT_PROFILE": "1"}, "None")],
+)
+def test_profiling_of_onednn_is_switched_off_unless_set(own: dict[str, str], shown: str) -> None:
+    said = run_with("import os, regard; print(os.environ.get('ONEDNN_JIT_PROFILE'))", **own)
+    assert said.stdout.strip() == shown
+
+
+COMPUTE = """
+import os, regard, torch
+torch.nn.Linear(64, 64)(torch.ones(32, 64)).sum().backward()
+path = f"/tmp/perf-{os.getpid()}.map"
+print(os.path.exists(path))
+if os.path.exists(path):
+    os.unlink(path)
+"""
+
+
+@on_arm
+def test_a_process_that_computes_leaves_no_profile_behind() -> None:
+    assert run_with(COMPUTE).stdout.strip() == "False"
+
+
+OTHER = """
+import os, platform
+platform.machine = lambda: "x86_64"
+import regard
+print([name for name in os.environ if name.startswith(("MIMALLOC_", "ONEDNN_"))])
+"""
+
+
+def test_nothing_is_set_on_other_processors() -> None:
+    assert run_with(OTHER).stdout.strip() == "[]"

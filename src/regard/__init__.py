@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import platform
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,9 +14,13 @@ if TYPE_CHECKING:
     from regard.training.pretrain import pretrain
     from regard.training.run import train
 
+# Both are read when torch is loaded or first computes, so they are set here; values of the user's own stay.
 # On ARM torch gives freed memory back to the system after 10 ms and faults it in again: up to a sixth of a step on the
-# CPU. How long it waits is read once, when torch is loaded, so it is said here; a value of the user's own stays.
-os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
+# CPU. There oneDNN also leaves a file perf-PID.map in the system's temporary folder for every process that computes.
+if platform.machine().lower() in ("aarch64", "arm64"):
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
+    if "DNNL_JIT_PROFILE" not in os.environ:  # its older name, which the newer one would override
+        os.environ.setdefault("ONEDNN_JIT_PROFILE", "0")
 
 __version__ = "0.1.0"
 
