@@ -63,6 +63,7 @@ class Done:
     skipped: int
     stopped_early: bool
     first: float = 0.0  # seconds until the first step was done: compiling is in it
+    tokens_per_second: float | None = None  # of the steps of this process but its first, without scoring and saving
 
 
 def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> int:

@@ -28,6 +28,7 @@ from regard.training.optimizer import build_optimizer, named_state, restore_stat
 from regard.training.record import Event, Recorder
 from regard.training.schedule import rate
 from regard.training.shards import is_shard, shard
+from regard.training.speed import Speed
 from regard.training.state import Position, clean, load_state, put_weights, save_sharded, save_state, weights_of
 from regard.training.stepper import Stepper
 
@@ -83,6 +84,7 @@ class _Loop:
 
     def run(self) -> Done:
         began = time.monotonic() - self.at.seconds
+        self.speed = Speed()
         self.job.network.train()
         if self.job.memory is not None and self.at.step == 0:
             expected = self.job.memory.total(self.at.micro_tokens)
@@ -106,6 +108,7 @@ class _Loop:
             skipped,
             self.early,
             self.first,
+            self.speed.mean(),
         )
 
     def _over(self) -> bool:
@@ -122,6 +125,7 @@ class _Loop:
                 self._step(parts)
                 if not self.first:
                     self._done_first(began)
+                self.speed.step(tokens)
                 self.at.step += 1
                 self.at.in_epoch += 1
                 self.at.tokens += tokens
@@ -185,10 +189,11 @@ class _Loop:
         if step % settings.log_every == 0 or last:
             self._log()
         due = last or (step % settings.eval_every == 0 if settings.eval_every else ended)
-        if due and self.job.score is not None:
-            self._score()
-        if due or (settings.save_every and step % settings.save_every == 0):
-            self.save()  # at the end too: the last scores and the folder are still to come
+        with self.speed.pause():
+            if due and self.job.score is not None:
+                self._score()
+            if due or (settings.save_every and step % settings.save_every == 0):
+                self.save()  # at the end too: the last scores and the folder are still to come
         if self._told_to_stop():
             self.save()
             raise Stopped(
@@ -210,7 +215,7 @@ class _Loop:
             what = "a step was" if fresh == 1 else f"{fresh} steps were"
             self._tell("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
         self.at.skipped = skipped
-        speed = self.at.tokens / max(self.at.seconds, 1e-9)
+        speed = self.speed.report()
         norm = float(self.stepper.told[2])
         self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
         if row >= self.settings.spikes:

@@ -55,6 +55,7 @@ class Result:
     tokens: int
     skipped: int
     stopped_early: bool
+    tokens_per_second: float | None = None  # of the steps but the first, without compiling, scoring and saving
 
     def json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,6 +75,7 @@ class Result:
             tokens=done.tokens,
             skipped=done.skipped,
             stopped_early=done.stopped_early,
+            tokens_per_second=done.tokens_per_second,
             **more,
         )
 
@@ -228,7 +230,7 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
                 f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "
                 "or data. Begin again with --overwrite, or name a new folder."
             )
-        counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"])
+        counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"], done.get("tokens_per_second"))
         return Result(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
     except (KeyError, TypeError) as error:
         raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
