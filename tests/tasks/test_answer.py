@@ -135,10 +135,10 @@ def test_windows_are_put_together():
     task = Extract()
     answer = task.answer(asked(), [said((0, 9, 2.0), (0, 4, 1.0)), said((18, 23, 3.0), (0, 9, 2.5))])
     assert [one.answer for one in answer.candidates] == ["Paris", "Anna Berg", "Anna"]
-    assert (answer.given.answer, answer.given.start, answer.given.end) == ("Paris", 18, 23)
+    assert (answer.answer, answer.start, answer.end) == ("Paris", 18, 23)
     expected = torch.tensor([3.0, 2.5, 1.0]).softmax(0).tolist()
     assert [one.score for one in answer.candidates] == pytest.approx(expected)
-    assert answer.given.score == pytest.approx(expected[0])
+    assert answer.score == pytest.approx(expected[0])
     assert (answer.no_answer, answer.windows) == (None, 2)
     assert list(answer.json()) == ["answer", "start", "end", "score", "candidates", "truncated", "windows"]
 
@@ -160,8 +160,8 @@ def test_no_more_candidates_than_can_be_read():
 def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expected):
     task = Extract(unanswerable=True, threshold=threshold)
     answer = task.answer(asked(), [said((18, 23, 3.0), none=none), said((0, 4, 1.0), none=none + 1)])
-    assert answer.given.answer == expected
-    assert (answer.given.start is None) == (not expected)
+    assert answer.answer == expected
+    assert (answer.start is None) == (not expected)
     assert answer.best == "Paris"
     assert answer.no_answer == pytest.approx(none - 3)
     assert {one.answer for one in answer.candidates} == {"Paris", "Anna", ""}
@@ -172,7 +172,7 @@ def test_a_context_without_words_has_no_answer(small, task):
     network = small.spread(task)
     for kind in (task, Extract()):
         (answer,) = small.answers(kind, network, [asked("")])
-        assert answer.given[:3] == NOTHING[:3]
+        assert (answer.answer, answer.start, answer.end) == NOTHING[:3]
     assert small.score(task, network, [asked("", answers=())]).scores["exact"].value == 1
 
 

@@ -22,6 +22,7 @@ from regard.data.records import (
 )
 from regard.errors import DataError
 from regard.tasks import TASKS, task_class
+from regard.tasks.task import plain
 
 PLACE = Place("dev.csv", line=7)
 
@@ -244,6 +245,7 @@ def test_answers_are_json(small, task, network, unlabelled):
         said = answer.json()
         assert json.loads(json.dumps(said)) == said
         assert list(said)[-2:] == ["truncated", "windows"]
+        assert said == {name: json.loads(json.dumps(plain(getattr(answer, name)))) for name in said}
 
 
 @pytest.mark.filterwarnings("ignore:.* too long to be learned from")

@@ -50,15 +50,21 @@ class Alignment:
 class Translated:
     """One translation of a text; a long text is translated in windows, and each has its alignment."""
 
-    text: str
+    translation: str
     score: float  # log-probability, or what beams were ranked by
+    truncated: bool = False  # never: long texts are translated in windows
     windows: int = 1
     alignments: tuple[Alignment, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The same as `translation`."""
+        return self.translation
+
     def json(self) -> dict[str, Any]:
-        return {"translation": self.text, "score": self.score, "truncated": False, "windows": self.windows} | (
-            {"alignments": [asdict(one) for one in self.alignments]} if self.alignments else {}
-        )
+        """The fields as a plain dict; `alignments` only where they were asked for."""
+        found = asdict(self)
+        return found if self.alignments else {name: value for name, value in found.items() if name != "alignments"}
 
 
 def translations(
@@ -131,7 +137,8 @@ def _joined(
         parts = [said[rank] for _, said in windows]
         seen = [align(model, source, said[rank].ids) for source, said in windows] if alignment else []
         text = " ".join(part.text.strip() for part in parts)
-        made.append(Translated(text, sum(part.score for part in parts), len(parts), tuple(seen)))
+        score = sum(part.score for part in parts)
+        made.append(Translated(text, score, windows=len(parts), alignments=tuple(seen)))
     return made
 
 

@@ -26,7 +26,7 @@ from regard.errors import InputError
 from regard.metrics.meter import AnswerMeter, Meter
 from regard.model.transformer import Output
 from regard.ragged import Ragged
-from regard.tasks.task import Answer, Loss, Reading, Task, refuse
+from regard.tasks.task import Answer, Loss, Reading, Task, internal, refuse
 
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
@@ -47,22 +47,22 @@ class Candidate(NamedTuple):
 NOTHING = Candidate("", None, None, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SpanAnswer(Answer):
-    """The answer, and the best few candidates with their probabilities.
+    """The answer, where it stands in the context, and the best few candidates with their probabilities.
 
+    `answer` is empty, and `start` and `end` are None, where the context does not answer the question.
     `best` is the best text whether or not the question is left unanswered, and `no_answer` the score of no answer less
     that of the best text; None where every question has an answer.
     """
 
-    given: Candidate = NOTHING
+    answer: str = ""
+    start: int | None = None
+    end: int | None = None
+    score: float = 0.0
     candidates: tuple[Candidate, ...] = ()
-    best: str = ""
-    no_answer: float | None = None
-
-    def json(self) -> dict[str, Any]:
-        rest = {name: value for name, value in super().json().items() if name not in ("given", "best", "no_answer")}
-        return {**self.given._asdict(), **rest}
+    best: str = internal("")
+    no_answer: float | None = internal(None)
 
 
 class Said(NamedTuple):
@@ -166,7 +166,7 @@ class Extract(Task):
         given = next((candidate for candidate in ranked if candidate.answer == wanted), NOTHING)
         return SpanAnswer(
             len(said),
-            given=given,
+            **given._asdict(),
             candidates=tuple(ranked[:SHOWN]),
             best=best,
             no_answer=no_answer if self.unanswerable else None,

@@ -20,7 +20,7 @@ from regard.tasks.masked import summed
 from regard.tasks.task import Answer, Loss, Reading, Task
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LikelihoodAnswer(Answer):
     """The negative log-likelihood of a text, over its tokens but the first."""
 

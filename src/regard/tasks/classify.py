@@ -26,7 +26,7 @@ PROBLEMS = {"single": "single_label_classification", "multi": "multi_label_class
 Labelled = ClassifyRecord | PairRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelAnswer(Answer):
     """The likeliest label and the probability of each."""
 
@@ -35,7 +35,7 @@ class LabelAnswer(Answer):
     scores: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelsAnswer(Answer):
     """Every label that is more likely than not, and the probability of each."""
 
@@ -43,7 +43,7 @@ class LabelsAnswer(Answer):
     scores: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NumberAnswer(Answer):
     """A number on the scale of the training data."""
 

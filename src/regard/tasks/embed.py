@@ -25,7 +25,7 @@ from regard.model.transformer import Output
 from regard.tasks.task import Answer, Loss, Reading, Task, refuse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LikenessAnswer(Answer):
     """How alike two texts are: their cosine; `found` says whether the second was the nearest of its batch.
 

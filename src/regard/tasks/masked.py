@@ -24,7 +24,7 @@ from regard.tasks.task import Answer, Loss, Reading, Task
 from regard.text.tokenizer import Tokenizer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GuessAnswer(Answer):
     """How many of the words that were hidden in a text came back, and their negative log-likelihood."""
 

@@ -28,7 +28,7 @@ from regard.tasks.task import Answer, Reading
 BAD = "bad"  # of each sequence: whether it is of the bad sentence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Preference(Answer):
     """What each sentence costs (its negative log-likelihood), and which is the likelier; None for a tie."""
 

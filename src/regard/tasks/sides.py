@@ -22,7 +22,7 @@ from regard.tasks.task import Answer, Loss
 TARGETS = ("next", "before")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SidesAnswer(Answer):
     """The negative log-likelihood of a text from its beginning and from its end, each over all tokens but one."""
 

@@ -29,7 +29,7 @@ from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on
+from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on, internal
 
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
@@ -46,24 +46,21 @@ class Named(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TagAnswer(Answer):
     """`tags` has one a word, just as the network said them; what is read from them is in the kinds below."""
 
-    tags: tuple[str, ...] = ()
-
-    def json(self) -> dict[str, Any]:
-        return {name: value for name, value in super().json().items() if name != "tags"}
+    tags: tuple[str, ...] = internal(())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntitiesAnswer(TagAnswer):
     """Entities of whole words, each with the mean probability of its words."""
 
     entities: tuple[Named, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WordsAnswer(TagAnswer):
     """Every word, where tags are no entities."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 import torch
@@ -56,16 +56,38 @@ class Reading:
         return self.config.segments > 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
-    """What every answer carries besides its own fields. Nothing is ever cut: `truncated` is there to say so."""
+    """What every answer carries besides its own fields. Nothing is ever cut: `truncated` is there to say so.
+
+    The attributes of an answer are the keys of its JSON object. What only the scoring needs is an `internal` field.
+    """
 
     windows: int = 1
     truncated: bool = False
 
     def json(self) -> dict[str, Any]:
-        own = {name: plain(value) for name, value in asdict(self).items() if name not in ("windows", "truncated")}
-        return {**own, "truncated": self.truncated, "windows": self.windows}
+        """The answer as a plain dict: its own fields, then `truncated` and `windows`."""
+        values = asdict(self)
+        return {name: plain(values[name]) for name in public_fields(self)}
+
+    def __repr__(self) -> str:
+        shared = {"truncated": False, "windows": 1}
+        values = {name: getattr(self, name) for name in public_fields(self)}
+        shown = [f"{name}={_shown(value)}" for name, value in values.items() if shared.get(name) != value]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def internal(default: Any) -> Any:
+    """A field of an answer that the scoring reads and that is no part of its JSON object."""
+    return field(default=default, metadata={"internal": True})
+
+
+def public_fields(answer: Answer) -> list[str]:
+    """The names of an answer's fields as its JSON object has them, in order."""
+    shared = ["truncated", "windows"]
+    own = [one.name for one in fields(answer) if one.name not in shared and not one.metadata.get("internal")]
+    return [*own, *shared]
 
 
 def plain(value: Any) -> Any:
@@ -74,6 +96,20 @@ def plain(value: Any) -> Any:
         named = getattr(value, "_asdict", None)
         return [plain(one) for one in value] if named is None else named()
     return value
+
+
+def _shown(value: Any) -> str:
+    """A value as Python writes it, with four digits of a number."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_shown(one)}' for key, one in value.items())}}}"
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        parts = [f"{name}={_shown(one)}" for name, one in value._asdict().items()]
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(_shown(one) for one in value)}]"
+    return repr(value)
 
 
 class Task(ABC):

@@ -38,7 +38,7 @@ class Told(Output):
     written: tuple[Written, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation(Answer):
     """The translation and its log-probability. A long text is translated in windows, a few sentences each."""
 

@@ -1,0 +1,62 @@
+"""Answers: what their attributes are called, and how they are shown."""
+
+from dataclasses import fields
+
+import pytest
+
+from regard.tasks import TASKS, minimal, task_class
+from regard.tasks.answer import Candidate, SpanAnswer
+from regard.tasks.classify import LabelAnswer
+from regard.tasks.tag import EntitiesAnswer, Named
+from regard.tasks.task import Answer, public_fields
+
+SCORING = {"best", "no_answer", "tags"}  # what only the scoring reads
+
+
+def every_kind() -> list[type[Answer]]:
+    """All kinds of answers there are."""
+    for name in TASKS:
+        task_class(name)
+    assert minimal.Preference is not None
+    found: list[type[Answer]] = []
+    waiting = [Answer]
+    while waiting:
+        kind = waiting.pop()
+        found.append(kind)
+        waiting += kind.__subclasses__()
+    return found
+
+
+@pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
+def test_attributes_are_the_keys_of_the_json_object(kind: type[Answer]) -> None:
+    answer = kind()
+    own = {one.name for one in fields(answer) if not one.metadata.get("internal")}
+    assert set(answer.json()) == own == set(public_fields(answer))
+    assert {one.name for one in fields(answer)} - own <= SCORING
+    assert {name: value for name, value in vars(type(answer)).items() if isinstance(value, property)} == {}
+
+
+def test_the_fields_people_look_for() -> None:
+    span = SpanAnswer(2, answer="in May", start=4, end=10, score=0.5, candidates=(Candidate("in May", 4, 10, 0.5),))
+    assert (span.answer, span.start, span.end, span.score, span.windows, span.truncated) == (
+        *("in May", 4, 10, 0.5),
+        *(2, False),
+    )
+    assert span.json() == {
+        "answer": "in May",
+        "start": 4,
+        "end": 10,
+        "score": 0.5,
+        "candidates": [{"answer": "in May", "start": 4, "end": 10, "score": 0.5}],
+        "truncated": False,
+        "windows": 2,
+    }
+
+
+def test_how_answers_are_shown() -> None:
+    label = LabelAnswer(label="good", score=0.98765432, scores={"good": 0.98765432, "bad": 0.01234568})
+    assert repr(label) == "LabelAnswer(label='good', score=0.9877, scores={'good': 0.9877, 'bad': 0.01235})"
+    found = EntitiesAnswer(3, tags=("B-PER", "O"), entities=(Named(0, 3, "PER", "Ida", 0.5),))
+    assert repr(found) == (
+        "EntitiesAnswer(entities=[Named(start=0, end=3, label='PER', text='Ida', score=0.5)], windows=3)"
+    )
