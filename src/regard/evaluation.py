@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,9 +17,10 @@ from regard.data.recognise import Told
 from regard.data.records import Record
 from regard.data.running import pieces, windows
 from regard.data.sources import Source, Where, find
-from regard.data.whole import check_place, whole_file
+from regard.data.whole import check_place, whole, whole_file
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.confidence import Score
+from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
 from regard.predict import BATCH_TOKENS, Model, load
 from regard.predict.kinds import GUESSES, can, task_for, trained
 from regard.predict.translations import beam_run
@@ -50,9 +51,34 @@ class Evaluation:
     bad: int = 0  # rows that were skipped
     unit: str = "rows"  # what was counted as one
     signatures: dict[str, str] = field(default_factory=dict)  # how scores were counted, where a name does not say it
+    report: Report = field(default_factory=Report)  # scores of each class and the confusion matrix
+
+    @property
+    def classes(self) -> dict[str, ClassScore]:
+        """Precision, recall, F1 and support of each class, label, tag or type of entity; empty without classes."""
+        return self.report.classes
+
+    @property
+    def confusion(self) -> ConfusionMatrix | MultilabelConfusion | None:
+        """Which class is predicted as which; `confusion.matrix()` is (true, predicted). None without classes."""
+        return self.report.confusion
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the confusion matrix (for several labels: bars) as a PNG, SVG or PDF, by the name of the file."""
+        from regard.metrics.report_plot import plot_format, save_report
+
+        target = Path(path).expanduser()
+        plot_format(target)
+        check_place(target, "the picture")
+        with whole(target) as fresh:
+            save_report(self.report, fresh, format=plot_format(target), rows=self.rows)
+        return target
 
     def json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Every field as JSON holds it; `classes`, `averages` and `confusion` where there are classes."""
+        plain = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "report"}
+        plain["scores"] = {name: asdict(score) for name, score in self.scores.items()}
+        return {**plain, **self.report.json()}
 
 
 def evaluate(
@@ -112,6 +138,7 @@ def evaluate(
         bad=reader.bad,
         unit="windows" if isinstance(task, Running) else "rows",
         signatures=task.signatures,
+        report=report_of(meter),
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad
+from regard.cli.report import print_report
 from regard.cli.shared import UsageError, a_second, print_json, print_said, print_scores, progress_rows
 
 if TYPE_CHECKING:
+    from regard.evaluation import Evaluation
     from regard.predict import Model
 
 ABOUT = """Scores of a model on data, with 95 % intervals: labelled rows; text or minimal pairs for a language model.
@@ -19,6 +22,7 @@ Examples:
   regard evaluate runs/reviews test.csv
   regard evaluate runs/reviews data/ --split test --json
   regard evaluate runs/reviews test.csv --answers answers.jsonl
+  regard evaluate runs/reviews test.csv --confusion confusion.png
   regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
   regard evaluate runs/translator test.en,test.de --beams 5
   regard evaluate gpt2 text.txt --window 1024 --overlap 0.5
@@ -48,6 +52,9 @@ class Evaluate:
     stride: Annotated[
         int | None, arg(help="The same said otherwise: by how many tokens a window moves on.", metavar="TOKENS")
     ] = None
+    confusion: Annotated[
+        Path | None, arg(help="Draw the confusion matrix there: .png, .svg or .pdf.", metavar="FILE.png")
+    ] = None
     beams: Annotated[int, arg(help="Of a translator: carry so many translations at once.", metavar="N")] = 1
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
@@ -60,6 +67,8 @@ def run(verb: Evaluate) -> None:
     from regard.evaluation import evaluate
     from regard.predict import load
 
+    if verb.confusion is not None:
+        _check_picture(verb.confusion)
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
     with progress_rows("done") as tell:
         found = evaluate(
@@ -79,17 +88,36 @@ def run(verb: Evaluate) -> None:
     print_said(f"data: {found.data}")
     if found.bad:
         print_said(f"{found.bad:,} rows could not be used; they are in {verb.skip_bad}")
+    if verb.confusion is not None:
+        found.plot(verb.confusion)
+        print_said(f"confusion matrix: {verb.confusion}")
     if verb.json:
-        names = ("task", "rows", "scores", "seconds", "folder")
-        every = found.json()
-        print_json({name: every[name] for name in (*names, *(("signatures",) if found.signatures else ()))})
+        print_json(_json(found))
         return
     print_scores(found.scores)
     for name, signature in found.signatures.items():
         print(f"{name}: {signature}")
+    print_report(found.report)
     print(f"\n{found.rows:,} {found.unit} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
     if verb.answers is not None:
         print(f"The answers: {verb.answers}")
+
+
+def _json(found: Evaluation) -> dict[str, Any]:
+    names = ["task", "rows", "scores", "seconds", "folder"]
+    names += ["signatures"] if found.signatures else []
+    names += ["classes", "averages", "confusion"] if found.classes else []
+    every = found.json()
+    return {name: every[name] for name in names}
+
+
+def _check_picture(path: Path) -> None:
+    """Whether it can be drawn there, before the work is done."""
+    from regard.data.whole import check_place
+    from regard.metrics.report_plot import plot_format
+
+    plot_format(path)
+    check_place(path.expanduser(), "--confusion")
 
 
 def _overlap(verb: Evaluate, model: Model) -> float | None:

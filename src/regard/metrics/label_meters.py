@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, did_you_mean
 from regard.metrics.confidence import BLOCK, Replicates, Score, interval, redrawn, some_rows, wilson
+from regard.metrics.report import ConfusionMatrix, MultilabelConfusion, Report, averages, class_scores
 from regard.metrics.scores import Confusion, Counts, matthews
 
 Label = str | int
@@ -89,6 +90,13 @@ class LabelMeter:
         for name, statistic in self._statistics.items():
             found[name] = interval(float(statistic(counts)), np.concatenate(drawn[name]))
         return {self.main: found[self.main], **found}
+
+    def report(self) -> Report:
+        """Scores of each label, and which is taken for which."""
+        self._flush()
+        counts, labels = self.confusion.counts(), self.names.labels
+        matrix = ConfusionMatrix.of_counts(self.confusion, labels)
+        return Report("class", class_scores(counts, labels), averages(counts), matrix)
 
 
 def _macro_f1(counts: Counts) -> Any:
@@ -179,3 +187,9 @@ class MultiMeter:
             "macro_f1": interval(value.macro(absent=True).f1, drawn.macro(absent=True).f1),
             "exact": wilson(float(self._held.totals()[0]), self.rows),
         }
+
+    def report(self) -> Report:
+        """Scores of each label, and how often it was missed or wrongly given."""
+        counts, labels = self.counts(), self.names.labels
+        confusion = MultilabelConfusion.of_counts(counts, labels, self.rows)
+        return Report("label", class_scores(counts, labels), averages(counts, micro=True, absent=True), confusion)

@@ -14,7 +14,18 @@ from regard.errors import InputError
 from regard.metrics.answers import answer_scores, best_threshold
 from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, some_rows, wilson
 from regard.metrics.entities import EntityCounts, opened, same_length, spans, token_hits
+from regard.metrics.report import (
+    NO_ENTITY,
+    ConfusionMatrix,
+    NamedConfusion,
+    Report,
+    add_entities,
+    averages,
+    class_scores,
+)
 from regard.metrics.scores import f1, ratio
+
+ANSWERED = ("no answer", "answer")
 
 
 class EntityMeter:
@@ -25,6 +36,7 @@ class EntityMeter:
     def __init__(self, *, seed: int = 0) -> None:
         self.lenient, self.strict = EntityCounts(), EntityCounts(strict=True)
         self._held = Replicates(6, seed=seed)
+        self._confusion = NamedConfusion()
 
     @property
     def rows(self) -> int:
@@ -33,8 +45,18 @@ class EntityMeter:
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
         same_length(predicted, gold)
         ours, theirs = spans(predicted), spans(gold)
-        strictly = self.strict.add_spans(opened(ours, predicted), opened(theirs, gold))
+        our_strict, their_strict = opened(ours, predicted), opened(theirs, gold)
+        strictly = self.strict.add_spans(our_strict, their_strict)
         self._held.add((*self.lenient.add_spans(ours, theirs), *strictly))
+        add_entities(self._confusion, our_strict, their_strict)
+
+    def report(self) -> Report:
+        """Scores of each type by strict IOB2, and which is taken for which where the boundaries are right."""
+        types, counts = self.strict.types, self.strict.counts()
+        if not types:
+            return Report("entity")
+        matrix = ConfusionMatrix.of_names(self._confusion.cells, [*types, NO_ENTITY])
+        return Report("entity", class_scores(counts, types), averages(counts, micro=True), matrix)
 
     def per_type(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and support of each type, as conlleval has them."""
@@ -57,6 +79,7 @@ class TokenMeter:
 
     def __init__(self, *, seed: int = 0) -> None:
         self._held = Replicates(2, seed=seed)
+        self._confusion = NamedConfusion()
 
     @property
     def rows(self) -> int:
@@ -64,6 +87,11 @@ class TokenMeter:
 
     def add(self, predicted: Sequence[object], gold: Sequence[object]) -> None:
         self._held.add(token_hits(predicted, gold))
+        self._confusion.add_many(gold, predicted)
+
+    def report(self) -> Report:
+        """Scores of each tag over all words."""
+        return self._confusion.report("tag")
 
     def scores(self) -> dict[str, Score]:
         some_rows(self._held.totals()[1])
@@ -87,6 +115,7 @@ class AnswerMeter:
         self._seed = seed
         self._held = Replicates(6, seed=seed)  # exact, f1, 1: of all rows, then of those with an answer
         self._exact, self._f1, self._no_answer, self._flags = array("b"), array("d"), array("d"), array("b")
+        self._confusion = NamedConfusion()
 
     @property
     def rows(self) -> int:
@@ -100,6 +129,8 @@ class AnswerMeter:
             raise InputError(f"Record {self.rows + 1} has the no-answer score {no_answer}; expected a finite number.")
         exact, words = answer_scores(predicted, gold)
         answerable = bool(gold)
+        given = bool(predicted) and (no_answer is None or no_answer <= self.threshold)
+        self._confusion.add(ANSWERED[answerable], ANSWERED[given])
         if no_answer is not None:
             self._exact.append(int(exact))
             self._f1.append(words)
@@ -108,6 +139,11 @@ class AnswerMeter:
             if no_answer > self.threshold:
                 exact = words = float(not answerable)
         self._held.add((exact, words, 1, exact * answerable, words * answerable, answerable))
+
+    def report(self) -> Report:
+        """Which questions were answered, of those with and those without an answer; empty where all have one."""
+        some_without = any(true == ANSWERED[False] for true, _ in self._confusion.cells)
+        return self._confusion.report("question", ANSWERED[::-1]) if some_without else Report("question")
 
     def best(self) -> dict[str, tuple[float, float]]:
         """The best score and its threshold, for `f1` and `exact`; needs no-answer scores."""

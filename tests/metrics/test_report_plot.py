@@ -1,0 +1,62 @@
+"""Pictures of reports: drawn for every kind of matrix, refused where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard.errors import InputError
+from regard.metrics.meter import EntityMeter, LabelMeter, MultiMeter, NumberMeter
+from regard.metrics.report import Report, report_of
+from regard.metrics.report_plot import plot_format, save_report
+
+
+def label_report(classes: int) -> Report:
+    draw = np.random.default_rng(0)
+    meter = LabelMeter([f"class ${number} with a long, long name" for number in range(classes)])
+    meter.add_many(draw.integers(0, classes, 500), draw.integers(0, classes, 500))
+    return meter.report()
+
+
+def multi_report() -> Report:
+    draw = np.random.default_rng(0)
+    meter = MultiMeter(["billing", "login", "<odd & name>"])
+    meter.add_many(draw.random((50, 3)) < 0.5, draw.random((50, 3)) < 0.5)
+    return meter.report()
+
+
+def entity_report() -> Report:
+    meter = EntityMeter()
+    meter.add(["B-PER", "O", "B-LOC"], ["B-PER", "O", "O"])
+    return meter.report()
+
+
+@pytest.mark.parametrize(
+    "report", [label_report(2), label_report(90), multi_report(), entity_report()], ids=["2", "90", "multi", "entity"]
+)
+def test_every_kind_is_drawn(report: Report, tmp_path: Path) -> None:
+    save_report(report, tmp_path / "report.part", rows=500)
+    assert (tmp_path / "report.part").read_bytes().startswith(b"\x89PNG")
+    save_report(report, tmp_path / "report.svg", format="svg", rows=500)
+    assert "<svg" in (tmp_path / "report.svg").read_text()
+
+
+def test_letters_that_the_font_lacks_are_reported_once(tmp_path: Path) -> None:
+    meter = LabelMeter(["好", "坏"])
+    meter.add("好", "坏")
+    with pytest.warns(UserWarning, match="drawn as boxes") as caught:
+        save_report(meter.report(), tmp_path / "report.png", rows=1)
+    assert len(caught) == 1
+
+
+def test_numbers_have_no_matrix(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no confusion matrix to draw"):
+        save_report(report_of(NumberMeter()), tmp_path / "report.png", rows=1)
+
+
+def test_only_names_of_pictures() -> None:
+    assert plot_format(Path("a.PNG")) == "png"
+    with pytest.raises(InputError, match=r"report\.txt does not end in \.png, \.svg or \.pdf"):
+        plot_format(Path("report.txt"))
