@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from regard.errors import DataError, FolderError, RegardError, shortened
@@ -41,19 +42,26 @@ def _failure(file: str | Path, reason: str, kind: type[FolderError] | type[DataE
     return kind(f"{file} cannot be read: {reason}.")
 
 
+@contextmanager
+def open_regular(path: Path) -> Iterator[BufferedReader]:
+    """A regular file, opened to be read; a folder, pipe or device, which could block or never end, is refused."""
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise FolderError(f"{path} is not a regular file. Copy its content into a file of that name.")
+        yield file
+
+
 def read_bytes(path: Path, *, limit: int = DEFAULT_LIMIT) -> bytes:
     """The content of a regular file of at most `limit` bytes.
 
     Raises FileNotFoundError where there is none; FolderError for a folder, pipe or device, which could block or never
     end, and for a larger file, before any of it is read.
     """
-    with open(path, "rb", opener=_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise FolderError(f"{path} is not a regular file. Copy its content into a file of that name.")
-        if status.st_size > limit:
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
             raise FolderError(
-                f"{path} has {status.st_size:,} bytes; expected at most {limit:,}. This is not a file of that kind."
+                f"{path} has {size:,} bytes; expected at most {limit:,}. This is not a file of that kind."
             )
         with reading(path):
             return file.read(limit)

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -19,12 +20,14 @@ from safetensors import SafetensorError
 
 from regard.checkpoint import files
 from regard.data.examples import Examples
+from regard.digests import file_digests, sealed
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn_from
-from regard.training import run, state
+from regard.training import loop, run, state
 from regard.training.loop import Stopped
 from regard.training.record import Event, read_metrics
 from regard.training.run import Result, train
+from regard.training.state import load_state
 
 Train = Callable[..., Result]
 Digest = Callable[[Path], str]
@@ -325,22 +328,168 @@ def test_another_task_or_vocabulary_is_another_training(small: Train, given: dic
         small(tmp_path / "run", **LONG, tokenizer=tmp_path / "other", resume=True)
 
 
+@pytest.fixture(scope="module")
+def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stopped") / "run"
+
+
+@pytest.fixture
+def stopped(stopped_run: Path, small: Train, tmp_path: Path) -> Path:
+    """A copy of a training that was stopped after its first score, so that it has best weights."""
+    if not stopped_run.exists():
+        with pytest.raises(Stopped):
+            small(stopped_run, **LONG, tell=stop_at(9))
+    shutil.copytree(stopped_run, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def flip(path: Path, *, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    bit %= 8 * len(content)
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+def edit(folder: Path, change: Callable[[dict[str, Any]], Any], *, seal: bool = False) -> None:
+    """Change state.json as somebody would by hand, or, with a new seal, as another program."""
+    path = folder / "state/state.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(
+        json.dumps(sealed({name: content[name] for name in content if name != "digest"}) if seal else content)
+    )
+
+
+@pytest.mark.parametrize("bit", [5, 80_000, -4])
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "best.safetensors"])
+def test_a_flipped_bit_in_a_state_is_refused(stopped: Path, name: str, bit: int) -> None:
+    flip(stopped / "state" / name, bit=bit)
+    with pytest.raises(FolderError, match=rf"state/{name} is damaged.*backup.*--overwrite"):
+        load_state(stopped, {})
+    assert (stopped / "state" / name).exists(), "a refused state is kept"
+
+
+def test_a_position_that_was_changed_is_refused(stopped: Path) -> None:
+    edit(stopped, lambda content: content["position"].update(step=8))
+    with pytest.raises(
+        FolderError, match=r"state\.json is damaged: its content does not match its digest.*--overwrite"
+    ):
+        load_state(stopped, {})
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "best.safetensors"])
+def test_a_file_of_the_state_that_is_missing_is_named(stopped: Path, name: str) -> None:
+    (stopped / "state" / name).unlink()
+    with pytest.raises(FolderError, match=rf"state/{name} is missing.*--overwrite"):
+        load_state(stopped, {})
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "content"),
     [
-        ("weights.safetensors", b"", "damaged"),
-        ("state.json", b"{}", "damaged: 'identity'"),
-        ("weights.safetensors", "optimizer.safetensors", "that of another network"),
-        ("optimizer.safetensors", "weights.safetensors", "that of another network"),
+        ("weights.safetensors", b""),
+        ("state.json", b"{}"),
+        ("state.json", b"[]"),
+        ("weights.safetensors", "optimizer.safetensors"),
+        ("optimizer.safetensors", "weights.safetensors"),
     ],
 )
-def test_a_state_that_is_damaged(small: Train, tmp_path: Path, name: str, content: bytes | str, words: str) -> None:
-    with pytest.raises(Stopped):
-        small(tmp_path, **LONG, overwrite=True, tell=stop_at(3))
-    state = tmp_path / "state"
+def test_a_state_that_is_damaged(stopped: Path, name: str, content: bytes | str) -> None:
+    state = stopped / "state"
     (state / name).write_bytes(content if isinstance(content, bytes) else (state / content).read_bytes())
-    with pytest.raises(FolderError, match=f"{words}.*--overwrite"):
-        small(tmp_path, **LONG, resume=True)
+    with pytest.raises(FolderError, match=name):
+        load_state(stopped, {})
+
+
+WRONG: list[tuple[str, Any]] = [
+    ("step", -1),
+    ("step", 1.5),
+    ("step", True),
+    ("step", "9"),
+    ("tokens", 10**400),
+    ("seconds", None),
+    ("seconds", float("inf")),
+    ("best", "good"),
+    ("guard", [1.0]),
+    ("guard", {}),
+    ("losses", ["a", "b"]),
+    ("losses", None),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_position_of_wrong_types_is_refused(stopped: Path, name: str, value: Any) -> None:
+    edit(stopped, lambda content: content["position"].update({name: value}), seal=True)
+    with pytest.raises(FolderError, match=rf"position\.{name} is .*, expected .*--overwrite"):
+        load_state(stopped, {})
+
+
+@pytest.mark.parametrize("name", ["position", "identity", "files"])
+@pytest.mark.parametrize("value", [None, 7, "text", []])
+def test_parts_of_wrong_types_are_refused(stopped: Path, name: str, value: Any) -> None:
+    edit(stopped, lambda content: content.update({name: value}), seal=True)
+    with pytest.raises(FolderError, match=rf"{name}.*--overwrite"):
+        load_state(stopped, {})
+
+
+def test_fields_that_are_missing_or_unknown_are_refused(stopped: Path) -> None:
+    edit(stopped, lambda content: content["position"].update(other=1), seal=True)
+    with pytest.raises(FolderError, match=r"position\.other is not known"):
+        load_state(stopped, {})
+    edit(stopped, lambda content: (content["position"].pop("other"), content["position"].pop("worse")), seal=True)
+    with pytest.raises(FolderError, match=r"position\.worse is missing"):
+        load_state(stopped, {})
+
+
+def test_a_state_of_another_network_or_version_is_refused(small: Train, stopped: Path) -> None:
+    state = stopped / "state"
+    (state / "weights.safetensors").write_bytes((state / "optimizer.safetensors").read_bytes())
+    names = ("weights.safetensors", "optimizer.safetensors", "best.safetensors")
+    edit(stopped, lambda content: content.update(files=file_digests(state, names)), seal=True)
+    with pytest.raises(FolderError, match="that of another network"):
+        small(stopped, **LONG, resume=True)
+    edit(stopped, lambda content: content.update(format=3), seal=True)
+    with pytest.raises(FolderError, match="has format 3, expected 2: it is of another version"):
+        small(stopped, **LONG, resume=True)
+    edit(stopped, lambda content: content["files"].update({"../../secret": "0"}), seal=True)
+    with pytest.raises(FolderError):
+        small(stopped, **LONG, resume=True)
+
+
+def as_older_version(folder: Path) -> None:
+    edit(folder, lambda content: [content.pop(name) for name in ("format", "files", "digest")])
+
+
+def test_a_state_of_an_older_version_goes_on_and_is_called_unchecked(
+    whole: Path, small: Train, digest: Digest, stopped: Path
+) -> None:
+    as_older_version(stopped)
+    heard: list[Event] = []
+    small(stopped, **LONG, resume=True, tell=heard.append)
+    assert [event.values["text"] for event in heard if event.kind == "note"] == [loop.UNCHECKED]
+    assert digest(stopped) == digest(whole)
+
+
+def test_a_state_of_an_older_version_without_its_best_weights_is_refused(small: Train, stopped: Path) -> None:
+    as_older_version(stopped)
+    (stopped / "state/best.safetensors").unlink()
+    with pytest.raises(FolderError, match=r"best\.safetensors is missing"):
+        small(stopped, **LONG, resume=True)
+
+
+def test_best_weights_are_linked_with_the_digest_they_were_written_with(small: Train, stopped: Path) -> None:
+    """Damaged between two saves, they are found at the next resume, although they were not written again."""
+    path = stopped / "state/best.safetensors"
+
+    def tell(event: Event) -> None:
+        if event.kind == "log" and event.step == 10:
+            flip(path, bit=9000)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Stopped):
+        small(stopped, **{**LONG, "log_every": 1}, eval_every=0, resume=True, tell=tell)
+    with pytest.raises(FolderError, match=r"best\.safetensors is damaged"):
+        small(stopped, **LONG, resume=True)
 
 
 def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from regard.errors import InputError
+from regard.errors import FolderError, InputError
 from regard.training.run import Result
 
 Train = Callable[..., Result]
@@ -43,8 +44,22 @@ def test_one_rank_saves_the_same_way_and_resumes_to_the_bit(
     small(tmp_path / "whole", **TEN)
     with pytest.raises(Stopped):
         small(tmp_path / "cut", **TEN, tell=stop_at(6))
+    shutil.copytree(tmp_path / "cut", tmp_path / "flipped")
     small(tmp_path / "cut", **TEN, resume=True)
     assert digest(tmp_path / "cut") == digest(tmp_path / "whole")
+    (part,) = (tmp_path / "flipped/state/shards").glob("*.safetensors")
+    content = part.read_bytes()
+    part.write_bytes(content[:-9] + bytes([content[-9] ^ 4]) + content[-8:])
+    with pytest.raises(FolderError, match=rf"shards/{part.name} is damaged"):
+        small(tmp_path / "flipped", **TEN, resume=True)
+    part.write_bytes(content)
+    part.with_name("other.safetensors").write_bytes(content)
+    with pytest.raises(FolderError, match=r"shards/other\.safetensors is not of this state"):
+        small(tmp_path / "flipped", **TEN, resume=True)
+    part.with_name("other.safetensors").unlink()
+    part.unlink()
+    with pytest.raises(FolderError, match=rf"shards/{part.name} is missing"):
+        small(tmp_path / "flipped", **TEN, resume=True)
 
 
 def test_not_with_small_matrices(small: Train, tmp_path: Path) -> None:

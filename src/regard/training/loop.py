@@ -25,12 +25,17 @@ from regard.errors import RegardError
 from regard.tasks.answering import Rows, Scored
 from regard.training.job import Done, Job
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
+from regard.training.position import Position
 from regard.training.record import Event, Recorder
 from regard.training.schedule import rate
 from regard.training.shards import is_shard, shard
 from regard.training.speed import Speed
-from regard.training.state import Position, clean, load_state, put_weights, save_sharded, save_state, weights_of
+from regard.training.state import clean, load_state, put_weights, save_sharded, save_state, weights_of
 from regard.training.stepper import Stepper
+
+UNCHECKED = (
+    "the state was saved by an older version of regard without digests, so damage to its files cannot be noticed"
+)
 
 
 class Stopped(RegardError):
@@ -78,9 +83,10 @@ class _Loop:
         if self.world.first:
             clean(job.folder, state=not job.resume)
         self.world.wait()
-        if job.resume:
-            self._resume()
+        checked = self._resume() if job.resume else True
         self.record = Recorder(job.folder, step=self.at.step, tell=job.tell) if self.world.first else None
+        if not checked:
+            self._tell("note", text=UNCHECKED)
 
     def run(self) -> Done:
         began = time.monotonic() - self.at.seconds
@@ -278,10 +284,11 @@ class _Loop:
             )
         self.world.wait()
 
-    def _resume(self) -> None:
-        saved = load_state(self.job.folder, self.job.identity, weights_of(self.job.network))
+    def _resume(self) -> bool:
+        """Go on from the saved state, where there is one; whether its digests were checked."""
+        saved = load_state(self.job.folder, self.job.identity, weights_of(self.job.network), self.world)
         if saved is None:
-            return
+            return True
         put_weights(self.job.network, saved.weights)
         restore_state(self.job.network, self.optimizer, saved.optimizer)
         self.at, self.best = saved.position, saved.best
@@ -291,6 +298,7 @@ class _Loop:
         self.early = 0 < self.settings.patience <= self.at.worse
         self.stepper.guard.state.copy_(torch.tensor(self.at.guard, dtype=torch.float64))
         self.stepper.total.copy_(torch.tensor(self.at.losses, dtype=torch.float64))
+        return saved.checked
 
     def _smaller(self, error: torch.OutOfMemoryError) -> None:
         """Half as much in memory at once, twice as many parts: the step stays the same."""

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from regard.checkpoint.files import read_json, whole_folder, write_json
-from regard.errors import FolderError, InputError
+from regard.checkpoint.files import inside, read_json, whole_folder, write_json
+from regard.digests import damaged, file_digests, is_sealed, sealed
+from regard.errors import FolderError, InputError, shortened
+from regard.foreign import open_regular, reading
 from regard.training.parallel import World
+from regard.training.position import Position
 from regard.training.shards import load_shards, save_shards
 
 STATE = "state"
@@ -30,25 +33,7 @@ WEIGHTS, OPTIMIZER, BEST, POSITION, SHARDS = (
     "state.json",
     "shards",
 )
-
-
-@dataclass
-class Position:
-    """Where a training stands. What is random in a step depends on the seed and its number alone."""
-
-    step: int = 0
-    epoch: int = 0
-    in_epoch: int = 0  # steps of this epoch that are done
-    best: float | None = None
-    best_loss: float | None = None  # on dev, of the best weights
-    best_step: int = 0
-    worse: int = 0  # scores since the best
-    skipped: int = 0  # steps, as far as it was said
-    tokens: int = 0
-    seconds: float = 0.0
-    micro_tokens: int = 0
-    guard: list[float] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)  # sum and count of those not told yet
+FORMAT = 2  # of state.json; the first had no digests
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
@@ -80,9 +65,12 @@ def save_state(
         with whole_folder(target, overwrite=True) as fresh:
             _save(fresh / WEIGHTS, weights)
             _save(fresh / OPTIMIZER, optimizer)
-            if best is not None and not _linked(target, fresh, position.best_step):
+            digests: dict[str, str] = {}
+            if best is not None:
+                digests = _linked(target, fresh, position.best_step)
+            if best is not None and not digests:
                 _save(fresh / BEST, best)
-            write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+            _write(fresh, position, identity, digests)
     except FolderError as error:
         raise _unsaved(error, target, position) from error
 
@@ -96,9 +84,17 @@ def save_sharded(
         with whole_folder(target, overwrite=True) if world.first else contextlib.nullcontext(Path()) as fresh:
             save_shards(world.told(fresh / SHARDS), tensors)
             if world.first:
-                write_json(fresh / POSITION, {"position": asdict(position), "identity": dict(identity)})
+                _write(fresh, position, identity, {})
     except OSError as error:
         raise _unsaved(error, target, position) from error
+
+
+def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: Mapping[str, str]) -> None:
+    """state.json, with the digest of every file beside it and of its own content. Some may be known already."""
+    names = {path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file()}
+    digests = {**known, **file_digests(fresh, sorted(names - known.keys()))}
+    content = {"format": FORMAT, "position": asdict(position), "identity": dict(identity), "files": digests}
+    write_json(fresh / POSITION, sealed(content))
 
 
 def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
@@ -108,15 +104,17 @@ def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
     )
 
 
-def _linked(old: Path, fresh: Path, best_step: int) -> bool:
+def _linked(old: Path, fresh: Path, best_step: int) -> dict[str, str]:
+    """Link the best weights of the state before where they are still the best; their name and digest then."""
     try:
         stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
-        if stored["position"]["best_step"] != best_step:
-            return False
+        if not is_sealed(stored) or stored["position"]["best_step"] != best_step:
+            return {}
+        digest: str = stored["files"][BEST]
         os.link(old / BEST, fresh / BEST)
-    except (OSError, ValueError, KeyError):
-        return False
-    return True
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {BEST: digest}
 
 
 def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -128,41 +126,114 @@ def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 @dataclass(frozen=True)
 class Saved:
-    """A state that was read."""
+    """A state that was read. `checked`: whether it has digests, and its files are those that were written."""
 
     position: Position
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     best: dict[str, Tensor] | None
+    checked: bool = True
 
 
 def load_state(
-    folder: Path, identity: Mapping[str, Any], parameters: Mapping[str, Tensor] | None = None
+    folder: Path,
+    identity: Mapping[str, Any],
+    parameters: Mapping[str, Tensor] | None = None,
+    world: World | None = None,
 ) -> Saved | None:
-    """The state of a run; None where it has none. Refused where what was asked for has changed since."""
+    """The state of a run; None where it has none. Refused where it is damaged, or what was asked for has changed.
+
+    A state of a version before digests (it has a position and an identity, and nothing else) is read as well as it can
+    be checked, and marked as not `checked`.
+    """
     target = folder / STATE
     if not (target / POSITION).exists():
         return None
     stored = read_json(target, POSITION)
-    try:
-        check_same(folder, stored["identity"], identity)
-        position = Position(**stored["position"])
-        if parameters is not None and (target / SHARDS).is_dir():
-            held = load_shards(target / SHARDS, parameters)
-            return Saved(position, held["weights"], held["optimizer"], held["best"] or None)
-        best = load_file(target / BEST) if (target / BEST).exists() else None
-        saved = Saved(position, load_file(target / WEIGHTS), load_file(target / OPTIMIZER), best)
-    except (SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
-        raise FolderError(f"the state in {target} is damaged: {error}. Begin again with --overwrite.") from error
+    names = _check(target, stored, world or World(), parameters)
+    check_same(folder, _object(target, stored, "identity"), identity)
+    position = _position(target, stored)
+    if (position.best is None) == (BEST in names) and not _sharded(names):
+        raise _damaged(target, f"{BEST} {'is not of this state' if BEST in names else 'is missing'}")
+    with reading(target):
+        saved = _read(target, position, names, parameters)
+    saved = replace(saved, checked="files" in stored)
     if parameters is not None and not _fits(saved, parameters):
         raise FolderError(f"the state in {target} is that of another network. Begin again with --overwrite.")
     return saved
 
 
+def _check(target: Path, stored: Mapping[str, Any], world: World, parameters: Mapping[str, Tensor] | None) -> set[str]:
+    """The names of the state's files, after each was compared with its digest. Ranks share the work."""
+    if stored.keys() == {"position", "identity"}:  # written before there were digests
+        return {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()} - {POSITION}
+    if stored.get("format") != FORMAT and is_sealed(stored):
+        raise FolderError(
+            f"the state in {target} has format {str(stored.get('format'))[:20]}, expected {FORMAT}: it is of another "
+            "version of regard. Go on with that version, or begin again with --overwrite."
+        )
+    if not is_sealed(stored):
+        raise _damaged(target, f"{target / POSITION} is damaged: its content does not match its digest")
+    digests = _object(target, stored, "files")
+    for name in digests:
+        inside(target, name)
+    mine = sorted(digests.items())[world.rank :: world.ranks]
+    problem = damaged(target, dict(mine))
+    device = next((tensor.device for tensor in (parameters or {}).values()), torch.device("cpu"))
+    if world.agreed(problem is not None, device):
+        raise _damaged(target, problem or "another rank found a file that is missing or damaged")
+    return set(digests)
+
+
+def _position(target: Path, stored: Mapping[str, Any]) -> Position:
+    try:
+        return Position.of(stored.get("position"))
+    except ValueError as error:
+        raise _damaged(target, f"{target / POSITION}: {error}") from error
+
+
+def _object(target: Path, stored: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = stored.get(name)
+    if not isinstance(found, dict):
+        raise _damaged(target, f'{target / POSITION} has no object "{name}"')
+    return found
+
+
+def _damaged(target: Path, problem: str) -> FolderError:
+    return FolderError(
+        f"the saved state cannot be used: {problem}. Copy the whole folder {target} back from a backup if there is "
+        "one, or begin again with --overwrite."
+    )
+
+
+def _sharded(names: set[str]) -> bool:
+    return any(name.startswith(f"{SHARDS}/") for name in names)
+
+
+def _read(target: Path, position: Position, names: set[str], parameters: Mapping[str, Tensor] | None) -> Saved:
+    if parameters is not None and _sharded(names):
+        there = {path.relative_to(target).as_posix() for path in (target / SHARDS).rglob("*") if path.is_file()}
+        if there - names:
+            raise _damaged(target, f"{target / min(there - names)} is not of this state")
+        held = load_shards(target / SHARDS, parameters)
+        return Saved(position, held["weights"], held["optimizer"], held["best"] or None)
+    for name in (WEIGHTS, OPTIMIZER):
+        if name not in names:
+            raise _damaged(target, f"{target / name} is missing")
+    best = _load(target / BEST) if BEST in names else None
+    return Saved(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best)
+
+
+def _load(path: Path) -> dict[str, Tensor]:
+    with reading(path), open_regular(path):
+        return load_file(path)
+
+
 def _fits(saved: Saved, parameters: Mapping[str, Tensor]) -> bool:
     """Whether weights and optimizer are those of a network with these parameters."""
-    shapes = {name: tensor.shape for name, tensor in parameters.items()}
-    known = [{name: tensor.shape for name, tensor in held.items()} for held in (saved.weights, saved.best) if held]
+    shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in parameters.items()}
+    both = [held for held in (saved.weights, saved.best) if held]
+    known = [{name: (tensor.shape, tensor.dtype) for name, tensor in held.items()} for held in both]
     return all(held == shapes for held in known) and {key.rpartition("|")[0] for key in saved.optimizer} <= set(shapes)
 
 
@@ -170,7 +241,8 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
     """Refuse to go on with what is not the same training; say what changed."""
     changed = [name for name, value in now.items() if then.get(name) != value]
     if changed:
-        lines = "; ".join(f"{name}: {then.get(name)!r} then, {now[name]!r} now" for name in changed)
+        both = {name: (shortened(repr(then.get(name)), 100), shortened(repr(now[name]), 100)) for name in changed}
+        lines = "; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())
         raise InputError(
             f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}). Give what was "
             "given then, or begin again with --overwrite."

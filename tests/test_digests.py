@@ -1,0 +1,36 @@
+"""Damage to files and to JSON objects is noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from regard.digests import damaged, file_digests, is_sealed, sealed
+
+
+def test_a_file_that_changed_is_missing_or_no_file_is_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(name.encode() * 1000)
+    digests = file_digests(tmp_path, ["one", "two"])
+    assert damaged(tmp_path, digests) is None
+    (tmp_path / "two").write_bytes(b"twO" + b"two" * 999)
+    assert damaged(tmp_path, digests) == f"{tmp_path / 'two'} is damaged: its content is not what was written"
+    (tmp_path / "one").unlink()
+    assert damaged(tmp_path, digests) == f"{tmp_path / 'one'} is missing"
+    os.mkfifo(tmp_path / "one")  # would block whoever reads it
+    assert "is not a regular file" in (damaged(tmp_path, digests) or "")
+
+
+def test_an_object_is_what_was_sealed_however_it_is_written() -> None:
+    content = sealed({"b": [1, 2.5, None], "a": {"ü": "\ud800", 3: (1, 2)}, "n": float("nan")})
+    again = json.loads(json.dumps(content, indent=7))
+    assert is_sealed(again)
+    assert sealed({name: again[name] for name in again if name != "digest"})["digest"] == content["digest"]
+
+
+@pytest.mark.parametrize("change", [{"a": 2}, {"a": True}, {"a": 1.0}, {"b": 1}, {"digest": None}, {"digest": "0"}])
+def test_any_change_breaks_the_seal(change: dict[str, object]) -> None:
+    assert not is_sealed({**sealed({"a": 1}), **change})
