@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import torch
 
+from regard.checkpoint.files import model_files
 from regard.data.readers import Reader, splits
 from regard.data.recognise import Told
 from regard.data.records import Record
@@ -109,8 +110,12 @@ def evaluate(
     """
     began = time.monotonic()
     target = None if answers is None else Path(answers).expanduser()
-    if target is not None:
-        check_place(target, "answers")
+    bad = None if skip_bad is None else Path(skip_bad)
+    folder = model.folder if isinstance(model, Model) else Path(model)
+    own = [] if folder is None else model_files(folder)
+    for name, path in (("skip_bad", bad), ("answers", target)):
+        if path is not None:
+            check_place(path, name, inputs=[data, *own], others={"skip_bad": bad})
     model = model if isinstance(model, Model) else load(model)
     task, reader = _open(model, data, split=split, columns=columns, labels=labels, skip_bad=skip_bad)
     asked = _asked(model, task, reader, window, overlap)

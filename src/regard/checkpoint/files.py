@@ -26,6 +26,14 @@ STALE = (
 )
 
 
+def model_files(folder: Path) -> list[Path]:
+    """The files of a folder that make up its model; none where it is no folder."""
+    if not folder.is_dir():
+        return []
+    names = ("config.json", *STALE)
+    return [path for path in folder.iterdir() if path.is_file() and any(path.match(name) for name in names)]
+
+
 def root_of(folder: Path) -> Path:
     """Where links of the folder may lead: inside it, or inside the hub's own cache entry it is a snapshot of."""
     real = folder.resolve()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.documents import unpacked
-from regard.data.whole import whole
+from regard.data.whole import check_place, whole
 from regard.errors import DataError, InputError
 from regard.model.static import Vectors
 from regard.text.stream import DAMAGED
@@ -30,8 +30,7 @@ def check_target(path: str | Path) -> bool:
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} must end in .bin (word2vec's binary format), .txt or .vec (its text format).")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist. Make it first.")
+    check_place(path, "the file of vectors")
     return SUFFIXES[path.suffix]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -43,6 +44,24 @@ def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None) 
         raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
     if columns is not None and input is None:
         raise UsageError("--columns was given without --input; it names a column of a file.")
+
+
+def check_output(
+    path: Path | None,
+    flag: str,
+    *,
+    inputs: Sequence[str | Path | None] = (),
+    model: str | None = None,
+    others: Mapping[str, Path | None] | None = None,
+) -> None:
+    """Whether a file can be written there, before anything is read: it must not be one of those that are read."""
+    if path is None:
+        return
+    from regard.checkpoint.files import model_files
+    from regard.data.whole import check_place
+
+    own = [] if model is None else model_files(Path(model))
+    check_place(path, flag, inputs=[*inputs, *own], others=others)
 
 
 def is_plain(name: str, columns: str | None) -> bool:

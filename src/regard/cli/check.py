@@ -11,7 +11,6 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Columns, Json
 from regard.cli.shared import UsageError, in_bytes, print_json, print_table, progress_bar
-from regard.errors import InputError
 
 if TYPE_CHECKING:
     from regard.data.check.finding import Finding, Report
@@ -57,12 +56,14 @@ class Check:
 def run(verb: Check) -> None:
     from regard.data.check.run import check
     from regard.data.names import parse_columns
+    from regard.data.whole import check_place
 
     if verb.data == "-" and verb.fix is not None:
         raise UsageError("--fix reads the data again, which stdin cannot. Save it to a file first.")
-    for path in (verb.html, verb.fix):
+    outputs = {"--html": verb.html, "--fix": verb.fix, "--skip-bad": verb.skip_bad}
+    for flag, path in outputs.items():
         if path is not None:
-            _check_output(path, verb.data)
+            check_place(path, flag, inputs=(verb.data, verb.dev), others=outputs)
     told: dict[str, Any] = {"task": verb.task, "format": verb.format}
     told["columns"] = None if verb.columns is None else parse_columns(verb.columns)
     reading = _reading(verb.model)
@@ -109,20 +110,11 @@ def _reading(model: str | None) -> Reading:
     return Reading(with_tokenizer(tokenizer), frame=frame, limit=found.longest, size=size)
 
 
-def _check_output(path: Path, data: str) -> None:
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist. Make it first.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder. Name a file.")
-    if path.exists() and Path(data).exists() and path.samefile(data):
-        raise InputError(f"{path} is the data itself. Name another file.")
-
-
 def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+    from regard.data.whole import whole_file
+
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def _say(verb: Check, found: Report, fixed: Fixed | None) -> None:

@@ -17,6 +17,7 @@ from regard.cli.arguments import (
     ModelName,
     TextColumn,
     Texts,
+    check_output,
     check_texts,
     read_texts,
 )
@@ -63,7 +64,8 @@ class Embed:
 def run(verb: Embed) -> None:
     check_texts(verb.texts, verb.input, verb.columns)
     if verb.output is not None:
-        _check_output(verb.output, per_token=verb.pool == "none")
+        _check_name(verb.output, per_token=verb.pool == "none")
+        check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
     texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns)
 
     from regard.predict import load
@@ -90,14 +92,11 @@ def run(verb: Embed) -> None:
         print_table([(short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 
 
-def _check_output(path: Path, *, per_token: bool) -> None:
-    from regard.data.whole import check_place
-
+def _check_name(path: Path, *, per_token: bool) -> None:
     wanted = ".npz" if per_token else ".npy"
     if path.suffix != wanted:
         why = "one array a text (--pool none)" if per_token else "one vector a text"
         raise UsageError(f"--output {path} must end in {wanted} for {why}.")
-    check_place(path, "--output")
 
 
 def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad
+from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad, check_output
 from regard.cli.report import print_report
 from regard.cli.shared import UsageError, a_second, print_json, print_said, print_scores, progress_rows
 
@@ -69,6 +69,9 @@ def run(verb: Evaluate) -> None:
 
     if verb.confusion is not None:
         _check_picture(verb.confusion)
+    outputs = {"--skip-bad": verb.skip_bad, "--answers": verb.answers, "--confusion": verb.confusion}
+    for flag, path in outputs.items():
+        check_output(path, flag, inputs=(verb.data,), model=verb.model, others=outputs)
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
     with progress_rows("done") as tell:
         found = evaluate(

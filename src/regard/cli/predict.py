@@ -18,6 +18,7 @@ from regard.cli.arguments import (
     Json,
     ModelName,
     Texts,
+    check_output,
     check_texts,
     is_plain,
 )
@@ -57,11 +58,10 @@ class Predict:
 
 def run(verb: Predict) -> None:
     check_texts(verb.texts, verb.input, verb.columns)
-    from regard.data.whole import check_place, whole_file
+    check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
+    from regard.data.whole import is_stream, whole_file
     from regard.predict import load
 
-    if verb.output is not None:
-        check_place(verb.output, "--output")
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
     given = _given(verb, model)
     if verb.output is not None:
@@ -71,7 +71,12 @@ def run(verb: Predict) -> None:
                 file.write(json.dumps(answer.json(), ensure_ascii=False) + "\n")
                 tell(rows)
         done = {"rows": rows, "output": str(verb.output)}
-        print_json(done) if verb.json else print_said(f"{rows:,} answers: {verb.output}")
+        if not verb.json:
+            print_said(f"{rows:,} answers: {verb.output}")
+        elif is_stream(verb.output):  # which may be stdout, where the answers are
+            print_said(json.dumps(done))
+        else:
+            print_json(done)
         return
     kept: list[Any] = []
     for answer in model.answers(_noted(given, kept), batch_tokens=verb.batch_tokens):

@@ -53,6 +53,7 @@ def run(verb: LearnTokenizer) -> None:
     from regard.text.report import report
     from regard.text.stream import first_lines
 
+    _check_inputs(verb)
     lowercase = verb.lowercase if verb.lowercase or verb.cased else None
     began = time.monotonic()
     with whole_folder(verb.out, overwrite=verb.overwrite) as folder:
@@ -72,6 +73,16 @@ def run(verb: LearnTokenizer) -> None:
         print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(verb.out)})
     else:
         print_table([*_vocabulary(found), ("folder", str(verb.out))])
+
+
+def _check_inputs(verb: LearnTokenizer) -> None:
+    """No text to learn from is a file of the folder that is about to be replaced."""
+    from regard.checkpoint.files import model_files
+
+    replaced = model_files(verb.out)
+    for name in verb.files:
+        if any(Path(name).exists() and path.samefile(name) for path in replaced):
+            raise UsageError(f"{name} is a file of --out {verb.out} that would be replaced. Name another folder.")
 
 
 def _vocabulary(found: Report) -> list[tuple[str, str]]:

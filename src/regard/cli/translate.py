@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from regard.cli.arguments import Device, Dtype, Input, Json, ModelName, TextColumn, Texts, check_texts, read_texts
+from regard.cli.arguments import (
+    Device,
+    Dtype,
+    Input,
+    Json,
+    ModelName,
+    TextColumn,
+    Texts,
+    check_output,
+    check_texts,
+    read_texts,
+)
 from regard.cli.shared import UsageError, print_json, print_table
 
 if TYPE_CHECKING:
@@ -50,7 +61,6 @@ def run(verb: TranslateTexts) -> None:
     check_texts(verb.texts, verb.input, verb.columns)
     if verb.n_best > max(verb.beams or 1, 1):
         raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
-    from regard.data.whole import check_place
     from regard.predict import load
     from regard.predict.alignment_plot import MOST, draw_alignments
 
@@ -58,7 +68,7 @@ def run(verb: TranslateTexts) -> None:
     if plot is not None:
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(f"--alignment-plot {plot}: expected a name that ends in .png, .svg or .pdf.")
-        check_place(plot, "the picture")
+        check_output(plot, "--alignment-plot", inputs=(verb.input,), model=verb.model)
 
     texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns)
     model = load(verb.model, device=verb.device, dtype=verb.dtype)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Json
+from regard.cli.arguments import Json, check_output
 from regard.cli.shared import UsageError, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def run(verb: LearnVectors) -> None:
 
     if verb.out is not None:
         check_target(verb.out)
+        check_output(verb.out, "--out", inputs=(*verb.files, verb.load, verb.score))
     said: dict[str, Any] = {}
     if verb.load is not None:
         vectors = load_vectors(verb.load)

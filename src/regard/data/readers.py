@@ -25,7 +25,8 @@ from regard.data.rows import Bad, Row
 from regard.data.rows import lines as numbered
 from regard.data.sniff import check_text
 from regard.data.sources import Source, Where, find, splits_of
-from regard.errors import DataError, InputError
+from regard.data.whole import check_place, open_text
+from regard.errors import DataError
 
 
 def read(
@@ -135,18 +136,14 @@ class Reader:
         """The list of bad rows must not take the place of the data."""
         if self.skip_bad is None:
             return
-        if not self.skip_bad.parent.is_dir():
-            raise InputError(f"the folder {self.skip_bad.parent} of skip_bad does not exist. Make it first.")
-        for group in self.sources:
-            for source in group:
-                if source.path is not None and self.skip_bad.exists() and self.skip_bad.samefile(source.path):
-                    raise InputError(f"skip_bad is {self.skip_bad}, the data itself. Name another file.")
+        read = [source.path or "-" for group in self.sources for source in group]
+        check_place(self.skip_bad, "skip_bad", inputs=read)
 
     def _bad(self, stack: contextlib.ExitStack) -> Bad:
         """What happens to a bad row: it stops the reading, or is counted and written down."""
         if self.skip_bad is None and self.on_bad is None:
             return _stop
-        file = None if self.skip_bad is None else stack.enter_context(self.skip_bad.open("w", encoding="utf-8"))
+        file = None if self.skip_bad is None else stack.enter_context(open_text(self.skip_bad))
 
         def note(error: DataError, raw: str) -> None:
             self.bad += 1

@@ -1,45 +1,264 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, links that stay links, and devices and pipes that are written to.
+
+A regular file is written under a hidden name beside it (`.NAME.part`) that takes its place at the end. The part is
+locked while its process lives: one that a killed process left behind is written over, one in use is an error.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import secrets
-from collections.abc import Iterator
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from regard.errors import FolderError, InputError
+from regard.errors import DataError, FolderError, InputError
 
 
 @contextmanager
 def whole(target: Path) -> Iterator[Path]:
-    """A path beside the target that takes its place at the end, flushed: the old file or the new one, never half."""
-    fresh = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
-    try:
-        yield fresh
-        with fresh.open("rb") as file:
-            os.fsync(file.fileno())
-        fresh.replace(target)
-    except OSError as error:
-        if isinstance(error, FolderError):
+    """A path to write to that takes the target's place at the end, flushed: the old file or the new one, never half.
+
+    A link stays, and what it leads to is replaced. What is no regular file (a device, a pipe) is written to instead.
+    """
+    if is_stream(target):
+        with _copied_to(target) as fresh:
+            yield fresh
+        return
+    real = real_path(target)
+    with _explained(target), locked(part_of(real)) as part:
+        try:
+            os.truncate(part, 0)
+            yield part
+            put_in_place(part, real)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
             raise
-        raise FolderError(f"{target} cannot be written: {error.strerror or error}. Nothing was changed.") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[TextIO]:
-    """The same for a file of text, open."""
-    with whole(target) as fresh, fresh.open("w", encoding="utf-8") as file:
+    """The same for a file of text, open; a device or a pipe receives each line as it comes."""
+    if is_stream(target):
+        with open_stream(target) as stream:
+            yield stream
+        return
+    with whole(target) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
-def check_place(target: Path, what: str) -> None:
-    """Whether a file can be written there, before the work is done."""
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {target.parent} of {what} does not exist. Make it first.")
-    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+def part_of(real: Path) -> Path:
+    """The hidden name a file has while it is written."""
+    return real.with_name(f".{real.name[:100]}.part")
+
+
+def put_in_place(part: Path, real: Path) -> None:
+    """Flush a finished part and give it the name of the file, with the permissions of the one that it replaces."""
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    if real.exists():
+        shutil.copymode(real, part)
+    part.replace(real)
+
+
+@contextmanager
+def locked(part: Path) -> Iterator[Path]:
+    """The part, locked against other processes and made where it is not there; the lock ends with the process."""
+    handle = _lock(part)
+    try:
+        yield part
+    finally:
+        os.close(handle)
+
+
+def _lock(part: Path) -> int:
+    while True:
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(handle)
+            raise FolderError(
+                f"another process is writing this file now (it holds {part}). Wait for it, or name another file."
+            ) from error
+        except OSError:  # a file system without locks
+            return handle
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(handle), part.stat()):
+                return handle
+        os.close(handle)  # its process has just put it in place or removed it: take a new one
+
+
+# What is not a regular file
+
+
+def is_stream(target: Path) -> bool:
+    """Whether the target is a device, a pipe or an open file of this process (/dev/stdout), to be written to."""
+    if _descriptor(target) is not None:
+        return True
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextmanager
+def open_stream(target: Path) -> Iterator[TextIO]:
+    """A device, a pipe or an open file of this process for writing text, line by line."""
+    try:
+        with open(_opened(target), "w", encoding="utf-8", newline="", buffering=1) as file:
+            yield file
+    except BrokenPipeError:
+        raise  # the reader has seen enough, which is no fault
+    except OSError as error:
+        if isinstance(error, FolderError):
+            raise
+        raise FolderError(f"{target} cannot be written: {error.strerror or error}.") from error
+
+
+@contextmanager
+def open_text(target: Path) -> Iterator[TextIO]:
+    """A file of text that is written as it comes, at once under its own name; a device or a pipe too."""
+    if is_stream(target):
+        with open_stream(target) as stream:
+            yield stream
+        return
+    with target.open("w", encoding="utf-8") as file:
+        yield file
+
+
+@contextmanager
+def _copied_to(target: Path) -> Iterator[Path]:
+    """A temporary file whose bytes are written to the stream at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder, "output")
+        fresh.touch()
+        yield fresh
+        with _explained(target), fresh.open("rb") as source, open(_opened(target), "wb") as stream:
+            shutil.copyfileobj(source, stream)
+
+
+def _opened(target: Path) -> int:
+    number = _descriptor(target)
+    return os.open(target, os.O_WRONLY | os.O_CLOEXEC) if number is None else os.dup(number)
+
+
+def _descriptor(target: Path) -> int | None:
+    """The number of the open file that a name such as /dev/stdout or /dev/fd/63 stands for.
+
+    Opening the name again would cut short, or write over, what the shell has redirected it to.
+    """
+    own = {Path(name).resolve() for name in ("/proc/self/fd", "/dev/fd")}
+    path = target.absolute()
+    for _ in range(40):  # as many links as the system follows
+        if path.name.isdigit() and path.parent.resolve() in own:
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
+
+
+# Checks before the work
+
+
+def real_path(target: Path) -> Path:
+    """The file itself where a link to it was named."""
+    try:
+        return target.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FolderError(f"{str(target)!r} cannot be the name of a file: {error}.") from error
+
+
+def check_place(
+    target: Path, what: str, *, inputs: Iterable[Any] = (), others: Mapping[str, Path | None] | None = None
+) -> None:
+    """Whether a file can be written there, before anything is read or computed.
+
+    inputs: what is read, as `regard.data.sources.find` takes it; writing over any of its files is refused, by
+        whatever name (a relative one, a link) it is called here.
+    others: other files that are written, by what they are called.
+    """
+    _check_not_input(target, what, inputs)
+    for name, other in (others or {}).items():
+        if other is not None and name != what and _same(target, other):
+            raise InputError(f"{what} and {name} are the same file, {target}. Name two files.")
+    if is_stream(target):
+        _check_stream(target, what)
+        return
+    real = real_path(target)
+    if not real.parent.is_dir():
+        raise InputError(f"the folder {real.parent} of {what} does not exist. Make it first.")
+    if real.is_dir():
+        raise InputError(f"{what} {target} is a folder. Name a file.")
+    if (real.exists() and not os.access(real, os.W_OK)) or not os.access(real.parent, os.W_OK):
         raise InputError(f"{what} {target} cannot be written there. Name another place.")
+
+
+def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
+    try:
+        status = target.stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(status.st_mode):
+        return
+    for given in inputs:
+        for name, other in _files(given):
+            if os.path.samestat(status, other):
+                raise InputError(
+                    f"{what} {target} is the data itself ({name}), which would be lost. Name another file."
+                )
+
+
+def _files(given: Any) -> Iterator[tuple[str, os.stat_result]]:
+    """The files that would be read, all splits of a folder among them, with what identifies each."""
+    from regard.data.sources import find, splits_of
+
+    if given is None or not isinstance(given, str | Path | tuple | list):
+        return
+    with suppress(OSError, DataError):  # what is wrong with the input is said when it is read
+        if isinstance(given, str | Path) and str(given) != "-" and Path(given).expanduser().is_dir():
+            groups = [group for part in splits_of(Path(given).expanduser()).values() for group in part]
+        else:
+            groups = find(given)
+        for source in (source for group in groups for source in group):
+            with suppress(OSError):
+                yield source.name, os.fstat(0) if source.path is None else source.path.stat()
+
+
+def _same(one: Path, other: Path) -> bool:
+    if is_stream(one) or is_stream(other):
+        return False
+    with suppress(OSError):
+        return one.samefile(other)
+    return real_path(one) == real_path(other)
+
+
+def _check_stream(target: Path, what: str) -> None:
+    number = _descriptor(target)
+    try:
+        writable = os.access(target, os.W_OK)
+        if number is not None:
+            writable = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:
+        writable = False
+    if not writable:
+        raise InputError(f"{what} {target} cannot be written to. Name another place.")
+
+
+@contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if isinstance(error, FolderError):
+            raise
+        raise FolderError(f"{target} cannot be written: {error.strerror or error}. Nothing was changed.") from error

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.data.whole import whole
+
 if TYPE_CHECKING:
     from regard.predict.translations import Alignment
 
@@ -33,4 +35,5 @@ def draw_alignments(alignments: Sequence[Alignment], path: Path) -> None:
         axis.set_yticks([y - 0.5 for y in range(1, len(one.target))], minor=True)
         axis.grid(which="minor", color="#e8e8e8", linewidth=0.6)
         axis.tick_params(which="minor", length=0)
-    figure.savefig(path, dpi=120)
+    with whole(path) as fresh:
+        figure.savefig(fresh, dpi=120, format=path.suffix.removeprefix(".") or "png")

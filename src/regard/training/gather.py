@@ -21,6 +21,7 @@ from regard.data.records import (
     TranslateRecord,
 )
 from regard.data.splits import said, split
+from regard.data.whole import check_place
 from regard.errors import InputError
 from regard.training.settings import Settings
 
@@ -58,6 +59,8 @@ def gather(
         if task not in (None, data.task):
             raise InputError(f'this data is read already, for task {data.task}, not "{task}". Leave task out.')
         return data
+    if skip_bad is not None:
+        check_place(Path(skip_bad), "skip_bad", inputs=[data, dev])
     inside = _splits(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
     records = list(reader)

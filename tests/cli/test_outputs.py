@@ -1,0 +1,93 @@
+"""No command writes over what it reads, and each writes to pipes and devices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regard import cli
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trained: Path) -> Path:
+    """A folder with data, links to it, and a link to a model."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{text},{label}\n" for text, label in (("warm", "good"), ("dull", "bad")) * 20)
+    Path("x.csv").write_text(f"text,label\n{rows}")
+    Path("x.npy").write_text("a text\n")
+    Path("x.png").write_text("a text\n")
+    Path("x.txt").write_text("a text\n")
+    Path("link.csv").symlink_to("x.csv")
+    Path("hard.csv").hardlink_to("x.csv")
+    Path("model").symlink_to(trained)
+    return tmp_path
+
+
+SAME = [
+    "predict model --input x.csv --output x.csv",
+    "predict model --input x.csv --output ./link.csv",
+    "predict model --input link.csv --output hard.csv",
+    "predict model warm --output model/config.json",
+    "predict model --input x.csv --output model/model.safetensors",
+    "evaluate model x.csv --answers x.csv",
+    "evaluate model x.csv --answers link.csv",
+    "evaluate model x.csv --skip-bad x.csv",
+    "evaluate model x.csv --answers new --skip-bad ./new",
+    "evaluate model x.csv --answers model/run.json",
+    "embed model --input x.npy --output x.npy",
+    "translate model --input x.png --alignment-plot x.png",
+    "vectors x.txt --out x.txt",
+    "vectors --load x.txt --out x.txt",
+    "check x.csv --fix x.csv",
+    "check x.csv --html link.csv",
+    "check x.csv --skip-bad x.csv",
+    "check x.txt --dev x.csv --fix x.csv",
+    "train x.csv --preset tiny-bert --out new --skip-bad x.csv",
+    "train x.csv --dev hard.csv --preset tiny-bert --out new --skip-bad x.csv",
+    "tokenizer model/tokenizer.json --out model --overwrite",
+]
+
+
+@pytest.mark.parametrize("line", SAME)
+def test_the_input_is_not_written_over(here: Path, capsys: Capture, line: str) -> None:
+    before = {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()}
+    model = {path.name: path.read_bytes() for path in Path("model").iterdir()}
+    status = cli.main(line.split())
+    said = capsys.readouterr()
+    assert status in (1, 2), said
+    assert any(part in said.err for part in ("is the data itself", "same file", "that would be replaced")), said.err
+    after = {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()}
+    assert {name: after.get(name) for name in before} == before
+    assert {path.name: path.read_bytes() for path in Path("model").iterdir()} == model
+
+
+def test_nothing_is_read_before(here: Path, capsys: Capture) -> None:
+    """Not even the model, which does not exist."""
+    assert cli.main(["predict", "nowhere", "--input", "x.csv", "--output", "x.csv"]) == 1
+    assert "is the data itself" in capsys.readouterr().err
+    assert cli.main(["evaluate", "nowhere", "x.csv", "--answers", "x.csv"]) == 1
+    assert "is the data itself" in capsys.readouterr().err
+
+
+def test_links_are_written_through(here: Path, capsys: Capture) -> None:
+    Path("below").mkdir()
+    Path("answers.jsonl").symlink_to("below/real.jsonl")
+    assert cli.main(["predict", "model", "warm", "dull", "--output", "answers.jsonl"]) == 0
+    assert Path("answers.jsonl").is_symlink()
+    assert len(Path("below/real.jsonl").read_text().splitlines()) == 2
+    assert cli.main(["evaluate", "model", "x.csv", "--answers", "answers.jsonl"]) == 0
+    assert Path("answers.jsonl").is_symlink()
+    assert len(Path("below/real.jsonl").read_text().splitlines()) == 40
+
+
+def test_devices_stay(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["predict", "model", "warm", "--output", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+    capfd.readouterr()
+    assert cli.main(["predict", "model", "warm", "dull", "--output", "/dev/stdout", "--json"]) == 0
+    said = capfd.readouterr()
+    assert [line[:9] for line in said.out.splitlines()] == ['{"label":'] * 2
+    assert '"rows": 2' in said.err
