@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from regard.checkpoint import files
-from regard.checkpoint.files import inside, read_json, whole_folder, write_json
+from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.checkpoint.folder import read_folder
 from regard.errors import FolderError
+from regard.foreign import inside
 
 # reading
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import os
 import pickle
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from tokenizers import AddedToken, models, processors
 from tokenizers import Tokenizer as Backend
 from tokenizers.pre_tokenizers import ByteLevel
 
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError, InputError, RegardError
 from regard.text.tokenizer import Encoding, Tokenizer
 
 WORDS = [
@@ -264,9 +265,9 @@ def test_a_folder_without_a_tokenizer_says_what_was_looked_for(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("tokenizer.json", '{"model":', "cannot be read as a tokenizer"),
-        ("vocab.txt", b"\xff\xfe", "cannot be read as a tokenizer"),
-        ("tokenizer_config.json", "{", "not valid JSON"),
+        ("tokenizer.json", '{"model":', "cannot be read"),
+        ("vocab.txt", b"\xff\xfe", "not UTF-8"),
+        ("tokenizer_config.json", "{", "not JSON"),
         ("special_tokens_map.json", "[1]", "holds a list"),
         ("vocab.txt", "[UNK]\nthe\n", r'no line "\[CLS\]"'),
     ],
@@ -355,3 +356,128 @@ def _tiny(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 TINY: Tokenizer
+
+
+# files of others that are hostile
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json", "tokenizer_config.json", "added_tokens.json"])
+@pytest.mark.parametrize("kind", ["pipe", "sparse", "folder", "broken link", "link out", "loop"])
+def test_only_regular_files_of_the_folder_are_read(tmp_path: Path, name: str, kind: str) -> None:
+    folder = write_vocab(tmp_path / "inside")
+    path = folder / name
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "sparse":
+        path.touch()
+        os.truncate(path, 1 << 40)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        (tmp_path / "secret").write_text("{}")
+        path.symlink_to({"broken link": "nothing", "link out": tmp_path / "secret", "loop": name}[kind])
+    with pytest.raises(FolderError) as caught:
+        Tokenizer.load(folder)
+    assert name in str(caught.value)
+
+
+def test_links_of_a_nested_target_do_not_leave_the_folder(tmp_path: Path) -> None:
+    folder = write_vocab(tmp_path / "model")
+    write_vocab(folder / "target_tokenizer")
+    (tmp_path / "secret.json").write_text('{"[STOLEN]": 9}')
+    (folder / "target_tokenizer" / "added_tokens.json").symlink_to(tmp_path / "secret.json")
+    with pytest.raises(FolderError, match="is a link out of the folder"):
+        Tokenizer.load(folder)
+
+
+def test_the_target_itself_is_no_link_out_and_has_no_target(tmp_path: Path) -> None:
+    folder, other = write_vocab(tmp_path / "model"), write_vocab(tmp_path / "other")
+    (folder / "target_tokenizer").symlink_to(other)
+    with pytest.raises(FolderError, match='"target_tokenizer" is a link out of the folder'):
+        Tokenizer.load(folder)
+    (folder / "target_tokenizer").unlink()
+    (folder / "target_tokenizer").symlink_to(".")  # its own target, and so on without an end
+    loaded = Tokenizer.load(folder)
+    assert loaded.target is not None
+    assert loaded.target.target is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tokenizer_config.json", {"do_lower_case": "yes"}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"x": {"content": "a"}}}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"9": 3}}),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"9": {}}}),
+        ("added_tokens.json", {"a": None}),
+        ("added_tokens.json", {"a": [1]}),
+        ("added_tokens.json", {"a": "x"}),
+    ],
+)
+def test_wrong_types_name_the_file(tmp_path: Path, name: str, value: dict[str, Any]) -> None:
+    folder = write_vocab(tmp_path)
+    (folder / name).write_text(json.dumps(value))
+    with pytest.raises(FolderError, match=name):
+        Tokenizer.load(folder)
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"])
+@pytest.mark.parametrize("depth", [200, 100_000])
+def test_deep_nesting_names_the_file(tmp_path: Path, name: str, depth: int) -> None:
+    folder = write_vocab(tmp_path)
+    (folder / name).write_text('{"a":' * depth + "1" + "}" * depth)
+    with pytest.raises(FolderError, match=name):
+        Tokenizer.load(folder)
+
+
+class PanicException(BaseException):
+    """What `tokenizers` raises where its own code fails."""
+
+
+class Panicking:
+    """A backend whose every call panics."""
+
+    def no_truncation(self) -> None: ...
+
+    def no_padding(self) -> None: ...
+
+    def id_to_token(self, number: int) -> str:
+        return "a"
+
+    def _panic(self, *_: Any, **__: Any) -> Any:
+        raise PanicException("index out of bounds " * 1000)
+
+    encode = encode_batch = encode_batch_fast = decode = get_vocab = to_str = _panic
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda tokenizer: tokenizer.encode("a text"),
+        lambda tokenizer: tokenizer.encode_batch(["a text"]),
+        lambda tokenizer: tokenizer.ids_batch(["a text"], ["another"]),
+        lambda tokenizer: tokenizer.decode([1]),
+        lambda tokenizer: tokenizer.written([1]),
+        lambda tokenizer: tokenizer.bare(),
+    ],
+)
+def test_a_panic_of_the_library_is_an_error_of_regard(use: Any) -> None:
+    with pytest.raises(RegardError, match="index out of bounds") as caught:
+        use(Tokenizer(Panicking()))  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 500
+
+
+def test_an_id_beyond_every_vocabulary_is_not_counted_up_to(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "<|endoftext|>": 1, "b": 2**31}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    tokenizer = Tokenizer.load(tmp_path)
+    with pytest.raises(InputError, match=r"the id 2,147,483,648"):
+        tokenizer.bare()
+
+
+def test_merges_that_are_no_pairs_are_named_with_their_line(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\na b c\n")
+    with pytest.raises(FolderError, match=r"merges\.txt line 3"):
+        Tokenizer.load(tmp_path)

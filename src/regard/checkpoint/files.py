@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import FolderError
+from regard.foreign import inside, read_json_value
 from regard.text.tokenizer import TARGET
 
 # What belongs to the model itself: it is never carried over from the folder that is overwritten.
@@ -34,44 +35,12 @@ def model_files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.is_file() and any(path.match(name) for name in names)]
 
 
-def root_of(folder: Path) -> Path:
-    """Where links of the folder may lead: inside it, or inside the hub's own cache entry it is a snapshot of."""
-    real = folder.resolve()
-    snapshot = real.parent.name == "snapshots" and real.parent.parent.name.startswith("models--")
-    return real.parent.parent if snapshot else real
-
-
-def inside(folder: Path, name: str) -> Path:
-    """The file of that name, refused before it is read where it would lie outside the folder."""
-    path = Path(name)
-    if path.is_absolute() or ".." in path.parts or not name or "\0" in name:
-        raise FolderError(f'{folder}: the file name "{name}" leads out of the folder. Names must stay inside it.')
-    try:
-        real = (folder / path).resolve()
-        real.exists()  # also finds names that no file can have
-        stays = real.is_relative_to(root_of(folder))
-    except (OSError, ValueError, RuntimeError) as error:  # too long, not text, a link to itself
-        raise FolderError(f"{folder}: the file name {name!r} cannot be used: {error}.") from error
-    if not stays:
-        raise FolderError(f'{folder}: "{name}" is a link out of the folder. Copy the file into the folder instead.')
-    return folder / path
-
-
 def read_any_json(folder: Path, name: str) -> Any:
     """What a JSON file holds, with line and column where it is broken."""
-    path = inside(folder, name)
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return read_json_value(inside(folder, name))
     except FileNotFoundError as error:
         raise FolderError(f"{folder} has no {name}. Expected a model folder with config.json.") from error
-    except UnicodeDecodeError as error:
-        raise FolderError(f"{path} is not UTF-8 text (byte {error.start}).") from error
-    except json.JSONDecodeError as error:
-        raise FolderError(f"{path} line {error.lineno} column {error.colno}: not JSON: {error.msg}.") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
-        raise FolderError(f"{path} is JSON that cannot be read: {error}.") from error
-    except OSError as error:
-        raise FolderError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:

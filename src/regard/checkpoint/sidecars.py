@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.family import Foreign
-from regard.checkpoint.files import inside, read_any_json, read_json
+from regard.checkpoint.files import read_any_json, read_json
 from regard.errors import FolderError
+from regard.foreign import inside
 
 COMPANIONS = (
     "generation_config.json",

@@ -12,8 +12,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from regard.checkpoint.files import inside, read_json, write_json
-from regard.errors import FolderError, listed
+from regard.checkpoint.files import read_json, write_json
+from regard.errors import FolderError, listed, shortened
+from regard.foreign import check_regular, inside, reading
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 FLOATS = ("F32", "BF16", "F16", "F64")
@@ -31,12 +32,11 @@ class Stored:
 
     def read(self, handles: dict[Path, Any]) -> Tensor:
         """The tensor itself, mapped from the file."""
-        try:
+        with reading(f"{self.file}: the tensor {shortened(self.name, 100)}"):
             if self.file not in handles:
+                check_regular(self.file)
                 handles[self.file] = safe_open(self.file, framework="pt")
             tensor: Tensor = handles[self.file].get_tensor(self.name)
-        except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-            raise FolderError(f"{self.file}: the tensor {self.name} cannot be read: {error}") from error
         return tensor
 
 
@@ -57,14 +57,22 @@ def stored_tensors(folder: Path) -> dict[str, Stored]:
 
 def _header(file: Path) -> dict[str, Stored]:
     """What a file says it holds."""
+    with reading(file, fix="Copy or download it again."):
+        return _opened_header(file)
+
+
+def _opened_header(file: Path) -> dict[str, Stored]:
     try:
+        check_regular(file)
         with safe_open(file, framework="pt") as handle:
             parts = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118  (not a mapping)
             return {name: Stored(file, name, tuple(part.get_shape()), part.get_dtype()) for name, part in parts.items()}
     except FileNotFoundError as error:
         raise FolderError(f"{file.parent} has no {file.name}, which its index names. Copy the missing file.") from error
-    except (SafetensorError, OSError, ValueError) as error:
-        raise FolderError(f"{file} is damaged or cut short: {error}. Copy or download it again.") from error
+    except SafetensorError as error:
+        raise FolderError(
+            f"{file} is damaged or cut short: {shortened(str(error))}. Copy or download it again."
+        ) from error
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -205,7 +205,7 @@ def _encoded(source: Iterable[Group], tokenizer: Tokenizer) -> Iterator[tuple[Gr
 
 def tokenizer_hash(tokenizer: Tokenizer) -> str:
     """The same for tokenizers that cut every text the same."""
-    return hashlib.blake2b(tokenizer.backend.to_str().encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(tokenizer.to_json().encode(), digest_size=16).hexdigest()
 
 
 def _checked(files: Sequence[str | Path]) -> list[Path]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.checkpoint.files import inside, read_json
+from regard.checkpoint.files import read_json
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError
+from regard.foreign import inside
 from regard.model.network import Network
 from regard.model.recurrent import Recurrent
 

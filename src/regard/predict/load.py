@@ -6,22 +6,11 @@ from pathlib import Path
 
 import torch
 
-from regard.checkpoint.files import inside
 from regard.checkpoint.source import open_checkpoint
 from regard.device import pick_device, pick_dtype
 from regard.predict.info import Info
 from regard.predict.model import Model
-from regard.text.tokenizer import TARGET, Tokenizer
-
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-)
+from regard.text.tokenizer import Tokenizer
 
 
 def load(
@@ -52,7 +41,4 @@ def _read_tokenizer(folder: Path | None) -> Tokenizer | None:
     """The tokenizer of a folder that holds one, its files inside it like all others."""
     if folder is None or not Tokenizer.present(folder):
         return None
-    for name in TOKENIZER_FILES:
-        inside(folder, name)
-        inside(folder, f"{TARGET}/{name}")
     return Tokenizer.load(folder)

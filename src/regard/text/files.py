@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Backend
 
-from regard.errors import FolderError
+from regard.errors import FolderError, shortened
+from regard.foreign import inside, read_bytes, read_json_value, read_text, reading
 
 Parsed = TypeVar("Parsed")
 
@@ -35,13 +36,18 @@ FOREIGN = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "source
 
 def kind_of(folder: Path) -> str | None:
     """Which of the three ways the folder holds its tokenizer, or None when it holds none of them."""
-    if (folder / "tokenizer.json").is_file():
+    if _there(folder, "tokenizer.json"):
         return "tokenizer.json"
-    if (folder / "vocab.txt").is_file():
+    if _there(folder, "vocab.txt"):
         return "vocab.txt"
-    if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+    if _there(folder, "vocab.json") and _there(folder, "merges.txt"):
         return "vocab.json"
     return None
+
+
+def _there(folder: Path, name: str) -> bool:
+    """Whether there is anything of that name: a pipe or a broken link is reported when it is read."""
+    return os.path.lexists(folder / name)
 
 
 def read_backend(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
@@ -50,27 +56,26 @@ def read_backend(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, di
     if kind is None:
         raise FolderError(_nothing_found(folder))
     if kind == "tokenizer.json":
-        return _parsed(folder / kind, lambda path: Backend.from_file(str(path))), {}
+        return _parsed(folder, kind, lambda path: Backend.from_buffer(read_bytes(path))), {}
     return _word_piece(folder, settings) if kind == "vocab.txt" else _byte_level(folder, settings)
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
     """`tokenizer_config.json`, with the special tokens of `special_tokens_map.json` where it names none."""
-    settings = read_json(folder / "tokenizer_config.json")
-    for name, value in read_json(folder / "special_tokens_map.json").items():
+    settings = read_json(folder, "tokenizer_config.json")
+    for name, value in read_json(folder, "special_tokens_map.json").items():
         if settings.get(name) is None:
             settings[name] = value
     return settings
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(folder: Path, name: str) -> dict[str, Any]:
     """The object in a JSON file; empty when there is no file."""
-    if not path.is_file():
+    if not _there(folder, name):
         return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FolderError(f"{path} is not valid JSON: {error}. Mend it, or remove it to use the defaults.") from error
+    path = inside(folder, name)
+    with reading(path):
+        content = read_json_value(path)
     if not isinstance(content, dict):
         raise FolderError(f"{path} holds a {type(content).__name__}, but an object was expected.")
     return content
@@ -89,23 +94,24 @@ def named_tokens(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def _word_piece(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
     """BERT's tokenizer: words at spaces and punctuation, then the longest pieces from the left."""
-    vocabulary = _parsed(folder / "vocab.txt", _numbered_lines)
+    vocabulary = _parsed(folder, "vocab.txt", _numbered_lines)
     tokens = BERT_TOKENS | named_tokens(settings)
     for role in ("cls", "sep", "unk"):
         if tokens[role] not in vocabulary:
             raise FolderError(
-                f'{folder / "vocab.txt"} has no line "{tokens[role]}", which the tokenizer needs as its {role} token. '
-                f'Add it, or name another one as "{role}_token" in tokenizer_config.json.'
+                f'{folder / "vocab.txt"} has no line "{shortened(tokens[role], 60)}", which the tokenizer '
+                f'needs as its {role} token. Add it, or name another one as "{role}_token" in tokenizer_config.json.'
             )
-    backend = bert_backend(vocabulary, tokens, settings)
+    with reading(folder / "tokenizer_config.json"):
+        backend = bert_backend(vocabulary, tokens, settings)
     _add_special(backend, folder, tokens, settings)
     return backend, tokens
 
 
 def _byte_level(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
     """GPT-2's tokenizer, or RoBERTa's: pairs of bytes merged in the order they were learned."""
-    merges = str(folder / "merges.txt")
-    backend = Backend(_parsed(folder / "vocab.json", lambda path: models.BPE.from_file(str(path), merges)))
+    merges = _parsed(folder, "merges.txt", _merged_pairs)
+    backend = _parsed(folder, "vocab.json", lambda path: Backend(models.BPE(read_json_value(path), merges)))
     prefix = bool(settings.get("add_prefix_space", False))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
     backend.decoder = decoders.ByteLevel()
@@ -145,19 +151,31 @@ def bert_backend(vocabulary: dict[str, int], tokens: Mapping[str, str], settings
     return backend
 
 
-def _parsed(path: Path, parse: Callable[[Path], Parsed]) -> Parsed:
-    try:
+def _parsed(folder: Path, name: str, parse: Callable[[Path], Parsed]) -> Parsed:
+    path = inside(folder, name)
+    with reading(path, fix="Copy the file again from where the model came from; it may be cut short."):
         return parse(path)
-    except Exception as error:  # the library raises bare Exception for a file it cannot parse
-        raise FolderError(
-            f"{path} cannot be read as a tokenizer: {error}. "
-            "Copy the file again from where the model came from; it may be cut short."
-        ) from error
 
 
 def _numbered_lines(path: Path) -> dict[str, int]:
-    with path.open(encoding="utf-8") as lines:
-        return {line.rstrip("\n"): number for number, line in enumerate(lines)}
+    lines = read_text(path).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return {line: number for number, line in enumerate(lines)}
+
+
+def _merged_pairs(path: Path) -> list[tuple[str, str]]:
+    """One pair a line, in the order they were learned."""
+    pairs = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        line = line.removesuffix("\r")
+        if not line or line.startswith("#version"):
+            continue
+        first, _, second = line.partition(" ")
+        if not first or not second or " " in second:
+            raise FolderError(f'{path} line {number}: "{shortened(line, 60)}" is not two tokens with a space between.')
+        pairs.append((first, second))
+    return pairs
 
 
 def _is_roberta(backend: Backend, settings: Mapping[str, Any]) -> bool:
@@ -170,14 +188,17 @@ def _is_roberta(backend: Backend, settings: Mapping[str, Any]) -> bool:
 def _add_special(backend: Backend, folder: Path, tokens: Mapping[str, str], settings: Mapping[str, Any]) -> None:
     """Make the special tokens whole, then those added after learning, each with the number its file gives it."""
     stored = settings.get("added_tokens_decoder")
-    extra = {int(number): _added(value) for number, value in stored.items()} if isinstance(stored, dict) else {}
-    for content, number in read_json(folder / "added_tokens.json").items():
-        extra.setdefault(int(number), AddedToken(content, normalized=False))
+    with reading(folder / "tokenizer_config.json"):
+        extra = {int(number): _added(value) for number, value in stored.items()} if isinstance(stored, dict) else {}
+    with reading(folder / "added_tokens.json"):
+        for content, number in read_json(folder, "added_tokens.json").items():
+            extra.setdefault(int(number), AddedToken(content, normalized=False))
     for number, token in sorted(extra.items()):
         (backend.add_special_tokens if token.special else backend.add_tokens)([token])
         if backend.token_to_id(token.content) != number:
             raise FolderError(
-                f'the added token "{token.content}" of {folder} has the number {number}, but the vocabulary beside it '
+                f'the added token "{shortened(token.content, 60)}" of {folder} has the number {number}, '
+                "but the vocabulary beside it "
                 f"gives it {backend.token_to_id(token.content)}. The files belong to different models: copy them again."
             )
     known = {token.content for token in extra.values()}
@@ -205,10 +226,10 @@ def _nothing_found(folder: Path) -> str:
     looked = (
         f"{folder} holds no tokenizer: looked for tokenizer.json, for vocab.txt, and for vocab.json with merges.txt."
     )
-    foreign = [name for name in FOREIGN if (folder / name).is_file()]
-    if foreign:
+    others = [name for name in FOREIGN if (folder / name).is_file()]
+    if others:
         return (
-            f"{looked} It has {foreign[0]}, which transformers turns into a tokenizer.json: "
+            f"{looked} It has {others[0]}, which transformers turns into a tokenizer.json: "
             'python -c "from transformers import AutoTokenizer as T; '
             "T.from_pretrained('FOLDER').save_pretrained('FOLDER')\""
         )

@@ -11,7 +11,8 @@ from typing import Any
 
 import tokenizers
 
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError, InputError, shortened
+from regard.foreign import inside, reading
 from regard.text.files import ROLES, kind_of, named_tokens, read_backend, read_settings
 
 TARGET = "target_tokenizer"  # the folder inside a translator's, where the other language has words of its own
@@ -25,6 +26,8 @@ USUAL = {
     "bos": ("<s>", "<|begin_of_text|>", "<bos>"),
     "eos": ("</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>"),
 }
+HIGHEST = 10_000_000  # id of a token; ten times the largest vocabulary in use
+NOT_FROM_TOKENIZERS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
 SHORT = ("a", "the", "1", ".", "x")
 
 
@@ -90,10 +93,17 @@ class Tokenizer:
     def load(cls, folder: str | Path) -> Tokenizer:
         """From tokenizer.json, or vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level pairs)."""
         folder = Path(folder)
+        other = cls._load_one(inside(folder, TARGET)) if cls.present(folder / TARGET) else None
+        found = cls._load_one(folder)
+        found.target = other
+        return found
+
+    @classmethod
+    def _load_one(cls, folder: Path) -> Tokenizer:
+        """The tokenizer of the folder itself; no file of it may be a link that leads out of the folder."""
         settings = read_settings(folder)
         backend, tokens = read_backend(folder, settings)
-        other = cls.load(folder / TARGET) if cls.present(folder / TARGET) else None
-        return cls(backend, tokens=tokens | named_tokens(settings), settings=settings, target=other)
+        return cls(backend, tokens=tokens | named_tokens(settings), settings=settings)
 
     @staticmethod
     def present(folder: str | Path) -> bool:
@@ -112,7 +122,9 @@ class Tokenizer:
             _check_text(pair, "the second text")
         try:
             return Encoding.of(self.backend.encode(text, pair, add_special_tokens=special))
-        except Exception as error:  # bare, from the library
+        except NOT_FROM_TOKENIZERS:
+            raise
+        except BaseException as error:  # bare, from the library, or a panic
             raise _not_encoded("the text" if pair is None else "the pair of texts", text, error) from error
 
     def encode_batch(
@@ -144,15 +156,19 @@ class Tokenizer:
             rows = list(zip(texts, pairs, strict=True))
         try:
             return encode(rows, add_special_tokens=special)
-        except Exception:  # bare, from the library, and it does not say for which text
-            self._name_the_culprit(texts, pairs)
+        except NOT_FROM_TOKENIZERS:
             raise
+        except BaseException as error:  # bare, from the library, or a panic, and it does not say for which text
+            self._name_the_culprit(texts, pairs)
+            raise _not_encoded("a text", texts[0], error) from error
 
     def _name_the_culprit(self, texts: Sequence[str], pairs: Sequence[str] | None) -> None:
         for number, text in enumerate(texts):
             try:
                 self.backend.encode(text, None if pairs is None else pairs[number])
-            except Exception as error:
+            except NOT_FROM_TOKENIZERS:
+                raise
+            except BaseException as error:
                 raise _not_encoded(f"{'text' if pairs is None else 'pair'} {number}", text, error) from error
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
@@ -163,12 +179,23 @@ class Tokenizer:
                     f"token {place} has the id {number}, but this tokenizer's vocabulary has {self.size} tokens. "
                     "Use the tokenizer that belongs to the model."
                 )
-        return self.backend.decode(list(ids), skip_special_tokens=not special)
+        return self._decoded(list(ids), skip_special_tokens=not special)
 
     def written(self, ids: Sequence[int]) -> str:
         """The text of what a network wrote. It may have more words than its tokenizer, rows that only fill up its
         matrix: those are no text, and the library leaves them out."""
-        return self.backend.decode(list(ids))
+        return self._decoded(list(ids))
+
+    def _decoded(self, ids: list[int], **how: bool) -> str:
+        try:
+            return self.backend.decode(ids, **how)
+        except NOT_FROM_TOKENIZERS:
+            raise
+        except BaseException as error:  # bare, from the library, or a panic
+            raise InputError(
+                f"the decoder of this tokenizer failed: {shortened(str(error))}. "
+                'Compare "decoder" in tokenizer.json with that of the original model.'
+            ) from error
 
     @property
     def kind(self) -> str:
@@ -238,9 +265,18 @@ class Tokenizer:
                 continue
         raise InputError("no word of this tokenizer's vocabulary becomes a token, so it cannot be used.")
 
+    def to_json(self, *, pretty: bool = False) -> str:
+        """The content of tokenizer.json."""
+        with reading("the tokenizer"):
+            highest = max(self.backend.get_vocab().values(), default=0)
+            if highest > HIGHEST:  # the library goes through all numbers up to it
+                raise InputError(f"the tokenizer has a token with the id {highest:,}; expected at most {HIGHEST:,}.")
+            return self.backend.to_str(pretty=pretty)
+
     def bare(self) -> Tokenizer:
         """The same words with nothing put around a text."""
-        backend = tokenizers.Tokenizer.from_str(self.backend.to_str())
+        with reading("the tokenizer"):
+            backend = tokenizers.Tokenizer.from_str(self.to_json())
         backend.post_processor = None
         return Tokenizer(backend, tokens=self._tokens, settings=self.settings)
 
@@ -255,7 +291,7 @@ class Tokenizer:
         for role in self.special:
             token = self.backend.id_to_token(self.special[role])
             settings.setdefault(f"{role}_token", token)
-        (folder / "tokenizer.json").write_text(self.backend.to_str(pretty=True), encoding="utf-8")
+        (folder / "tokenizer.json").write_text(self.to_json(pretty=True), encoding="utf-8")
         content = json.dumps(settings, indent=2, ensure_ascii=False)
         (folder / "tokenizer_config.json").write_text(content + "\n", encoding="utf-8")
         if self.target is not None:
@@ -263,11 +299,17 @@ class Tokenizer:
             self.target.save(folder / TARGET)
 
 
-def _not_encoded(which: str, text: str, error: Exception) -> InputError:
-    start = text if len(text) <= 40 else f"{text[:39]}…"
+def _not_encoded(which: str, text: str, error: BaseException) -> InputError:
+    start = shortened(text, 40)
+    if not isinstance(error, Exception):
+        return InputError(
+            f'the tokenizer failed at {which} ("{start}"): {shortened(str(error))}. '
+            "Its tokenizer.json is damaged: copy it again from where the model came from."
+        )
     return InputError(
         f'{which} ("{start}") has something that is not in the vocabulary, and the vocabulary has no token for the '
-        f'unknown: {error}. Name one that it holds as "unk_token" (for Unigram "unk_id") under "model" in '
+        f'unknown: {shortened(str(error))}. Name one that it holds as "unk_token" (for Unigram "unk_id") under '
+        '"model" in '
         "tokenizer.json, or learn a vocabulary that has one with: regard tokenizer FILE --out DIR"
     )
 
