@@ -17,10 +17,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from regard.checkpoint.files import inside, read_json, whole_folder, write_json
+from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.digests import damaged, file_digests, is_sealed, sealed
 from regard.errors import FolderError, InputError, shortened
-from regard.foreign import open_regular, reading
+from regard.foreign import inside, open_regular, reading
 from regard.training.parallel import World
 from regard.training.position import Position
 from regard.training.shards import load_shards, save_shards
