@@ -14,11 +14,10 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.documents import unpacked
 from regard.data.whole import check_place, whole
 from regard.errors import DataError, InputError
 from regard.model.static import Vectors
-from regard.text.stream import DAMAGED
+from regard.text.unpack import DAMAGED, unpacked
 
 WIDEST = 1 << 20  # numbers of a vector
 LONGEST = 1 << 16  # bytes of a word
@@ -52,7 +51,7 @@ def load_vectors(path: str | Path) -> Vectors:
     """Read any of the formats, told apart by what the file holds, plain or packed as .gz or .xz."""
     path = Path(path)
     try:
-        with path.open("rb") as raw, unpacked(raw, path) as file:
+        with path.open("rb") as raw, unpacked(raw, str(path)) as file:
             header = file.readline(LONGEST)
             sizes = _sizes(header)
             first = b"" if sizes is None else file.readline(16 * WIDEST)

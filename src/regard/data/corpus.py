@@ -91,6 +91,7 @@ class Corpus:
         sentences: bool = False,
         lines: bool = True,
         end: int | None = None,
+        encoding: str | None = None,
         progress: Report = None,
         save_every: int = 1 << 23,
         overwrite: bool = False,
@@ -98,11 +99,12 @@ class Corpus:
         """Tokenize files into a store, or go on with a build that stopped, or open it if it is there already.
 
         `sentences` keeps their bounds; `lines` says that a line break ends one. `end` is put after each document.
-        `save_every` is after how many tokens the state is made safe. Special tokens are not put around documents.
+        `encoding` is that of the files; recognized from their bytes if not given. `save_every` is after how many tokens
+        the state is made safe. Special tokens are not put around documents.
         """
         paths = _checked(files)
         folder, stamps = Path(folder), _stamps(paths)
-        wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end)
+        wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end, encoding=encoding)
         if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).exists():  # last: another may finish now
             raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
         if not overwrite and _stands(folder, wanted):
@@ -113,7 +115,7 @@ class Corpus:
             if overwrite:
                 shutil.rmtree(building(folder), ignore_errors=True)
             store = Store(building(folder), wanted)
-            _fill(store, paths, tokenizer, progress, save_every)
+            _fill(store, paths, tokenizer, progress, save_every, encoding)
             if stamps != _stamps(paths):
                 raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
             if store.documents == 0:
@@ -179,12 +181,19 @@ def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
     return index is not None
 
 
-def _fill(store: Store, paths: list[Path], tokenizer: Tokenizer, report: Report, save_every: int) -> None:
+def _fill(
+    store: Store, paths: list[Path], tokenizer: Tokenizer, report: Report, save_every: int, encoding: str | None
+) -> None:
     """Read, tokenize and write, each in its own thread; the library tokenizes the pieces of a group in parallel."""
     sizes = [path.stat().st_size for path in paths]
     asked = store.wanted
     source = groups(
-        paths, sentences=asked["sentences"], lines=asked["lines"], file=store.mark.file, place=store.mark.place
+        paths,
+        sentences=asked["sentences"],
+        lines=asked["lines"],
+        file=store.mark.file,
+        place=store.mark.place,
+        encoding=encoding,
     )
     try:
         for group, ids in Feeder(_encoded(Feeder(source), tokenizer)):
@@ -221,7 +230,7 @@ def _checked(files: Sequence[str | Path]) -> list[Path]:
 
 
 def _wanted(
-    paths: list[Path], tokenizer: Tokenizer, *, sentences: bool, lines: bool, end: int | None
+    paths: list[Path], tokenizer: Tokenizer, *, sentences: bool, lines: bool, end: int | None, encoding: str | None
 ) -> dict[str, Any]:
     """What a store depends on: the same files, tokenizer and settings give the same store."""
     highest = max(tokenizer.backend.get_vocab().values())
@@ -231,12 +240,17 @@ def _wanted(
         raise InputError("an end token is for causal models, sentence bounds are for pairs. Ask for one of them.")
     return {
         "tokenizer": tokenizer_hash(tokenizer),
-        "files": [{"name": path.name, "size": path.stat().st_size, "hash": _file_hash(path)} for path in paths],
+        "files": [_described(path, encoding) for path in paths],
         "dtype": "uint16" if highest < 1 << 16 else "uint32",
         "sentences": sentences,
         "lines": lines,
         "end": end,
     }
+
+
+def _described(path: Path, encoding: str | None) -> dict[str, Any]:
+    known = {"name": path.name, "size": path.stat().st_size, "hash": _file_hash(path)}
+    return known if encoding is None else {**known, "encoding": encoding}
 
 
 def _file_hash(path: Path) -> str:

@@ -6,17 +6,16 @@ through in pieces that begin before a space, where no tokenizer joins what stand
 
 from __future__ import annotations
 
-import gzip
-import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, cast
+from typing import BinaryIO
 
 from regard.data.sentences import spans
 from regard.errors import InputError
-from regard.text.stream import DAMAGED
+from regard.text.stream import file_encoding, in_utf8
+from regard.text.unpack import DAMAGED, unpacked
 
 GROUP = 1 << 19  # characters handed to the tokenizer at once
 PIECE = 1 << 13  # characters of a piece where sentences are not asked for
@@ -40,19 +39,19 @@ class Group:
         self.characters += sum(map(len, pieces))
 
 
-def unpacked(raw: IO[bytes], path: Path) -> IO[bytes]:
-    """The text of a file that is open, plain or compressed, as bytes."""
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(raw, "rb"))
-    if path.suffix == ".xz":
-        return lzma.open(raw, "rb")
-    return raw
-
-
-def groups(paths: list[Path], *, sentences: bool, lines: bool, file: int = 0, place: int = 0) -> Iterator[Group]:
-    """All files from a place in one of them on, which must be the end of a document."""
+def groups(
+    paths: list[Path],
+    *,
+    sentences: bool,
+    lines: bool,
+    file: int = 0,
+    place: int = 0,
+    encoding: str | None = None,
+) -> Iterator[Group]:
+    """All files from a place in one of them on, which must be the end of a document. Places are bytes of UTF-8."""
     for number in range(file, len(paths)):
-        reader = _Reader(paths[number], number, sentences=sentences, lines=lines)
+        name = file_encoding(paths[number], encoding)
+        reader = _Reader(paths[number], number, name, sentences=sentences, lines=lines)
         try:
             yield from reader.groups(place if number == file else 0)
         except DAMAGED as error:
@@ -60,13 +59,18 @@ def groups(paths: list[Path], *, sentences: bool, lines: bool, file: int = 0, pl
 
 
 class _Reader:
-    def __init__(self, path: Path, number: int, *, sentences: bool, lines: bool) -> None:
-        self.path, self.number, self.sentences, self.lines = path, number, sentences, lines
+    def __init__(self, path: Path, number: int, encoding: str, *, sentences: bool, lines: bool) -> None:
+        self.path, self.number, self.encoding = path, number, encoding
+        self.sentences, self.lines = sentences, lines
         self.here = 0  # bytes read, after decompression
 
     def groups(self, place: int) -> Iterator[Group]:
         group, held, inside, room = Group(self.number), "", False, 2 * PIECE
-        with self.path.open("rb") as raw, unpacked(raw, self.path) as stream:
+        with self.path.open("rb") as raw:
+            content = unpacked(raw, str(self.path))
+            if content is raw and self.path.suffix in (".gz", ".xz"):
+                raise EOFError(f"it is not packed, though its name ends in {self.path.suffix}")
+            stream = in_utf8(content, self.encoding, self.path)
             stream.seek(place)
             self.here = place
             for text in self._texts(stream):
@@ -89,7 +93,7 @@ class _Reader:
         group.raw = self.path.stat().st_size
         yield group
 
-    def _texts(self, stream: IO[bytes]) -> Iterator[str]:
+    def _texts(self, stream: BinaryIO) -> Iterator[str]:
         """Lines, or parts of very long ones, as text."""
         rest = b""
         while line := stream.readline(READ):
@@ -107,7 +111,7 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise InputError(
                 f"{self.path} is not UTF-8 text: byte {before + error.start} is {line[error.start]:#04x}. "
-                "Save it as UTF-8, or leave it out if it is no text."
+                "If it has another encoding, name it: --encoding cp1252 (encoding= in Python)."
             ) from error
         return text[:-2] + "\n" if text.endswith("\r\n") else text
 

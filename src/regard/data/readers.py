@@ -11,6 +11,7 @@ that says where and what; with `skip_bad` such rows are counted and written to a
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -40,6 +41,7 @@ def read(
     quoting: bool | None = None,
     labels: str | None = None,
     scheme: str | None = None,
+    encoding: str | None = None,
     like: Recognised | None = None,
     skip_bad: str | Path | None = None,
     on_bad: Callable[[DataError], None] | None = None,
@@ -51,6 +53,7 @@ def read(
     columns: which column is what, by name or by number from 0: {"text": "review", "label": "stars"}.
     labels: single, multi (a list or joined by |), number, or class (single, | is a mere character).
     scheme: how tags are written: iob1, iob2, iobes, bilou, plain.
+    encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is then reported.
     like: what another file was recognised as; task, labels and tags are then read in the same way.
     skip_bad: where rows that cannot be used are written as JSON lines, with the reason.
     on_bad: called with the reason for each of them instead, or besides.
@@ -58,7 +61,14 @@ def read(
     if like is not None:
         task, labels, scheme = task or like.task, labels or like.labels, scheme or like.scheme
     told = Told.checked(
-        columns=columns, task=task, format=format, header=header, quoting=quoting, labels=labels, scheme=scheme
+        columns=columns,
+        task=task,
+        format=format,
+        header=header,
+        quoting=quoting,
+        labels=labels,
+        scheme=scheme,
+        encoding=encoding,
     )
     groups = find(where, split=split)
     return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
@@ -85,6 +95,8 @@ class Reader:
     ) -> None:
         self.sources, self.told, self.skip_bad, self.on_bad = sources, told, skip_bad, on_bad
         self.rows, self.bad = 0, 0
+        for source in itertools.chain.from_iterable(sources):
+            source.encoding = told.encoding
         self._check_skip_bad()
         self.recognised = self._look(sources[0], told)
 

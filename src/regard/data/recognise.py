@@ -12,12 +12,13 @@ from typing import Any, BinaryIO
 
 from regard.data.convert import JOINED, loaded
 from regard.data.formats import conll, objects, parquet, tables, texts
-from regard.data.names import SAY, SCORES, is_header, known_roles, known_task, resolve
+from regard.data.names import SAY, SCORES, USUAL, is_header, known_roles, known_task, resolve
 from regard.data.rows import Bad, Row
 from regard.data.sniff import check_text, delimiter_of, format_of, quoted, whole_lines
 from regard.data.sources import FIRST_READ, Source
 from regard.data.tags import known_scheme, scheme_of
 from regard.errors import DataError, InputError, did_you_mean
+from regard.text.encodings import UTF8, known_encoding
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "text", "lines", "aligned")
 LABELS = ("class", "single", "multi", "number")
@@ -37,6 +38,7 @@ class Told:
     quoting: bool | None = None
     labels: str | None = None
     scheme: str | None = None
+    encoding: str | None = None
 
     @classmethod
     def checked(cls, *, columns: Mapping[str, str | int] | None = None, **told: Any) -> Told:
@@ -48,6 +50,8 @@ class Told:
             told["task"] = known_task(told["task"])
         if told.get("scheme") is not None:
             told["scheme"] = known_scheme(told["scheme"])
+        if told.get("encoding") is not None:
+            told["encoding"] = known_encoding(told["encoding"])
         return cls(columns=known_roles(columns or {}), **told)
 
 
@@ -64,6 +68,8 @@ class Recognised:
     quoting: bool = True
     labels: str = "single"
     scheme: str = "iob2"
+    decimal_comma: str | None = None  # the column with numbers such as 3,5
+    encoding: str = UTF8
 
     def __str__(self) -> str:
         columns = ", ".join(f"{role}={name}" for role, name in self.columns.items())
@@ -73,7 +79,15 @@ class Recognised:
 def rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[Row]:
     """The rows of a file of a known format."""
     if found.format in ("csv", "tsv"):
-        return tables.rows(stream, name, bad, delimiter=found.delimiter, quoting=found.quoting, header=found.header)
+        return tables.rows(
+            stream,
+            name,
+            bad,
+            delimiter=found.delimiter,
+            quoting=found.quoting,
+            header=found.header,
+            decimal_comma=found.decimal_comma,
+        )
     read = {
         "jsonl": objects.line_rows,
         "json": objects.item_rows,
@@ -101,7 +115,7 @@ def _recognise(source: Source, head: bytes, told: Told) -> Recognised:
     format, why = (told.format, "as told") if told.format else format_of(head, source.suffix)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError("holds nothing but space", file=source.name, expected="at least one row")
-    layout = Recognised(format, "", {}, why)
+    layout = Recognised(format, "", {}, why, encoding=source.guess().name)
     if format in ("csv", "tsv"):
         return _table(source.name, whole_lines(head), layout, told)
     if format in ("text", "lines"):
@@ -184,18 +198,35 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
     sample = [dict(zip(names, values, strict=False)) for values in cells[1 if header else 0 :]]
     if not sample:
         raise DataError("has a header but no row", file=name, expected="at least one row")
+    if delimiter != ",":
+        layout, sample = _with_points(layout, told, names, sample)
     return _named(name, layout, told, names, sample)
+
+
+def _with_points(
+    layout: Recognised, told: Told, names: Sequence[str], sample: list[dict[str, Any]]
+) -> tuple[Recognised, list[dict[str, Any]]]:
+    """Labels such as 3,5 are numbers where nothing else is in their column: then they are read as 3.5."""
+    column = told.columns.get("label") or next((name for name in names if name.strip().lower() in USUAL["label"]), "")
+    values = [row[column] for row in sample if row.get(column)]
+    broken = [value for value in values if tables.DECIMAL.fullmatch(value)]
+    if not broken or any(_as_number(tables.with_point(value)) is None for value in values):
+        return layout, sample
+    changed = [row | {column: tables.with_point(row[column])} if row.get(column) else row for row in sample]
+    return replace(layout, decimal_comma=column), changed
 
 
 def _cells(text: str, name: str, *, delimiter: str, quoting: bool) -> list[list[str]]:
     """The first rows of a table, up to one that may go on after the sample."""
+    sample = text.encode()
+    size = len(sample)
 
     def bad(error: DataError, raw: str) -> None:
-        if isinstance(error, tables.OpenQuote) and len(text.encode()) >= FIRST_READ // 2:
+        if isinstance(error, tables.OpenQuote) and size >= FIRST_READ // 2:
             raise error
 
     found: list[list[str]] = []
-    stream = io.BytesIO(text.encode())
+    stream = io.BytesIO(sample)
     with contextlib.suppress(tables.OpenQuote):
         for _, values, _ in tables.cells(stream, name, bad, delimiter=delimiter, quoting=quoting):
             found.append(values)

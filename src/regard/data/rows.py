@@ -54,7 +54,7 @@ def _nul(text: str, name: str, number: int) -> DataError:
 
 def _not_utf8(error: UnicodeDecodeError, raw: bytes, name: str, number: int) -> DataError:
     what = f"byte {error.start + 1} (0x{raw[error.start]:02X}) is not UTF-8"
-    mend = f"If it is Latin-1, convert it: iconv -f latin1 -t utf-8 {name}"
+    mend = "If it has another encoding, name it: --encoding cp1252 (encoding= in Python)."
     return DataError(what, file=name, line=number, expected="text in UTF-8", mend=mend)
 
 

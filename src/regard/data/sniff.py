@@ -8,16 +8,16 @@ import json
 import re
 from collections.abc import Sequence
 
-from regard.data.formats import conll
+from regard.data.formats import conll, tables
 from regard.data.names import is_header
 from regard.data.rows import BOM
-from regard.data.sources import FIRST_READ, looks_nested
+from regard.data.sources import EXCEL, FIRST_READ, looks_nested
 from regard.data.tags import TAG
 from regard.errors import DataError
 
 PARQUET = b"PAR1"
 ARCHIVES = {
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", "Unpack it, or save the sheet as CSV."),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "Unpack it; name a spreadsheet .xlsx, or save the sheet as CSV."),
     b"BZh": ("packed with bzip2", "Unpack it: bunzip2."),
     b"\x28\xb5\x2f\xfd": ("packed with zstd", "Unpack it: unzstd."),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "Unpack it: 7z x."),
@@ -38,17 +38,11 @@ def check_text(head: bytes, name: str) -> None:
     for magic, (what, mend) in ARCHIVES.items():
         if head.startswith(magic):
             raise DataError(f"is {what}", file=name, expected="CSV, TSV, JSONL, Parquet or text", mend=mend)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or _every_other_nul(head):
-        mend = f"Convert it: iconv -f utf-16 -t utf-8 {name}"
-        raise DataError("is written in UTF-16", file=name, expected="UTF-8", mend=mend)
     odd = len(head) - len(head.translate(None, CONTROL))
     if odd > 0.02 * len(head) + 1 and (b"\0" in head or not _utf8(head)):
         what = f"is a binary file: {odd} of its first {len(head)} bytes are control characters"
-        raise DataError(what, file=name, expected="CSV, TSV, JSONL, Parquet or text")
-
-
-def _every_other_nul(head: bytes) -> bool:
-    return len(head) >= 4 and max(head[::2].count(0), head[1::2].count(0)) > 0.4 * (len(head) // 2)
+        mend = "If it is text in another encoding, name that: --encoding NAME (encoding= in Python)."
+        raise DataError(what, file=name, expected="CSV, TSV, JSONL, Parquet or text", mend=mend)
 
 
 def _utf8(head: bytes) -> bool:
@@ -70,7 +64,11 @@ def format_of(head: bytes, suffix: str) -> tuple[str, str]:
     """The format, and the reason for it."""
     if head.startswith(PARQUET):
         return "parquet", "it begins with PAR1"
+    if suffix in EXCEL:
+        return "csv", "it is a sheet of a spreadsheet"
     text = whole_lines(head)
+    if named_delimiter(text) is not None and suffix not in TAGGED:
+        return "csv", "the first line says what separates the columns"
     found = _json(head, text, suffix) or _conll(text, suffix)
     if found is not None:
         return found
@@ -80,10 +78,17 @@ def format_of(head: bytes, suffix: str) -> tuple[str, str]:
     tabs = {line.count("\t") for line in lines}
     if len(tabs) == 1 and tabs != {0}:
         return "tsv", "every line has as many tabs"
-    first = next(csv.reader(lines[:1]), []) if lines and len(lines[0]) < LONGEST_HEADER else []
+    first = _first_cells(lines[0]) if lines and len(lines[0]) < LONGEST_HEADER else []
     if len(first) > 1 and is_header(first, {}):
         return "csv", "the first line names columns"
     return "text", "it is neither a table, nor JSON, nor tagged words"
+
+
+def _first_cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line.rstrip("\r")], delimiter=delimiter_of("csv", line.replace("\t", ""))), [])
+    except csv.Error:  # such as a carriage return inside the line
+        return []
 
 
 def _json(head: bytes, text: str, suffix: str) -> tuple[str, str] | None:
@@ -119,11 +124,20 @@ def _conll(text: str, suffix: str) -> tuple[str, str] | None:
     return None
 
 
+def named_delimiter(text: str) -> str | None:
+    """What a first line sep=; of Excel says."""
+    found = tables.SEPARATOR.fullmatch(text.partition("\n")[0])
+    return None if found is None else found.group(1)
+
+
 def delimiter_of(format: str, text: str) -> str:
     """What parts the columns, by the first line."""
-    first = text.lstrip("\r\n").partition("\n")[0]
     if format == "tsv":
         return "\t"
+    named = named_delimiter(text)
+    if named is not None:
+        return named
+    first = QUOTED.sub("", text.lstrip("\r\n").partition("\n")[0])
     return max(",;\t", key=first.count)
 
 

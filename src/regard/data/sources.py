@@ -1,16 +1,16 @@
 """Where data comes from: a file, several, a folder with train, valid and test, a glob, two aligned files, stdin.
 
-Compression is seen in the first bytes. A file that is cut short, or that changes while it is read, is an error.
+Compression and encoding are seen in the first bytes. A file that is cut short, or that changes while it is read, is an
+error. Whatever a file is written in, what is read here is UTF-8; a sheet of a spreadsheet is read as CSV.
 """
 
 from __future__ import annotations
 
 import contextlib
 import glob
-import gzip
 import io
+import itertools
 import json
-import lzma
 import os
 import re
 import shutil
@@ -21,13 +21,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from regard.data.formats.excel import csv_of
 from regard.errors import DataError, did_you_mean
-from regard.text.stream import DAMAGED, GZIP, XZ
+from regard.text.encodings import UTF8, Guess, as_utf8, detect, named_encoding, tell_guess
+from regard.text.unpack import DAMAGED, unpacked
 
 Where = str | Path | Sequence[str | Path]
 
 PACKED = (".gz", ".xz")
-TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", ".conll", ".conllu", ".iob", ".bio")
+EXCEL = (".xlsx", ".xlsm")
+TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", *EXCEL, ".conll", ".conllu", ".iob", ".bio")
 SUFFIXES = (*TABLES, ".txt", ".text", "")
 SPLITS = {
     "train": ("train", "training"),
@@ -40,9 +43,16 @@ LONGEST = 1 << 27  # bytes in one line, or in one field with line ends in it
 
 
 class Source:
-    """One stream of bytes with a name. A file can be read again and again, stdin or a pipe once."""
+    """One stream of bytes with a name. A file can be read again and again, stdin or a pipe once.
 
-    def __init__(self, name: str | Path) -> None:
+    `encoding` is the one the user names; where it is None it is recognized, and reported. `sheet` is that of a
+    spreadsheet; the first one with rows if it is None.
+    """
+
+    def __init__(self, name: str | Path, *, sheet: str | None = None) -> None:
+        self.encoding: str | None = None
+        self.sheet = sheet
+        self._guess: Guess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)
         self.once = self.path is None or not stat.S_ISREG(self.path.stat().st_mode)
@@ -57,7 +67,7 @@ class Source:
 
     def head(self, size: int = FIRST_READ) -> bytes:
         """The first bytes, unpacked: at least `size` of them and two whole lines, where there are so many."""
-        with self._unpacked() as stream:
+        with self._text() as stream:
             held = stream.read(size)
             while held.count(b"\n") < 2 and len(held) < LONGEST and not _holds_item(held):
                 more = stream.read(len(held))
@@ -85,9 +95,42 @@ class Source:
         """The unpacked bytes, and at their end a look whether the file is still the one that was opened."""
         if self.once and self._begun:
             raise DataError("can be read only once", file=self.name, mend="Save it to a file to read it again.")
+        self.guess()  # before what is read once is no longer kept
         self._begin()
-        with self._unpacked() as stream:
+        with self._text() as stream:
             yield stream
+
+    def guess(self) -> Guess:
+        """The encoding, as the user named it or as it was recognized; then it is reported, once."""
+        if self._guess is None:
+            self._guess = self._recognized()
+            if self._replay is not None:
+                self._replay.kept.seek(0)
+            if self._guess.reason:
+                tell_guess(self.name, self._guess)
+        return self._guess
+
+    def _recognized(self) -> Guess:
+        if self.encoding == UTF8:
+            return Guess(UTF8, "")
+        with self._unpacked() as stream:
+            if self.encoding is not None:
+                return Guess(named_encoding(self.encoding, stream.read(FIRST_READ), self.name), "")
+            first = stream.read(FIRST_READ)
+            more = iter(()) if self.once else iter(lambda: stream.read(FIRST_READ), b"")
+            return detect(itertools.chain([first], more))
+
+    @contextlib.contextmanager
+    def _text(self) -> Iterator[BinaryIO]:
+        """The bytes in UTF-8; of a spreadsheet, its sheet as CSV."""
+        guess = self.guess()
+        with self._unpacked() as stream, contextlib.ExitStack() as stack:
+            if guess.name != UTF8:
+                yield as_utf8(stream, guess.name, self.name)
+            elif self.suffix in EXCEL and self.path is not None:
+                yield stack.enter_context(csv_of(stream, self.name, self.sheet))
+            else:
+                yield stream
 
     def _begin(self) -> None:
         self._begun = True
@@ -99,7 +142,7 @@ class Source:
         with contextlib.ExitStack() as stack:
             raw, before = self._raw(stack)
             try:
-                yield _unpack(raw, stack)
+                yield unpacked(raw, self.name)
             except DAMAGED as error:
                 self._check_unchanged(before)
                 what = f"is cut short or damaged: {str(error).rstrip('.')}"
@@ -158,15 +201,6 @@ class _Replay(io.RawIOBase):
         """Stays open: the second reader goes on where the first has stopped."""
 
 
-def _unpack(raw: io.BufferedReader, stack: contextlib.ExitStack) -> BinaryIO:
-    start = raw.peek(len(XZ))
-    if start.startswith(GZIP):
-        return cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=raw)))
-    if start.startswith(XZ):
-        return cast("BinaryIO", stack.enter_context(lzma.LZMAFile(raw)))
-    return raw
-
-
 def looks_nested(head: bytes) -> bool:
     """Whether a file begins as one JSON value with its rows inside, such as SQuAD."""
     return NESTED.match(head) is not None
@@ -210,6 +244,9 @@ def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
         return splits[split or next(iter(splits))]
     if path.exists():
         return [(Source(path),)]
+    book, hash, sheet = name.rpartition("#")
+    if hash and suffix_of(Path(book)) in EXCEL:
+        return [(Source(_file(book), sheet=sheet),)]
     if any(letter in name for letter in "*?["):
         return _globbed(name)
     if name.count(",") == 1:

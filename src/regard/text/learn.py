@@ -56,16 +56,19 @@ def learn(
     lowercase: bool | None = None,
     alphabet: int = 1000,
     most_words: int = 1_000_000,
+    encoding: str | None = None,
     progress: Progress | None = None,
 ) -> Tokenizer:
-    """A tokenizer learned from text files (UTF-8, plain, .gz or .xz) of any size.
+    """A tokenizer learned from text files (plain, .gz or .xz) of any size.
+
+    `encoding` is that of the files; recognized from their bytes if not given.
 
     `lowercase` is on for WordPiece and off for the others unless told. `alphabet` bounds the characters that get a
     piece of their own (byte-level pairs need none). `progress` is told the bytes done and the bytes in all.
     """
     plan = _plan(kind, size, lowercase, alphabet, most_words)
     try:
-        return _learned(read_pieces(files, progress=progress), plan)
+        return _learned(read_pieces(files, encoding=encoding, progress=progress), plan)
     except _NoText:
         names = ", ".join(map(str, files if not isinstance(files, str | Path) else [files]))
         raise InputError(f"{names}: there is no text to learn from. Give a file with words in it.") from None

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from regard.errors import InputError
+from regard.errors import DataError, InputError
+from regard.text.encodings import UTF8, as_utf8, detect, known_encoding, named_encoding, tell_guess
+from regard.text.unpack import DAMAGED, unpacked
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all, as they lie on the disk
 
 PIECE = 1 << 16  # characters of a piece: long enough to be quick, short enough that one line of a gigabyte is no burden
 BLOCK = 1 << 20  # bytes read at once
 
-GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # what packed files raise that are not whole
 
+def read_pieces(
+    files: Sequence[str | Path], *, encoding: str | None = None, progress: Progress | None = None
+) -> Iterator[str]:
+    """The text of the files in order, cut at blanks where there are some; joined again it is the very text.
 
-def read_pieces(files: Sequence[str | Path], *, progress: Progress | None = None) -> Iterator[str]:
-    """The text of the files in order, cut at blanks where there are some; joined again it is the very text."""
+    `encoding` is that of all files; where it is not given, UTF-16, UTF-32 and cp1252 are recognized and reported.
+    """
     if isinstance(files, str | Path):
         files = [files]
     paths = [Path(name) for name in files]
@@ -32,7 +34,8 @@ def read_pieces(files: Sequence[str | Path], *, progress: Progress | None = None
     total = sum(_size(path) for path in paths)
     before = 0
     for path in paths:
-        yield from cut_pieces(_decoded(path, before, total, progress))
+        name = file_encoding(path, encoding)
+        yield from cut_pieces(_decoded(path, name, before, total, progress))
         before += _size(path)
     if progress is not None:
         progress(total, total)
@@ -52,12 +55,30 @@ def cut_pieces(texts: Iterator[str]) -> Iterator[str]:
         yield rest
 
 
-def first_lines(files: Sequence[str | Path], most: int) -> list[str]:
+def file_encoding(path: Path, encoding: str | None) -> str:
+    """The encoding of a text file: the one that was named, or the one its bytes show, which is then reported."""
+    named = None if encoding is None else known_encoding(encoding)
+    if named == UTF8 or not path.is_file():  # what can be read only once, such as a pipe, is not looked at before
+        return named or UTF8
+    try:
+        with path.open("rb") as raw:
+            stream = unpacked(raw, str(path))
+            if named is not None:
+                return named_encoding(named, stream.read(BLOCK), str(path))
+            guess = detect(iter(lambda: stream.read(BLOCK), b""))
+    except (*DAMAGED, OSError, DataError):  # reported when the text is read
+        return UTF8 if named is None else named
+    if guess.name != UTF8:
+        tell_guess(str(path), guess)
+    return guess.name
+
+
+def first_lines(files: Sequence[str | Path], most: int, *, encoding: str | None = None) -> list[str]:
     """The first lines that are not blank, as many of each file as makes `most` together."""
     found = []
     for name in files:
         taken: list[str] = []
-        for piece in read_pieces([name]):
+        for piece in read_pieces([name], encoding=encoding):
             taken += [line.strip() for line in piece.split("\n") if line.strip()]
             if len(taken) >= max(1, most // len(files)):
                 break
@@ -71,15 +92,15 @@ def _blank_before(text: str, start: int, stop: int) -> int:
     return stop if found < 0 else found
 
 
-def _decoded(path: Path, before: int, total: int, progress: Progress | None) -> Iterator[str]:
+def _decoded(path: Path, encoding: str, before: int, total: int, progress: Progress | None) -> Iterator[str]:
     """The text of one file, block by block."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
     line = 1
     try:
         with path.open("rb") as raw:
             first = os.fstat(raw.fileno())
-            unpacked = _unpacked(raw)
-            while block := unpacked.read(BLOCK):
+            stream = in_utf8(unpacked(raw, str(path)), encoding, path)
+            while block := stream.read(BLOCK):
                 _check_block(path, block, line)
                 text = _text(path, decoder, block, line)
                 line += block.count(b"\n")
@@ -96,12 +117,9 @@ def _decoded(path: Path, before: int, total: int, progress: Progress | None) -> 
         raise InputError(f"{path} changed while it was read. Wait until it is written, or copy it, and start again.")
 
 
-def _unpacked(raw: io.BufferedReader) -> io.BufferedIOBase:
-    """By the first bytes, not the name: a file may have been renamed."""
-    start = raw.peek(len(XZ))
-    if start.startswith(GZIP):
-        return gzip.GzipFile(fileobj=raw)
-    return lzma.LZMAFile(raw) if start.startswith(XZ) else raw
+def in_utf8(stream: BinaryIO, encoding: str, path: Path) -> BinaryIO:
+    """The text of a file in UTF-8, whatever encoding it has."""
+    return stream if encoding == UTF8 else as_utf8(stream, encoding, str(path))
 
 
 def _check_block(path: Path, block: bytes, line: int) -> None:
@@ -109,8 +127,8 @@ def _check_block(path: Path, block: bytes, line: int) -> None:
     if place >= 0:
         line += block.count(b"\n", 0, place)
         raise InputError(
-            f"{path} is not text: a NUL byte in line {line}. Give UTF-8 text, plain or packed as .gz or .xz; "
-            f"if it is UTF-16, convert it: iconv -f utf-16 -t utf-8 {path}"
+            f"{path} is not text: a NUL byte in line {line}. Give a text file, plain or packed as .gz or .xz; "
+            "if it is UTF-16, say so with --encoding utf-16 (encoding= in Python)."
         )
 
 
@@ -120,8 +138,8 @@ def _text(path: Path, decoder: io.IncrementalNewlineDecoder, block: bytes, line:
     except UnicodeDecodeError as error:
         line += error.object.count(b"\n", 0, error.start)
         raise InputError(
-            f"{path} line {line} is not UTF-8. Convert it: iconv -f latin1 -t utf-8 {path}. "
-            "If it is no text at all, leave it out."
+            f"{path} line {line} is not UTF-8. If it has another encoding, name it: --encoding cp1252 (encoding= in "
+            "Python). If it is no text at all, leave it out."
         ) from error
 
 

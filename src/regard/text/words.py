@@ -45,6 +45,7 @@ def read_words(
     most: int | None = None,
     min_count: int = 5,
     phrases: Sequence[float] = (),
+    encoding: str | None = None,
     progress: Progress | None = None,
 ) -> WordText:
     """The words of text files, or their first `most`; a word is a run of letters and digits.
@@ -55,7 +56,7 @@ def read_words(
     """
     if min_count < 1 or (most is not None and most < 1):
         raise InputError(f"min_count is {min_count} and most is {most}, expected 1 or more.")
-    words, run, seen = _numbered(files, most, progress)
+    words, run, seen = _numbered(files, most, progress, encoding)
     for threshold in phrases:
         words, run = join(words, run, threshold, min_count=min_count)
     if phrases:
@@ -73,12 +74,12 @@ def tokens() -> re.Pattern[str]:
 
 
 def _numbered(
-    files: Sequence[str | Path], most: int | None, progress: Progress | None
+    files: Sequence[str | Path], most: int | None, progress: Progress | None, encoding: str | None
 ) -> tuple[list[str], npt.NDArray[np.int32], int]:
     """Words in the order they are met, and the text in their numbers, with marks and ends of lines."""
     numbers: dict[str, int] = {}
     run, seen = array("i"), 0
-    for piece in _texts(files, progress):
+    for piece in _texts(files, progress, encoding):
         found = tokens().findall(piece)
         for token in found:
             if token not in numbers:
@@ -99,7 +100,7 @@ def _numbered(
     return words, text, seen
 
 
-def _texts(files: Sequence[str | Path], progress: Progress | None) -> Iterator[str]:
+def _texts(files: Sequence[str | Path], progress: Progress | None, encoding: str | None) -> Iterator[str]:
     """Pieces in small letters; a break of line after each file, so that no window goes from one into the next."""
     names = [files] if isinstance(files, str | Path) else files
     if not names:
@@ -112,7 +113,7 @@ def _texts(files: Sequence[str | Path], progress: Progress | None) -> Iterator[s
             if progress is not None:
                 progress(before + done, sum(sizes))
 
-        yield from (piece.lower() for piece in read_pieces([name], progress=tell))
+        yield from (piece.lower() for piece in read_pieces([name], encoding=encoding, progress=tell))
         yield "\n"
 
 

@@ -86,6 +86,7 @@ def pretrain(
     store: str | Path | None = None,
     mask_rate: float = 0.15,
     mask_unit: str = "token",
+    encoding: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     tell: Tell | None = None,
@@ -100,6 +101,7 @@ def pretrain(
     start: or a model to go on from, with its own tokenizer: domain adaptation.
     dev: text to score on; else a share of the documents (`dev_share`) is held out.
     mask_unit: hide single tokens ("token"), all tokens of a word ("word"), or a few words in a row ("span").
+    encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     store: where the tokenized text is kept for other trainings; else it lies beside `out` until the training has ended.
     settings: see `regard.training.settings.Settings`; from nothing there is no dropout unless it is asked for.
     """
@@ -115,7 +117,7 @@ def pretrain(
     if resume and (folder / RUN).exists() and not (folder / STATE).exists():
         raise FolderError(f"{folder} cannot be resumed: its training ended. Begin again with --overwrite.")
     world, device = join(pick_device(chosen.device))
-    words = _words(files, preset, start, tokenizer, objective)
+    words = _words(files, preset, start, tokenizer, objective, encoding)
     task: Task = TwoSided() if objective == "two-sided" else Causal()
     hides = objective in ("mlm", "mlm+nsp")
     if hides:
@@ -125,7 +127,9 @@ def pretrain(
         task, start=start, preset=preset, tokenizer=words, texts=(), seed=chosen.seed, dropout=chosen.dropout
     )
     _check_network(checkpoint.family, checkpoint.config, objective)
-    texts = _texts(files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell)
+    texts = _texts(
+        files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell, encoding=encoding
+    )
     window = chosen.window or WINDOW
     longest = min(window, checkpoint.config.longest or window)
     frame = Frame.of(words)
@@ -203,7 +207,14 @@ def _check_network(family: str, config: Config, objective: str) -> None:
         raise InputError(f"models of the family {family} have no head for {what}. {mend}")
 
 
-def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenizer: Any, objective: str) -> Tokenizer:
+def _words(
+    files: Sequence[str | Path],
+    preset: str | None,
+    start: Any,
+    tokenizer: Any,
+    objective: str,
+    encoding: str | None,
+) -> Tokenizer:
     """The tokenizer that was given, the one of the model, or one learned from the files."""
     if start is not None:
         found = find(start)
@@ -222,7 +233,8 @@ def _words(files: Sequence[str | Path], preset: str | None, start: Any, tokenize
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
     with with_room(name):
-        return _around(learn(files, kind=kind, size=min(size, max(room, LEAST_PIECES))), objective)
+        size = min(size, max(room, LEAST_PIECES))
+        return _around(learn(files, kind=kind, size=size, encoding=encoding), objective)
 
 
 def _around(words: Tokenizer, objective: str) -> Tokenizer:
@@ -243,6 +255,7 @@ def _texts(
     *,
     overwrite: bool,
     tell: Tell | None,
+    encoding: str | None,
 ) -> Texts:
     """The text as tokens, on both sides."""
 
@@ -262,6 +275,7 @@ def _texts(
             place / name,
             sentences=pairs,
             end=end,
+            encoding=encoding,
             progress=report if world.first else None,
             overwrite=fresh,
         )

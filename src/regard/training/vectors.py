@@ -59,7 +59,11 @@ class Learned:
 
 
 def learn_vectors(
-    files: Sequence[str | Path], settings: VectorSettings | None = None, *, tell: Tell | None = None
+    files: Sequence[str | Path],
+    settings: VectorSettings | None = None,
+    *,
+    encoding: str | None = None,
+    tell: Tell | None = None,
 ) -> Learned:
     """Read the files once, then learn; the same files, settings and seed give the same vectors."""
     given = settings or VectorSettings()
@@ -69,6 +73,7 @@ def learn_vectors(
         most=given.words,
         min_count=given.min_count,
         phrases=given.phrases,
+        encoding=encoding,
         progress=_told(tell, "bytes read"),
     )
     epochs, rate = given.epochs or EPOCHS[given.kind], given.rate or RATES[given.kind]

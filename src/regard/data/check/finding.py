@@ -116,6 +116,7 @@ class Report:
     numbers: Mapping[str, float] = field(default_factory=dict)  # low, mean and high of labels that are numbers
     lengths: Lengths | None = None
     estimate: Estimate | None = None
+    encoding: str | None = None  # of the first file
     complete: bool = True  # False where a file could not be read to its end
     seconds: float = 0.0
 

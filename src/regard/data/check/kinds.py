@@ -20,7 +20,9 @@ KINDS: dict[str, Kind] = {
         "error", "quotes that are not closed, or closed too early", 'Write a quote inside a text twice ("").'
     ),
     "not-json": Kind("error", "lines that are not JSON", "Write one object a line."),
-    "not-utf8": Kind("error", "bytes that are not UTF-8", "Convert the file: iconv -f latin1 -t utf-8 FILE"),
+    "not-utf8": Kind(
+        "error", "bytes that are not UTF-8", "Write the byte in UTF-8; or name the file's encoding: --encoding cp1252."
+    ),
     "nul": Kind("error", "NUL characters", "Take them out; --fix does."),
     "surrogate": Kind("error", "halves of surrogate pairs", "Write whole characters; --fix takes halves out."),
     "missing-value": Kind("error", "values that are missing", "Fill them in, or leave the rows out."),

@@ -64,6 +64,7 @@ def check(
     columns: Mapping[str, str | int] | None = None,
     labels: str | None = None,
     scheme: str | None = None,
+    encoding: str | None = None,
     skip_bad: str | Path | None = None,
     reading: Reading | None = None,
     progress: Progress | None = None,
@@ -75,7 +76,14 @@ def check(
     """
     began = time.monotonic()
     run = _Run(reading or Reading(), progress)
-    told = {"task": task, "format": format, "columns": columns, "labels": labels, "scheme": scheme}
+    told = {
+        "task": task,
+        "format": format,
+        "columns": columns,
+        "labels": labels,
+        "scheme": scheme,
+        "encoding": encoding,
+    }
     parts = _parts(where, dev)
     for _, part, split in parts:
         find(part, split=split)  # that data is not there is no finding
@@ -175,6 +183,7 @@ class _Run:
             numbers=self.labels.spread,
             lengths=lengths,
             estimate=None if size is None or lengths is None else estimate(size, lengths),
+            encoding=None if first is None else first.recognised.encoding,
             complete=self.complete,
         )
 

@@ -2,51 +2,69 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from regard.data.records import Place
 from regard.data.rows import Bad, Row, check_strings
-from regard.errors import DataError
+from regard.errors import DataError, RegardError, shortened
+from regard.text.unpack import FREE, RATIO
 
-MAGIC = b"PAR1"
-ROWS = 1024
+ROWS = 256  # at once; with texts of a megabyte each, some hundred megabytes
 
 
 def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
     """The rows by the names of their columns. A packed or piped file is laid down on disk first, for it is read from
     its end."""
-    import pyarrow
-    import pyarrow.parquet
-
     with tempfile.TemporaryFile() as copy:
         file: BinaryIO = stream
-        if not hasattr(stream, "fileno") or not stream.seekable() or not _plain(stream):
+        if not isinstance(getattr(stream, "raw", None), io.FileIO):
             shutil.copyfileobj(stream, copy)
             copy.seek(0)
             file = copy
         number = 0
-        try:
-            for batch in pyarrow.parquet.ParquetFile(file).iter_batches(batch_size=ROWS):
-                for values in batch.to_pylist():
-                    number += 1
-                    place = Place(name, None, number)
-                    try:
-                        check_strings(values, place, "")
-                    except DataError as error:
-                        bad(error, str(values))
-                        continue
-                    yield Row(place, values, "")
-        except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-            what = f"is no Parquet file that can be read: {str(error).rstrip('.')}"
-            raise DataError(what, file=name, row=number + 1, mend="Was it copied whole?") from error
+        for number, values in enumerate(_values(file, name), 1):
+            place = Place(name, None, number)
+            try:
+                check_strings(values, place, "")
+            except DataError as error:
+                bad(error, shortened(str(values)))
+                continue
+            yield Row(place, values, "")
 
 
-def _plain(stream: BinaryIO) -> bool:
-    """Whether these are the bytes of the file itself, so that going back in them costs nothing."""
-    here = stream.tell()
-    start = stream.read(len(MAGIC))
-    stream.seek(here)
-    return start == MAGIC and type(stream).__module__ == "_io"
+def _values(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
+    """One dictionary per row. pyarrow raises many types, OSError and ValueError among them, for damaged files."""
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        table = pyarrow.parquet.ParquetFile(file)
+        _check_sizes(table.metadata, name)
+        for batch in table.iter_batches(batch_size=ROWS):
+            for values in batch.to_pylist():
+                number += 1
+                yield values
+    except (RegardError, MemoryError):
+        raise
+    except Exception as error:
+        what = f"is no Parquet file that can be read: {shortened(str(error)).rstrip('.')}"
+        raise DataError(what, file=name, row=number + 1, mend="Was it copied whole?") from error
+
+
+def _check_sizes(about: Any, name: str) -> None:
+    """Columns that unpack to absurdly much, by what the file says of them."""
+    for group in range(about.num_row_groups):
+        for number in range(about.num_columns):
+            column = about.row_group(group).column(number)
+            size = column.total_uncompressed_size
+            if size > FREE and size > RATIO * max(column.total_compressed_size, 1):
+                raise DataError(
+                    f"unpacks to more than {RATIO} times its size (column {shortened(column.path_in_schema, 60)}: "
+                    f"{size:,} bytes from {column.total_compressed_size:,})",
+                    file=name,
+                    mend="If this is meant, save it as JSON lines.",
+                )

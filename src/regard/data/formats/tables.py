@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from regard.data.records import Place
 from regard.data.rows import Bad, Row, bare, lines
 from regard.data.sources import LONGEST
-from regard.errors import DataError
+from regard.errors import DataError, shortened
 
 LONGEST_QUOTE = 1 << 24  # characters after the first line of a quoted value: a quote left open is given up there
+SEPARATOR = re.compile(r'"?sep=([^\w"\s\\]|\t)"?\r?\n?', re.IGNORECASE)  # Excel's first line about the file itself
+DECIMAL = re.compile(r"\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+\s*")  # 3,5 and 1.234,5
 Cells = tuple[int, list[str], str]  # first line, values, as written
 
 
@@ -19,10 +23,28 @@ class OpenQuote(DataError):
     """A double quote that is not closed up to the end of what was read."""
 
 
-def rows(stream: BinaryIO, name: str, bad: Bad, *, delimiter: str, quoting: bool, header: bool) -> Iterator[Row]:
-    """The rows of a table by the names in its header, or by number from 0 where it has none."""
-    found = cells(stream, name, bad, delimiter=delimiter, quoting=quoting)
+def rows(
+    stream: BinaryIO,
+    name: str,
+    bad: Bad,
+    *,
+    delimiter: str,
+    quoting: bool,
+    header: bool,
+    decimal_comma: str | None = None,
+) -> Iterator[Row]:
+    """The rows of a table by the names in its header, or by number from 0 where it has none.
+
+    Numbers of the column `decimal_comma` are written 3,5 in the file; here they are 3.5.
+    """
     names: list[str] | None = None
+
+    def refuse(error: DataError, raw: str) -> None:
+        if header and names is None:
+            raise error  # the next row must not become the header
+        bad(error, raw)
+
+    found = cells(stream, name, refuse, delimiter=delimiter, quoting=quoting)
     if header:
         line, names, _ = next(found, (1, [], ""))
         _check_header(names, Place(name, line))
@@ -33,7 +55,15 @@ def rows(stream: BinaryIO, name: str, bad: Bad, *, delimiter: str, quoting: bool
         if len(values) != len(names):
             bad(_wrong_count(values, names, place, quoting=quoting, delimiter=delimiter), raw)
             continue
-        yield Row(place, dict(zip(names, values, strict=True)), raw)
+        row = dict(zip(names, values, strict=True))
+        if decimal_comma is not None and DECIMAL.fullmatch(row.get(decimal_comma, "")):
+            row[decimal_comma] = with_point(row[decimal_comma])
+        yield Row(place, row, raw)
+
+
+def with_point(number: str) -> str:
+    """A number with a decimal comma, as computers write it."""
+    return number.replace(".", "").replace(",", ".") if DECIMAL.fullmatch(number) else number
 
 
 def cells(stream: BinaryIO, name: str, bad: Bad, *, delimiter: str, quoting: bool) -> Iterator[Cells]:
@@ -41,15 +71,23 @@ def cells(stream: BinaryIO, name: str, bad: Bad, *, delimiter: str, quoting: boo
     if quoting:
         yield from _quoted(stream, name, bad, delimiter)
         return
-    for number, line in lines(stream, name, bad):
+    for number, line in _table_lines(stream, name, bad):
         if line.strip("\r\n"):
             yield number, bare(line).split(delimiter), line
 
 
+def _table_lines(stream: BinaryIO, name: str, bad: Bad) -> Iterator[tuple[int, str]]:
+    """All lines but Excel's first one, sep=; which says what separates the columns."""
+    for number, line in lines(stream, name, bad):
+        if number > 1 or not SEPARATOR.fullmatch(line):
+            yield number, line
+
+
 def _check_header(names: Sequence[str], place: Place) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise place.fault(f'two columns are named "{twice[0]}"', expected="a name of its own for each column")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        what = f'two columns are named "{shortened(twice, 60)}"'
+        raise place.fault(what, expected="a name of its own for each column")
 
 
 def _wrong_count(
@@ -60,8 +98,8 @@ def _wrong_count(
         mend = "Take the separator out of the text; or, if texts stand between double quotes, read it with quoting on."
     elif delimiter == "\t":
         mend += " If a double quote is a mere character here, read it with quoting off."
-    shown = " | ".join(f"{value:.30}" for value in values[:6])
-    wanted = f"{len(names)} ({', '.join(names[:12])})"
+    shown = " | ".join(shortened(value, 30) for value in values[:6])
+    wanted = f"{len(names)} ({', '.join(shortened(name, 30) for name in names[:12])})"
     return place.fault(f"the row has {len(values)} columns ({shown})", expected=wanted, mend=mend)
 
 
@@ -96,7 +134,7 @@ class _Feed:
 def _quoted(stream: BinaryIO, name: str, bad: Bad, delimiter: str) -> Iterator[Cells]:
     if csv.field_size_limit() < LONGEST:  # the module's own limit of 128 kB is shorter than many texts
         csv.field_size_limit(LONGEST)
-    feed = _Feed(lines(stream, name, bad))
+    feed = _Feed(_table_lines(stream, name, bad))
     reader = csv.reader(feed, delimiter=delimiter, strict=True)
     while True:
         feed.begin()

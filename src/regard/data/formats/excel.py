@@ -1,0 +1,165 @@
+"""Sheets of .xlsx workbooks, read row by row as CSV."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import itertools
+import shutil
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, cast
+
+from regard.data.formats.quoting import csv_row
+from regard.errors import DataError, MissingExtra, did_you_mean
+from regard.foreign import reading
+from regard.text.unpack import FREE, RATIO
+
+OLD = b"\xd0\xcf\x11\xe0"
+STRINGS = 1 << 28  # bytes of the texts of a workbook, which are held in memory
+ROWS = 1 << 20  # that Excel allows in a sheet
+LOOKED = 1000  # rows of a sheet in which one with values must be
+
+
+@contextlib.contextmanager
+def csv_of(stream: BinaryIO, name: str, sheet: str | None) -> Iterator[BinaryIO]:
+    """The sheet of that name, or the first one with rows, as CSV in UTF-8.
+
+    Line n of it is row n of the sheet, as long as no cell has a line break. Columns without a name are named by their
+    letter. Raises a MissingExtra without openpyxl, a DataError where the file is damaged or unpacks to absurdly much.
+    """
+    with contextlib.ExitStack() as stack:
+        with reading(name, DataError):
+            file = _seekable(stream, stack)
+            _check_archive(file, name)
+            table, others = _sheet(_workbook(file), name, sheet)
+        if others:
+            warnings.warn(
+                f'{name}: sheet "{table.title}" is read, the first of {others + 1} with rows. '
+                f'Write "{name}#NAME" to read another one.',
+                UserWarning,
+                stacklevel=2,
+            )
+        yield cast("BinaryIO", io.BufferedReader(_Lines(_rows(table, name), name), 1 << 16))
+
+
+def _seekable(stream: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
+    if isinstance(getattr(stream, "raw", None), io.FileIO):
+        return stream
+    copy = cast("BinaryIO", stack.enter_context(tempfile.TemporaryFile()))  # noqa: SIM115 (closed with the stack)
+    shutil.copyfileobj(stream, copy)
+    copy.seek(0)
+    return copy
+
+
+def _check_archive(file: BinaryIO, name: str) -> None:
+    """Sizes are told before anything is unpacked, and kept to by the zip module."""
+    start = file.read(4)
+    if start == OLD:
+        mend = "Save it as .xlsx without a password, or as CSV."
+        raise DataError("is an old .xls workbook, or one with a password", file=name, expected=".xlsx", mend=mend)
+    if start != b"PK\x03\x04":
+        raise DataError("is no .xlsx workbook", file=name, mend="If it is CSV, name it .csv.")
+    size = file.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        parts = archive.infolist()
+        total = sum(part.file_size for part in parts)
+        texts = sum(part.file_size for part in parts if "sharedStrings" in part.filename)
+        if (total > FREE and total > RATIO * size) or texts > STRINGS:
+            mend = "If this is meant, save the sheet as CSV."
+            raise DataError(f"unpacks to {total:,} bytes from {size:,}", file=name, mend=mend)
+        for part in parts:
+            with archive.open(part) as content:
+                if b"<!DOCTYPE" in content.read(1024):
+                    raise DataError(f"has a document type in {part.filename:.60}, as no workbook has", file=name)
+    file.seek(0)
+
+
+def _workbook(file: BinaryIO) -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise MissingExtra("reading .xlsx", "excel") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about styles and pictures that are not read
+        return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+
+
+def _sheet(workbook: Any, name: str, wanted: str | None) -> tuple[Any, int]:
+    """The sheet to read, and how many others might have been meant."""
+    sheets = {sheet.title: sheet for sheet in workbook.worksheets}
+    if wanted is not None:
+        if wanted not in sheets:
+            raise DataError(f'has no sheet "{wanted:.60}"', file=name, mend=did_you_mean(wanted, sheets).strip())
+        return sheets[wanted], 0
+    shown = [sheet for sheet in sheets.values() if sheet.sheet_state == "visible"] or list(sheets.values())
+    found = next((sheet for sheet in shown if any(itertools.islice(_values(sheet), LOOKED))), None)
+    if found is None:
+        raise DataError("has no sheet with rows", file=name, expected="a header and at least one row")
+    return found, len(shown) - 1
+
+
+def _values(sheet: Any) -> Iterator[list[str]]:
+    """The values of every row, without empty ones at its end; nothing at all for an empty row."""
+    sheet.reset_dimensions()  # what the file says of its size may be wrong
+    for row in sheet.iter_rows(values_only=True):
+        values = [_text(value) for value in row]
+        while values and not values[-1]:
+            values.pop()
+        yield values
+
+
+def _rows(sheet: Any, name: str) -> Iterator[list[str]]:
+    """Rows as wide as the first one with values."""
+    width = 0
+    for number, values in enumerate(_values(sheet), 1):
+        if number > ROWS:
+            raise DataError(f"has more than {ROWS:,} rows", file=name, mend="Save the sheet as CSV.")
+        if values and not width:
+            width = len(values)
+            values = _header(values)
+        yield values + [""] * (width - len(values)) if values else []
+
+
+def _header(values: Sequence[str]) -> list[str]:
+    from openpyxl.utils import get_column_letter
+
+    return [value or get_column_letter(number) for number, value in enumerate(values, 1)]
+
+
+def _text(value: Any) -> str:
+    """As a spreadsheet shows it and CSV has it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    return str(value)
+
+
+class _Lines(io.RawIOBase):
+    """Rows as bytes of CSV."""
+
+    def __init__(self, rows: Iterator[list[str]], name: str) -> None:
+        self.rows, self.name, self.ready = rows, name, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with reading(self.name, DataError):
+            while not self.ready:
+                lines = [csv_row(row, ",") if row else "\n" for row in itertools.islice(self.rows, 100)]
+                if not lines:
+                    return 0
+                self.ready = "".join(lines).encode()
+        size = min(len(buffer), len(self.ready))
+        buffer[:size] = self.ready[:size]
+        self.ready = self.ready[size:]
+        return size
