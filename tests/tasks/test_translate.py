@@ -24,7 +24,7 @@ from regard.tasks.task import Reading
 from regard.tasks.translate import Translate
 from regard.tasks.writing import write
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import begin, with_ends
+from regard.training.begin import Vocabulary, begin, with_ends
 from regard.training.run import train
 
 SHAPE = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
@@ -179,7 +179,7 @@ def test_attention_finds_what_the_bottleneck_forgets(small):
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive", "tiny-lstm-feeding"])
 def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: ("unigram", 60))
+    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: Vocabulary("unigram", 60))
     for side in ("source", "target"):
         texts = [getattr(row, side) for row in reversals(60)]
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
@@ -325,7 +325,7 @@ def test_vocabularies_apart_are_read_as_transformers_reads_them(small, tmp_path,
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive"])
 def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: ("unigram", 60))
+    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: Vocabulary("unigram", 60))
     rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
     (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
     out = tmp_path / "out"

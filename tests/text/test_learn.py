@@ -75,6 +75,35 @@ def test_special_tokens_and_sizes(kind: str) -> None:
     assert found.frame == frames.get(kind, ((2,), (3,)))
 
 
+@pytest.mark.parametrize(
+    ("name", "special", "pair"),
+    [
+        ("roberta", {"bos": 0, "cls": 0, "pad": 1, "eos": 2, "sep": 2, "unk": 3, "mask": 4}, [0, 2, 2, 2]),
+        ("bert", {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}, [2, 3, 3]),
+    ],
+)
+def test_byte_level_pairs_with_a_mask_token(
+    tmp_path: Path, name: str, special: dict[str, int], pair: list[int]
+) -> None:
+    ours = fresh("bpe", special_tokens=name)
+    assert ours.special == special
+    assert [token for token in ours.encode("the market", "the").ids if token < 5] == pair
+    mask = "<mask>" if name == "roberta" else "[MASK]"
+    assert special["mask"] in ours.encode(f"the {mask}").ids
+    ours.save(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        assert theirs(text)["input_ids"] == list(ours.encode(text).ids)
+        assert theirs(text, "the market")["input_ids"] == list(ours.encode(text, "the market").ids)
+        assert Tokenizer.load(tmp_path).encode(text) == ours.encode(text)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("wordpiece", "roberta"), ("bpe", "robreta")])
+def test_special_tokens_that_cannot_be(kind: str, name: str) -> None:
+    with pytest.raises(InputError, match="special tokens"):
+        fresh(kind, special_tokens=name)
+
+
 def test_frequent_words_are_pieces() -> None:
     assert {"market", "apples", "the"} <= set(LEARNED["wordpiece"].backend.get_vocab())
     assert {"Ġmarket", "Ġthe"} <= set(LEARNED["bpe"].backend.get_vocab())

@@ -281,3 +281,17 @@ def test_text_too_short_to_be_scored_is_found_before_the_first_step(dev: str, tm
     with pytest.raises(InputError, match=r"too short to be scored: .* dev_share=0"):
         pretrain([CORPUS], out=tmp_path / "run", preset="tiny-bert", dev=[tmp_path / "dev.txt"], tell=told.append)
     assert not any(event.step for event in told if event.kind != "read")
+
+
+@pytest.mark.parametrize("preset", ["tiny-roberta", "tiny-modernbert"])
+def test_byte_level_encoders_learn_a_vocabulary_with_a_mask_token(preset: str, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(
+        "\n\n".join(f"The {word} stood beside the old mill." for word in ["cart", "horse", "dog", "cow"]) * 30
+    )
+    pretrain([text], preset=preset, out=tmp_path / "out", steps=2, batch_tokens=128, device="cpu")
+    model = load(tmp_path / "out", device="cpu")
+    assert model.tokenizer is not None
+    mask = model.tokenizer.backend.id_to_token(model.tokenizer.special["mask"])
+    assert model.fill(f"The {mask} stood beside the old mill.")
+    transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "out")

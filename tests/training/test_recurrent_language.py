@@ -114,7 +114,7 @@ def test_dropout_reaches_every_place_that_drops() -> None:
 
 @pytest.mark.parametrize("name", ["lstm-characters", "gru-characters"])
 def test_characters_are_the_words_of_character_models(name: str) -> None:
-    assert vocabulary_of(name) == ("char", 1000)
+    assert vocabulary_of(name)[:2] == ("char", 1000)
     config = from_preset(name, weights=False).config
     assert (config.layers, config.width, config.kind) == (2, 512, "decoder")
 

@@ -77,5 +77,5 @@ def test_a_preset_is_fresh_whichever_way_it_is_named() -> None:
 
 
 def test_a_vocabulary_of_bytes_has_room_for_each_of_them() -> None:
-    assert vocabulary_of("tiny-modernbert") == ("bpe", 1000)
-    assert vocabulary_of("tiny-bert") == ("wordpiece", 100)
+    assert vocabulary_of("tiny-modernbert") == ("bpe", 1000, "bert")
+    assert vocabulary_of("tiny-bert") == ("wordpiece", 100, None)

@@ -22,6 +22,7 @@ ABOUT = """Learn a vocabulary from text files of any size.
 Examples:
   regard tokenizer corpus.txt --out vocabulary
   regard tokenizer part1.txt.gz part2.txt.xz --kind bpe --size 32000 --out vocabulary
+  regard tokenizer corpus.txt --kind bpe --special-tokens roberta --out vocabulary
   regard tokenizer corpus.txt --kind wordpiece --cased --out vocabulary --json"""
 
 
@@ -36,6 +37,10 @@ class LearnTokenizer:
         arg(help="WordPiece as in BERT, byte-level pairs as in GPT-2, Unigram as in T5, or single characters."),
     ] = "wordpiece"
     size: Annotated[int, arg(help="How many pieces, special tokens included.")] = 16_000
+    special_tokens: Annotated[
+        Literal["gpt2", "roberta", "bert"] | None,
+        arg(help="Special tokens of --kind bpe: of GPT-2 (default), RoBERTa or BERT; the last two have a mask token."),
+    ] = None
     lowercase: Annotated[bool, arg(help="Make all letters small; wordpiece does unless told --cased.")] = False
     cased: Annotated[bool, arg(help="Keep capital letters; the others do unless told --lowercase.")] = False
     alphabet: Annotated[int, arg(help="How many characters are kept at most; rarer ones become unknown.")] = 1000
@@ -64,6 +69,7 @@ def run(verb: LearnTokenizer) -> None:
                 size=verb.size,
                 lowercase=lowercase,
                 alphabet=verb.alphabet,
+                special_tokens=verb.special_tokens,
                 progress=progress,
             )
         learned.save(folder)

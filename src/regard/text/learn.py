@@ -29,6 +29,21 @@ KINDS = ("wordpiece", "bpe", "unigram", "char")
 END = "<|endoftext|>"
 GPT2_TOKENS = {"bos": END, "eos": END}
 T5_TOKENS = {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}
+ROBERTA_TOKENS = {
+    "bos": "<s>",
+    "cls": "<s>",
+    "pad": "<pad>",
+    "eos": "</s>",
+    "sep": "</s>",
+    "unk": "<unk>",
+    "mask": "<mask>",
+}
+# Special tokens of a byte-level vocabulary, in the order of their ids, by the model whose tokens they are.
+BYTE_LEVEL_TOKENS = {
+    "gpt2": GPT2_TOKENS,
+    "roberta": ROBERTA_TOKENS,
+    "bert": {role: BERT_TOKENS[role] for role in ("pad", "unk", "cls", "sep", "mask")},
+}
 
 PLAYED = 10_000_000  # words played to a trainer
 AT_ONCE = 1000  # times a word is written into one text for it
@@ -46,6 +61,7 @@ class Plan:
     lowercase: bool
     alphabet: int  # characters that are kept, at most
     most_words: int
+    special_tokens: str = "gpt2"  # of byte-level pairs
 
 
 def learn(
@@ -57,6 +73,7 @@ def learn(
     alphabet: int = 1000,
     most_words: int = 1_000_000,
     encoding: str | None = None,
+    special_tokens: str | None = None,
     progress: Progress | None = None,
 ) -> Tokenizer:
     """A tokenizer learned from text files (plain, .gz or .xz) of any size.
@@ -64,9 +81,11 @@ def learn(
     `encoding` is that of the files; recognized from their bytes if not given.
 
     `lowercase` is on for WordPiece and off for the others unless told. `alphabet` bounds the characters that get a
-    piece of their own (byte-level pairs need none). `progress` is told the bytes done and the bytes in all.
+    piece of their own (byte-level pairs need none). `special_tokens` of byte-level pairs are those of "gpt2" (the
+    default), "roberta" or "bert" (for ModernBERT); the latter two have a mask token. `progress` is called with
+    the bytes done and the bytes in all.
     """
-    plan = _plan(kind, size, lowercase, alphabet, most_words)
+    plan = _plan(kind, size, lowercase, alphabet, most_words, special_tokens)
     try:
         return _learned(read_pieces(files, encoding=encoding, progress=progress), plan)
     except _NoText:
@@ -82,9 +101,10 @@ def learn_from(
     lowercase: bool | None = None,
     alphabet: int = 1000,
     most_words: int = 1_000_000,
+    special_tokens: str | None = None,
 ) -> Tokenizer:
     """As `learn`, from texts that come one after another."""
-    plan = _plan(kind, size, lowercase, alphabet, most_words)
+    plan = _plan(kind, size, lowercase, alphabet, most_words, special_tokens)
     try:
         return _learned((piece for text in texts for piece in cut_pieces(iter([text]))), plan)
     except _NoText:
@@ -103,13 +123,22 @@ class _NoText(Exception):
     """Whoever knows where the text came from says so."""
 
 
-def _plan(kind: str, size: int, lowercase: bool | None, alphabet: int, most_words: int) -> Plan:
+def _plan(
+    kind: str, size: int, lowercase: bool | None, alphabet: int, most_words: int, special_tokens: str | None = None
+) -> Plan:
     if kind not in KINDS:
         raise InputError(f'"{kind}" is not a kind of vocabulary.{did_you_mean(kind, KINDS)}')
+    if special_tokens is not None and kind != "bpe":
+        raise InputError(f"special tokens can be chosen for bpe only; {kind} has its own. Leave special_tokens out.")
+    if special_tokens is not None and special_tokens not in BYTE_LEVEL_TOKENS:
+        raise InputError(
+            f'special tokens "{special_tokens}" are not known.{did_you_mean(special_tokens, BYTE_LEVEL_TOKENS)}'
+        )
     for name, value in (("size", size), ("alphabet", alphabet), ("most_words", most_words)):
         if value < 1:
             raise InputError(f"{name} is {value}, but at least 1 was expected.")
-    return Plan(kind, size, kind == "wordpiece" if lowercase is None else lowercase, alphabet, most_words)
+    lower = kind == "wordpiece" if lowercase is None else lowercase
+    return Plan(kind, size, lower, alphabet, most_words, special_tokens or "gpt2")
 
 
 def _learned(pieces: Iterator[str], plan: Plan) -> Tokenizer:
@@ -225,12 +254,26 @@ def _word_piece(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:
 
 def _byte_pairs(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    _check_room(plan, len(alphabet) + 1, len(alphabet), 1)
+    tokens = BYTE_LEVEL_TOKENS[plan.special_tokens]
+    specials = list(dict.fromkeys(tokens.values()))
+    _check_room(plan, len(alphabet) + len(specials), len(alphabet), len(specials))
     trainer = trainers.BpeTrainer(
-        vocab_size=plan.size, min_frequency=2, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+        vocab_size=plan.size, min_frequency=2, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
     )
     shell.model = _train(models.BPE(), trainer, ranked(words)).model
-    return _finished(shell, GPT2_TOKENS)
+    if "cls" in tokens:
+        shell.post_processor = _around_byte_level(plan.special_tokens, tokens, specials)
+    shell.add_special_tokens([AddedToken(token, normalized=False, special=True) for token in specials])
+    return Tokenizer(shell, tokens=tokens)
+
+
+def _around_byte_level(name: str, tokens: dict[str, str], specials: list[str]) -> processors.PostProcessor:
+    """What stands around a text, and between two, as in RoBERTa or as in BERT."""
+    cls, sep = ((tokens[role], specials.index(tokens[role])) for role in ("cls", "sep"))
+    if name == "roberta":
+        return processors.RobertaProcessing(sep, cls, trim_offsets=False, add_prefix_space=False)
+    single, pair = f"{cls[0]}:0 $A:0 {sep[0]}:0", f"{cls[0]}:0 $A:0 {sep[0]}:0 $B:1 {sep[0]}:1"
+    return processors.TemplateProcessing(single=single, pair=pair, special_tokens=[cls, sep])
 
 
 def _unigram(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -27,6 +27,7 @@ from regard.text.tokenizer import TARGET, Tokenizer
 
 SUCH = "T5, BART, Marian"
 LEAST_PIECES = 1000
+BYTE_LEVEL = {"gpt2": "gpt2", "llama": "gpt2", "bart": "gpt2", "roberta": "roberta", "modernbert": "bert"}
 TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
@@ -162,9 +163,9 @@ def learned_words(name: str, texts: Iterable[str], targets: Iterable[str] | None
 
 
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
-    kind, size = vocabulary_of(name)
+    vocabulary = vocabulary_of(name)
     with with_room(name):
-        return learn_from(texts, kind=kind, size=size)
+        return learn_from(texts, **vocabulary._asdict())
 
 
 @contextlib.contextmanager
@@ -182,15 +183,24 @@ def with_room(name: str) -> Iterator[None]:
         ) from error
 
 
-def vocabulary_of(name: str) -> tuple[str, int]:
-    """The kind of vocabulary that a preset's family has, and how large it is there."""
+class Vocabulary(NamedTuple):
+    """What kind of vocabulary a preset's family has, how large it is, and whose special tokens are in it."""
+
+    kind: str
+    size: int
+    special_tokens: str | None = None
+
+
+def vocabulary_of(name: str) -> Vocabulary:
+    """The vocabulary that is learned for a preset; models of masked words get one with a mask token."""
     shape: Any = from_preset(name, weights=False)
-    kind = {"gpt2": "bpe", "roberta": "bpe", "bart": "bpe", "modernbert": "bpe", "llama": "bpe"}
-    kind |= dict.fromkeys(("t5", "marian", "transformer", "recurrent"), "unigram")
-    kind |= {"recurrent-language": "char"}
-    found = kind.get(shape.family, "wordpiece")
     size: int = shape.config.vocabulary
-    return found, max(size, LEAST_PIECES) if found == "bpe" else size  # where every byte has a piece
+    family = shape.family
+    if family in BYTE_LEVEL:
+        return Vocabulary("bpe", max(size, LEAST_PIECES), BYTE_LEVEL[family])  # every byte has a piece
+    if family in ("t5", "marian", "transformer", "recurrent"):
+        return Vocabulary("unigram", size)
+    return Vocabulary("char" if family == "recurrent-language" else "wordpiece", size)
 
 
 def set_dropout(network: Network, share: float) -> None:

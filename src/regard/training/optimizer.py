@@ -92,6 +92,25 @@ def set_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
             group["lr"] = lr * group["share"]
 
 
+def allocate_state(optimizer: torch.optim.Optimizer) -> None:
+    """Make the moments of every parameter that has a gradient, all of them or none.
+
+    AdamW itself makes them one after the other inside its first step: where memory runs out there, part of the step is
+    applied and one parameter keeps half of its state.
+    """
+    fresh = {
+        parameter: {
+            "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
+            "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
+            "exp_avg_sq": torch.zeros_like(parameter, memory_format=torch.preserve_format),
+        }
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+        if parameter.grad is not None and parameter not in optimizer.state
+    }
+    optimizer.state.update(fresh)
+
+
 def named_state(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Everything the optimizer remembers, by the name of the parameter and of what it is."""
     names = {id(parameter): name for name, parameter in network.named_parameters()}

@@ -229,12 +229,14 @@ def _words(
     _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned
     if tokenizer is not None:
         return _around(opened(tokenizer), objective)
-    kind, size = vocabulary_of(name)
+    vocabulary = vocabulary_of(name)
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
     with with_room(name):
-        size = min(size, max(room, LEAST_PIECES))
-        return _around(learn(files, kind=kind, size=size, encoding=encoding), objective)
+        size = min(vocabulary.size, max(room, LEAST_PIECES))
+        kind, special_tokens = vocabulary.kind, vocabulary.special_tokens
+        learned = learn(files, kind=kind, size=size, special_tokens=special_tokens, encoding=encoding)
+        return _around(learned, objective)
 
 
 def _around(words: Tokenizer, objective: str) -> Tokenizer:

@@ -15,6 +15,7 @@ from regard.model.attention import Attention
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.guard import Guard
+from regard.training.optimizer import allocate_state
 from regard.training.shards import is_shard, local
 
 WARM = 3  # runs before a recording, so that nothing is made for the first time in it
@@ -123,6 +124,7 @@ class Stepper:
         if self.gather is not None:
             self.gather(self.sums)
         grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        allocate_state(self.optimizer)
         if self.sharded:
             self._update_shards(grads)
             return
