@@ -122,7 +122,7 @@ def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
     for name, kind in get_type_hints(settings).items():
         if is_dataclass(kind):
             found += flags(kind, "" if name == "settings" else f"{name}.") if nested else []
-        elif name not in ("model", "texts", "text", "files", "data"):
+        elif name not in ("model", "texts", "text", "files", "data", "queries", "name"):
             found.append(f"--{prefix}{name.replace('_', '-')}")
     return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.evaluation import evaluate
     from regard.predict import Model, load
+    from regard.predict.search import search
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
     from regard.training.run import train
@@ -24,7 +25,7 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 
 __version__ = "0.1.0"
 
-__all__ = ["Model", "Ragged", "__version__", "evaluate", "load", "pretrain", "train"]
+__all__ = ["Model", "Ragged", "__version__", "evaluate", "load", "pretrain", "search", "train"]
 
 # Where each public name lives. It is imported when it is first used, so that `import regard` is free of torch.
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "evaluate": "regard.evaluation",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
+    "search": "regard.predict.search",
     "train": "regard.training.run",
 }
 

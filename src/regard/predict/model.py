@@ -38,6 +38,7 @@ from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+    from regard.predict.search import Match
     from regard.predict.translations import Translated
     from regard.tasks.answering import Run
     from regard.tasks.task import Answer, Reading, Task
@@ -190,6 +191,28 @@ class Model(Writes):
         if normalise:
             vectors = [torch.nn.functional.normalize(vector, dim=-1) for vector in vectors]
         return [vector.numpy() for vector in vectors] if how is None else torch.stack(vectors).numpy()
+
+    def search(
+        self,
+        texts: Iterable[str],
+        query: str | Sequence[str],
+        *,
+        top: int = 10,
+        window: int | None = None,
+        pool: str = "auto",
+        batch_tokens: int = BATCH_TOKENS,
+        progress: Progress | None = None,
+    ) -> list[Match] | list[list[Match]]:
+        """The texts nearest to a query by the cosine of their vectors, the best first; a list for each of several.
+
+        A text longer than `window` tokens (as many as the model can read) is searched in overlapping passages.
+        `regard.search` does the same for a file, and keeps the vectors.
+        """
+        from regard.predict.search import search_texts
+
+        settings: Any = {"top": top, "window": window, "pool": pool, "batch_tokens": batch_tokens}
+        found = search_texts(self, texts, query, **settings, progress=progress)
+        return found[0] if isinstance(query, str) else found
 
     def predict(
         self,
