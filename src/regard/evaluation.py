@@ -88,6 +88,7 @@ def evaluate(
     *,
     split: str | None = None,
     columns: Mapping[str, str | int] | None = None,
+    encoding: str | None = None,
     labels: str | None = None,
     skip_bad: str | Path | None = None,
     answers: str | Path | None = None,
@@ -102,6 +103,7 @@ def evaluate(
 
     Rows are read, answered, scored and forgotten: a million of them take no more memory than ten thousand.
     split: of a folder that has several; test, else valid.
+    encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one.
     answers: a file for the answers, a JSON object a row, in order; written whole or not at all.
     window: of a language model on plain text, most tokens that are shown at once; else as many as it has places for,
         1,024 at most.
@@ -117,7 +119,7 @@ def evaluate(
         if path is not None:
             check_place(path, name, inputs=[data, *own], others={"skip_bad": bad})
     model = model if isinstance(model, Model) else load(model)
-    task, reader = _open(model, data, split=split, columns=columns, labels=labels, skip_bad=skip_bad)
+    task, reader = _open(model, data, split=split, columns=columns, encoding=encoding, labels=labels, skip_bad=skip_bad)
     asked = _asked(model, task, reader, window, overlap)
     meter, losses = task.meter(), [0.0, 0.0]
     with contextlib.ExitStack() as stack:
@@ -211,16 +213,17 @@ def _open(
     *,
     split: str | None,
     columns: Mapping[str, str | int] | None,
+    encoding: str | None,
     labels: str | None,
     skip_bad: str | Path | None,
 ) -> tuple[Task, Reader]:
     """What the model is asked, and a reader that reads the data as the training did."""
     sources = find(data, split=_split(data, split))
-    seen = _seen(sources, columns)
+    seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == Minimal.name else _task(model)
     if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
         task = task_class("pair").restore(task.settings())
-    told = Told.checked(columns=columns, task=task.name, labels=labels or _labels(task))
+    told = Told.checked(columns=columns, task=task.name, labels=labels or _labels(task), encoding=encoding)
     return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
 
 
@@ -234,9 +237,11 @@ def _split(data: Where, split: str | None) -> str | None:
     return split or next((name for name in ("test", "valid", *there) if name in there), None)
 
 
-def _seen(sources: list[tuple[Source, ...]], columns: Mapping[str, str | int] | None) -> str | None:
+def _seen(
+    sources: list[tuple[Source, ...]], columns: Mapping[str, str | int] | None, encoding: str | None
+) -> str | None:
     """What the rows are for by themselves; None where they do not say."""
-    told = Told.checked(columns=columns)
+    told = Told.checked(columns=columns, encoding=encoding)
     try:
         return Reader(sources, told).recognised.task
     except DataError:

@@ -24,6 +24,10 @@ TextColumn = Annotated[
     str | None, arg(help="Which column of --input holds the texts, if not its usual name.", metavar="text=NAME")
 ]
 Columns = Annotated[str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")]
+Encoding = Annotated[
+    str | None,
+    arg(help="Encoding of the files, such as cp1252 or utf-16; UTF-8 unless their bytes show another.", metavar="NAME"),
+]
 SkipBad = Annotated[
     Path | None, arg(help="Write rows that cannot be used there, as JSON lines, and go on.", metavar="FILE")
 ]
@@ -36,7 +40,7 @@ Overwrite = Annotated[bool, arg(help="Begin again in a folder that holds somethi
 Json = Annotated[bool, arg(help="Print JSON instead of a table.")]
 
 
-def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None) -> None:
+def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None, encoding: str | None = None) -> None:
     """Texts or a file of them, one of the two."""
     if texts and input is not None:
         raise UsageError("texts were given and --input too; give one of them.")
@@ -44,6 +48,8 @@ def check_texts(texts: tuple[str, ...], input: str | None, columns: str | None) 
         raise UsageError('no text was given. Write it after the model ("a text"), or use --input FILE.')
     if columns is not None and input is None:
         raise UsageError("--columns was given without --input; it names a column of a file.")
+    if encoding is not None and input is None:
+        raise UsageError("--encoding was given without --input; it is that of a file.")
 
 
 def check_output(
@@ -68,17 +74,18 @@ def is_plain(name: str, columns: str | None) -> bool:
     """Whether a file is read a text a line: it is no table, and nobody names a column of it."""
     from regard.data.sources import TABLES, suffix_of
 
-    return columns is None and not Path(name).is_dir() and suffix_of(Path(name)) not in TABLES
+    return columns is None and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in TABLES
 
 
-def read_texts(name: str, columns: str | None = None) -> list[str]:
+def read_texts(name: str, columns: str | None = None, encoding: str | None = None) -> list[str]:
     """The texts of a file: the text column of a table, else a text a line; `-` is stdin."""
     from regard.data.names import parse_columns
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
 
     told = {} if columns is None else parse_columns(columns)
-    reader = read(name, task="text", format="lines" if is_plain(name, columns) else None, columns=told)
+    format = "lines" if is_plain(name, columns) else None
+    reader = read(name, task="text", format=format, columns=told, encoding=encoding)
     if told and reader.recognised.format == "text":
         raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")
     texts = []

@@ -12,6 +12,7 @@ from regard.cli.arguments import (
     BatchTokens,
     Device,
     Dtype,
+    Encoding,
     Input,
     Json,
     ModelName,
@@ -42,6 +43,7 @@ class Embed:
     texts: Texts = ()
     input: Input = None
     columns: TextColumn = None
+    encoding: Encoding = None
     output: Annotated[
         Path | None,
         arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pool none.", metavar="FILE"),
@@ -62,11 +64,11 @@ class Embed:
 
 
 def run(verb: Embed) -> None:
-    check_texts(verb.texts, verb.input, verb.columns)
+    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
     if verb.output is not None:
         _check_name(verb.output, per_token=verb.pool == "none")
         check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
-    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns)
+    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns, verb.encoding)
 
     from regard.predict import load
 

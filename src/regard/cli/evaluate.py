@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Answers, BatchTokens, Columns, Device, Dtype, Json, ModelName, SkipBad, check_output
+from regard.cli.arguments import (
+    Answers,
+    BatchTokens,
+    Columns,
+    Device,
+    Dtype,
+    Encoding,
+    Json,
+    ModelName,
+    SkipBad,
+    check_output,
+)
 from regard.cli.report import print_report
 from regard.cli.shared import UsageError, a_second, print_json, print_said, print_scores, progress_rows
 
@@ -38,6 +49,7 @@ class Evaluate:
     ]
     split: Annotated[str | None, arg(help="Of a folder with several: test if not given.", metavar="NAME")] = None
     columns: Columns = None
+    encoding: Encoding = None
     labels: Annotated[str | None, arg(help="How labels are to be read, if not as in the training.", metavar="KIND")] = (
         None
     )
@@ -79,6 +91,7 @@ def run(verb: Evaluate) -> None:
             verb.data,
             split=verb.split,
             columns=None if verb.columns is None else parse_columns(verb.columns),
+            encoding=verb.encoding,
             labels=verb.labels,
             skip_bad=verb.skip_bad,
             answers=verb.answers,

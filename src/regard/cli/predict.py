@@ -14,6 +14,7 @@ from regard.cli.arguments import (
     BatchTokens,
     Device,
     Dtype,
+    Encoding,
     Input,
     Json,
     ModelName,
@@ -49,6 +50,7 @@ class Predict:
     columns: Annotated[
         str | None, arg(help="Which column of --input is what: text=opinion.", metavar="ROLE=NAME,...")
     ] = None
+    encoding: Encoding = None
     output: Answers = None
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
@@ -57,7 +59,7 @@ class Predict:
 
 
 def run(verb: Predict) -> None:
-    check_texts(verb.texts, verb.input, verb.columns)
+    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
     check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
     from regard.data.whole import is_stream, whole_file
     from regard.predict import load
@@ -90,7 +92,7 @@ def run(verb: Predict) -> None:
 def _given(verb: Predict, model: Model) -> Iterable[Any]:
     task = model.task
     if verb.input is not None:
-        return read_inputs(verb.input, task, verb.columns)
+        return read_inputs(verb.input, task, verb.columns, verb.encoding)
     if task not in PAIRED:
         return verb.texts
     if len(verb.texts) % 2:
@@ -99,32 +101,32 @@ def _given(verb: Predict, model: Model) -> Iterable[Any]:
     return list(zip(verb.texts[::2], verb.texts[1::2], strict=True))
 
 
-def read_inputs(name: str, task: str | None, columns: str | None = None) -> Iterator[Any]:
+def read_inputs(name: str, task: str | None, columns: str | None = None, encoding: str | None = None) -> Iterator[Any]:
     """What a file holds for a task, row by row: labels in it are not looked at."""
     from regard.data.names import parse_columns
     from regard.data.readers import read
     from regard.errors import DataError
 
-    told = {} if columns is None else parse_columns(columns)
+    told: dict[str, Any] = {"columns": {} if columns is None else parse_columns(columns), "encoding": encoding}
     if task in PAIRED:
-        return iter(read(name, task=task, columns=told, labels=None if task == "answer" else "class"))
-    if is_plain(name, columns) and not (task == "tag" and _tagged(name)):
-        return iter(read(name, task="text", format="lines"))
+        return iter(read(name, task=task, labels=None if task == "answer" else "class", **told))
+    if is_plain(name, columns) and not (task == "tag" and _tagged(name, encoding)):
+        return iter(read(name, task="text", format="lines", encoding=encoding))
     if task == "tag":
         try:
-            return iter(read(name, task="tag", columns=told))
+            return iter(read(name, task="tag", **told))
         except DataError:  # no words and tags; a text will do
             pass
-    return iter(read(name, task="text", columns=told))
+    return iter(read(name, task="text", **told))
 
 
-def _tagged(name: str) -> bool:
+def _tagged(name: str, encoding: str | None) -> bool:
     """Whether a file that is no table holds words with their tags, a word a line."""
     from regard.data.readers import read
     from regard.errors import DataError
 
     try:
-        return name != "-" and read(name).recognised.format == "conll"
+        return name != "-" and read(name, encoding=encoding).recognised.format == "conll"
     except DataError:
         return False
 

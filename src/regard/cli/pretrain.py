@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Json, Overwrite, Resume
+from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.course import Course
 from regard.cli.shared import UsageError, print_json, print_table
 from regard.cli.trainer_names import translated
@@ -38,7 +38,7 @@ Fine-tune what comes out with: regard train DATA --start DIR --out DIR"""
 @dataclass(frozen=True)
 class Pretrain:
     files: Annotated[
-        Positional[tuple[str, ...]], arg(help="Text files: UTF-8, plain or packed as .gz or .xz.", metavar="FILE...")
+        Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
     ]
     out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
     objective: Annotated[
@@ -60,6 +60,7 @@ class Pretrain:
     mask_unit: Annotated[
         Literal["token", "word", "span"], arg(help="Hide single tokens, whole words, or several tokens in a row.")
     ] = "token"
+    encoding: Encoding = None
     resume: Resume = False
     overwrite: Overwrite = False
     json: Json = False
@@ -95,6 +96,7 @@ def run(verb: Pretrain) -> None:
             store=verb.store,
             mask_rate=verb.mask_rate,
             mask_unit=verb.mask_unit,
+            encoding=verb.encoding,
             resume=verb.resume,
             overwrite=verb.overwrite,
             tell=course,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Json
+from regard.cli.arguments import Encoding, Json
 from regard.cli.shared import UsageError, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Examples:
 @dataclass(frozen=True)
 class LearnTokenizer:
     files: Annotated[
-        Positional[tuple[str, ...]], arg(help="Text files: UTF-8, plain or packed as .gz or .xz.", metavar="FILE...")
+        Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
     ]
     out: Annotated[Path, arg(help="The folder to write, which transformers' AutoTokenizer opens.", metavar="DIR")]
     kind: Annotated[
@@ -44,6 +44,7 @@ class LearnTokenizer:
     lowercase: Annotated[bool, arg(help="Make all letters small; wordpiece does unless told --cased.")] = False
     cased: Annotated[bool, arg(help="Keep capital letters; the others do unless told --lowercase.")] = False
     alphabet: Annotated[int, arg(help="How many characters are kept at most; rarer ones become unknown.")] = 1000
+    encoding: Encoding = None
     overwrite: Annotated[bool, arg(help="Write into a folder that holds something already.")] = False
     json: Json = False
 
@@ -70,10 +71,11 @@ def run(verb: LearnTokenizer) -> None:
                 lowercase=lowercase,
                 alphabet=verb.alphabet,
                 special_tokens=verb.special_tokens,
+                encoding=verb.encoding,
                 progress=progress,
             )
         learned.save(folder)
-    found = report(learned, first_lines(verb.files, 1000))
+    found = report(learned, first_lines(verb.files, 1000, encoding=verb.encoding))
     if verb.json:
         seconds = round(time.monotonic() - began, 3)
         print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(verb.out)})

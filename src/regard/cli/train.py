@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Columns, Json, Overwrite, Resume, SkipBad
+from regard.cli.arguments import Columns, Encoding, Json, Overwrite, Resume, SkipBad
 from regard.cli.course import Course
 from regard.cli.shared import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
@@ -57,6 +57,7 @@ class Train:
         None
     )
     columns: Columns = None
+    encoding: Encoding = None
     labels: Annotated[
         str | None, arg(help="How labels are to be read: single, class, multi or number.", metavar="KIND")
     ] = None
@@ -100,6 +101,7 @@ def run(verb: Train) -> None:
             dev=verb.dev,
             task=verb.task,
             columns=None if verb.columns is None else parse_columns(verb.columns),
+            encoding=verb.encoding,
             labels=verb.labels,
             skip_bad=verb.skip_bad,
             resume=verb.resume,

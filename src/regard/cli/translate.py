@@ -11,6 +11,7 @@ from tyro.conf import arg
 from regard.cli.arguments import (
     Device,
     Dtype,
+    Encoding,
     Input,
     Json,
     ModelName,
@@ -41,6 +42,7 @@ class TranslateTexts:
     texts: Texts = ()
     input: Input = None
     columns: TextColumn = None
+    encoding: Encoding = None
     beams: Annotated[int | None, arg(help="Carry so many translations at once; 1 unless the model says more.")] = None
     n_best: Annotated[int, arg(help="So many translations of each text, the best first.")] = 1
     alignment: Annotated[bool, arg(help="Show which words of the text each word of the translation looked at.")] = False
@@ -58,7 +60,7 @@ class TranslateTexts:
 
 
 def run(verb: TranslateTexts) -> None:
-    check_texts(verb.texts, verb.input, verb.columns)
+    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
     if verb.n_best > max(verb.beams or 1, 1):
         raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
     from regard.predict import load
@@ -70,7 +72,7 @@ def run(verb: TranslateTexts) -> None:
             raise UsageError(f"--alignment-plot {plot}: expected a name that ends in .png, .svg or .pdf.")
         check_output(plot, "--alignment-plot", inputs=(verb.input,), model=verb.model)
 
-    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns)
+    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns, verb.encoding)
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
     if plot is not None and len(texts) > MOST:
         raise UsageError(f"--alignment-plot draws up to {MOST} texts, but {len(texts)} were given.")

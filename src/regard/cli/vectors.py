@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Json, check_output
+from regard.cli.arguments import Encoding, Json, check_output
 from regard.cli.shared import UsageError, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Examples:
 class LearnVectors:
     files: Annotated[
         Positional[tuple[str, ...]],
-        arg(help="Text files: UTF-8, plain or packed as .gz or .xz.", metavar="[FILE ...]", help_behavior_hint=""),
+        arg(help="Text files, plain or packed as .gz or .xz.", metavar="[FILE ...]", help_behavior_hint=""),
     ] = ()
     out: Annotated[
         Path | None, arg(help="Write the vectors there: .bin binary, .txt or .vec text.", metavar="FILE")
@@ -43,6 +43,7 @@ class LearnVectors:
         Literal["skipgram", "cbow", "glove"],
         arg(help="How they are learned: from neighbours, or from counts of pairs."),
     ] = "skipgram"
+    encoding: Encoding = None
     width: Annotated[int, arg(help="Numbers of a vector.")] = 100
     window: Annotated[int, arg(help="How far a neighbour may stand.")] = 5
     min_count: Annotated[int, arg(help="Words seen less often have no vector.")] = 5
@@ -98,7 +99,7 @@ def _learned(verb: LearnVectors) -> Learned:
     names = [field.name for field in dataclasses.fields(VectorSettings)]
     settings = VectorSettings(**{name: getattr(verb, name) for name in names})
     with _bars() as tell:
-        return learn_vectors(verb.files, settings, tell=tell)
+        return learn_vectors(verb.files, settings, encoding=verb.encoding, tell=tell)
 
 
 @contextlib.contextmanager

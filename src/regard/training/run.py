@@ -90,6 +90,7 @@ def train(
     dev: Where | None = None,
     task: str | None = None,
     columns: Mapping[str, str | int] | None = None,
+    encoding: str | None = None,
     labels: str | None = None,
     skip_bad: str | Path | None = None,
     resume: bool = False,
@@ -102,6 +103,7 @@ def train(
     data: a path or several, a folder, a glob, "-"; or what `regard.training.gather.gather` has read already.
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
+    encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is reported.
     task: read from the data where it is not told, and so is what `labels` are (single, class, multi, number).
     resume: go on where a run of the same data and settings was stopped or killed; begin it where it had not begun,
         and give its result where it had ended.
@@ -115,6 +117,7 @@ def train(
         dev=dev,
         task=task,
         columns=columns,
+        encoding=encoding,
         labels=labels,
         dev_share=chosen.dev_share,
         seed=chosen.seed,
