@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import platform
 import shutil
-import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
+from regard import locks
 from regard.data.documents import Group
 from regard.errors import FolderError
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where nothing stops a second build
-    fcntl = None  # type: ignore[assignment]  # asked for before use
 
 FORMAT = 1
 INDEX, JOURNAL = "corpus.json", "building.json"
@@ -129,55 +122,10 @@ def building(folder: Path) -> Path:
     return folder.parent / f".{folder.name}.building"
 
 
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Build this store in no other process meanwhile. The system frees the lock of one that has died."""
-    path = folder.parent / f".{folder.name}.lock"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with path.open("a+", encoding="utf-8") as file:
-            _lock(file, folder)
-            if not _is(path, file):  # its last owner has removed it while we took it: once more
-                continue
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {platform.node()}")
-            file.flush()
-            try:
-                yield
-            finally:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-            return
-
-
-def _lock(file: TextIO, folder: Path) -> None:
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = _named(file) or "another process"
-        mend = "Wait until it is done, or stop it: the next build goes on from what is safe."
-        raise FolderError(f"{folder} is being built by {owner}. {mend}") from None
-    except OSError as error:
-        raise FolderError(f"{file.name} cannot be locked: {error.strerror}. Build on a local disk.") from error
-
-
-def _named(file: TextIO) -> str:
-    """Who holds the lock, who writes that a moment after taking it."""
-    for _ in range(20):
-        file.seek(0)
-        if owner := file.read():
-            return owner
-        time.sleep(0.01)
-    return ""
-
-
-def _is(path: Path, file: TextIO) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
+def alone(folder: Path) -> AbstractContextManager[None]:
+    """Build this store in no other process meanwhile."""
+    fix = "Wait until it is done, or stop it: the next build goes on from what is safe."
+    return locks.alone(folder, activity="built", fix=fix)
 
 
 def same(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from regard.tasks.task import Task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
 from regard.training.begin import LEAST_PIECES, begin, opened, vocabulary_of, with_room
+from regard.training.claim import claim, exclusive
 from regard.training.held import baseline, score_rows
 from regard.training.job import Job
 from regard.training.loop import fit
@@ -36,7 +37,7 @@ from regard.training.outcome import RUN, finish
 from regard.training.parallel import World, join, leave
 from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell
-from regard.training.run import Result, claim, kept
+from regard.training.run import Result, kept
 from regard.training.settings import Settings
 from regard.training.shards import unshard
 from regard.training.start import Size, resolved
@@ -74,6 +75,7 @@ class Texts:
     fingerprint: str
 
 
+@exclusive
 def pretrain(
     files: Sequence[str | Path],
     *,

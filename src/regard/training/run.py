@@ -16,13 +16,14 @@ from regard.checkpoint.reading import reading_of
 from regard.data.corpus import tokenizer_hash
 from regard.data.records import Record
 from regard.device import pick_device
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError
 from regard.metrics.confidence import Score
 from regard.model.network import Network
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
 from regard.training.begin import begin, fresh_config
+from regard.training.claim import claim, exclusive
 from regard.training.gather import Data, Where, gather, texts_for
 from regard.training.job import Done, Job, Source
 from regard.training.loop import fit
@@ -80,6 +81,7 @@ class Result:
         )
 
 
+@exclusive
 def train(
     data: Where | Data,
     *,
@@ -197,26 +199,6 @@ def beginning(data: Data, asked: Settings, job: Job, start: str, network: Networ
     if own:
         said.append(f"chosen: {', '.join(own)}: {job.steps:,} steps")
     return Event("begin", 0, job.steps, 0.0, {"said": said})
-
-
-def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The folder to write, refused where it holds something that is not to be touched."""
-    if resume and overwrite:
-        raise InputError("resume and overwrite were both given: go on, or begin again?")
-    if folder.exists() and not folder.is_dir():
-        raise FolderError(f"{folder} is a file; expected a folder to write.")
-    occupied = folder.is_dir() and any(folder.iterdir())
-    if resume and not folder.exists():
-        raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
-    if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
-        raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
-    if occupied and not (resume or overwrite):
-        raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
-    return folder
 
 
 def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
