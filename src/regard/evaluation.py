@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import torch
 
 from regard.checkpoint.files import model_files
+from regard.data.names import Columns
 from regard.data.readers import Reader, splits
 from regard.data.recognise import Told
 from regard.data.records import Record
@@ -87,7 +88,7 @@ def evaluate(
     data: Where,
     *,
     split: str | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Columns | None = None,
     encoding: str | None = None,
     labels: str | None = None,
     skip_bad: str | Path | None = None,
@@ -141,7 +142,7 @@ def evaluate(
         folder=None if model.folder is None else str(model.folder),
         main=meter.main,
         loss=losses[0] / losses[1] if losses[1] else float("nan"),
-        data=str(reader.recognised),
+        data=reader.summary,
         bad=reader.bad,
         unit="windows" if isinstance(task, Running) else "rows",
         signatures=task.signatures,
@@ -212,7 +213,7 @@ def _open(
     data: Where,
     *,
     split: str | None,
-    columns: Mapping[str, str | int] | None,
+    columns: Columns | None,
     encoding: str | None,
     labels: str | None,
     skip_bad: str | Path | None,
@@ -237,9 +238,7 @@ def _split(data: Where, split: str | None) -> str | None:
     return split or next((name for name in ("test", "valid", *there) if name in there), None)
 
 
-def _seen(
-    sources: list[tuple[Source, ...]], columns: Mapping[str, str | int] | None, encoding: str | None
-) -> str | None:
+def _seen(sources: list[tuple[Source, ...]], columns: Columns | None, encoding: str | None) -> str | None:
     """What the rows are for by themselves; None where they do not say."""
     told = Told.checked(columns=columns, encoding=encoding)
     try:

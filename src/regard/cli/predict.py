@@ -114,7 +114,9 @@ def read_inputs(name: str, task: str | None, columns: str | None = None, encodin
         return iter(read(name, task="text", format="lines", encoding=encoding))
     if task == "tag":
         try:
-            return iter(read(name, task="tag", **told))
+            tagged = read(name, task="tag", **told)
+            if not tagged.recognised.layout:  # of an annotation tool every text is wanted, accepted or not
+                return iter(tagged)
         except DataError:  # no words and tags; a text will do
             pass
     return iter(read(name, task="text", **told))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from regard.data.labels import LabelStyle, loaded, read_label
+from regard.data.labels import shown as _shown
 from regard.data.records import (
     Answer,
     AnswerRecord,
     ClassifyRecord,
     DocumentRecord,
-    Entity,
     Label,
     MinimalRecord,
     PairRecord,
@@ -21,39 +20,40 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.data.rows import Row
+from regard.data.rows import Row, value_of
+from regard.data.spans import as_entity
 
 Columns = Mapping[str, str]
 Make = Callable[[Row], Record]
-JOINED = "|"
 
 
-def maker(task: str, columns: Columns, *, labels: str = "single", scheme: str = "iob2") -> Make:
-    """What makes the records of a task. `labels` is class (any string), single (not joined by |), multi or number."""
+def maker(task: str, columns: Columns, *, style: LabelStyle | None = None, scheme: str = "iob2") -> Make:
+    """What makes the records of a task. `style` is how labels are written, `scheme` how tags are."""
+    style = style or LabelStyle()
     if task == "classify":
-        return classify(columns, labels)
+        return classify(columns, style)
     if task == "pair":
-        return pair(columns, labels)
+        return pair(columns, style)
     if task == "tag":
         return tag(columns, scheme)
     return {"answer": answer, "translate": translate, "text": document, "minimal": minimal}[task](columns)
 
 
-def classify(columns: Columns, labels: str) -> Make:
+def classify(columns: Columns, style: LabelStyle) -> Make:
     text = columns["text"]
 
     def make(row: Row) -> Record:
-        return ClassifyRecord(_text(row, text), _label(row, columns, labels), _group(row, columns), row.place)
+        return ClassifyRecord(_text(row, text), _label(row, columns, style), _group(row, columns), row.place)
 
     return make
 
 
-def pair(columns: Columns, labels: str) -> Make:
+def pair(columns: Columns, style: LabelStyle) -> Make:
     first, second = columns["first"], columns["second"]
 
     def make(row: Row) -> Record:
         texts = _text(row, first), _text(row, second)
-        return PairRecord(*texts, _label(row, columns, labels), _group(row, columns), row.place)
+        return PairRecord(*texts, _label(row, columns, style), _group(row, columns), row.place)
 
     return make
 
@@ -64,7 +64,7 @@ def translate(columns: Columns) -> Make:
     def make(row: Row) -> Record:
         if within is None:
             return TranslateRecord(_text(row, source), _text(row, target), _group(row, columns), row.place)
-        inner = _value(row, within)
+        inner = value_of(row, within)
         if not isinstance(inner, dict):
             expected = f'an object such as {{"{source}": "…", "{target}": "…"}}'
             raise row.place.fault(f"is {_shown(inner)}", column=within, expected=expected)
@@ -124,36 +124,15 @@ def _entities(columns: Columns) -> Make:
     text, marked = columns["text"], columns["entities"]
 
     def make(row: Row) -> Record:
-        given = loaded(_value(row, marked))
+        given = loaded(value_of(row, marked))
         if not isinstance(given, list):
             expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
             raise row.place.fault(f"is {_shown(given)}", column=marked, expected=expected)
         whole = _text(row, text)
-        found = [_entity(row, one, f"{marked}[{number}]", whole) for number, one in enumerate(given)]
+        found = [as_entity(row, one, f"{marked}[{number}]", whole) for number, one in enumerate(given)]
         return TagRecord.of_entities(whole, found, group=_group(row, columns), place=row.place)
 
     return make
-
-
-def _entity(row: Row, given: Any, column: str, text: str) -> Entity:
-    if not isinstance(given, dict):
-        raise row.place.fault(f"is {_shown(given)}", column=column, expected='{"start": 0, "end": 5, "label": "PER"}')
-    start, end = (_whole(row, given.get(name), f"{column}.{name}") for name in ("start", "end"))
-    label = given.get("label")
-    if not isinstance(label, str) or not label:
-        raise row.place.fault(f"is {_shown(label)}", column=f"{column}.label", expected="a name, such as PER")
-    inner = given.get("text")
-    if isinstance(inner, str) and text[start:end] != inner:
-        what = f'says "{inner:.40}", but {start} to {end} is "{text[start:end]:.40}"'
-        mend = "Count code points from 0, end exclusive."
-        raise row.place.fault(what, column=column, mend=mend)
-    return Entity(start, end, label)
-
-
-def _whole(row: Row, value: Any, column: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a whole number")
-    return value
 
 
 def answer(columns: Columns) -> Make:
@@ -180,7 +159,7 @@ def _answers(row: Row, columns: Columns, context: str) -> tuple[Answer, ...] | N
     column = columns.get("answers")
     impossible = row.values.get(columns.get("impossible", "is_impossible"))
     none = impossible is True or str(impossible).lower() in ("true", "1")
-    given = None if column is None else loaded(_value(row, column))
+    given = None if column is None else loaded(value_of(row, column))
     if given is None or column is None:
         return () if none else None
     pairs = _answer_pairs(row, given, column, columns)
@@ -242,33 +221,15 @@ def _occurrences(context: str, text: str) -> list[int]:
     return found
 
 
-def _value(row: Row, column: str) -> Any:
-    try:
-        return row.values[column]
-    except KeyError:
-        has = ", ".join(row.values) or "nothing"
-        raise row.place.fault(
-            f'there is no "{column}" (there is {has:.80})', expected=f'a "{column}" in every row'
-        ) from None
-
-
 def _text(row: Row, column: str) -> str:
-    value = _value(row, column)
+    value = value_of(row, column)
     if not isinstance(value, str):
         raise row.place.fault(f"is {_shown(value)}", column=column, expected="a text")
     return value
 
 
-def loaded(value: Any) -> Any:
-    """A value, or what is written as JSON in the cell of a table."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(value)
-    return value
-
-
 def _strings(row: Row, column: str) -> Sequence[str]:
-    value = loaded(_value(row, column))
+    value = loaded(value_of(row, column))
     if isinstance(value, str):
         return value.split()
     if not isinstance(value, list):
@@ -281,58 +242,9 @@ def _strings(row: Row, column: str) -> Sequence[str]:
 
 
 def _group(row: Row, columns: Columns) -> str | None:
-    return str(_value(row, columns["group"])) if "group" in columns else None
+    return str(value_of(row, columns["group"])) if "group" in columns else None
 
 
-def _label(row: Row, columns: Columns, labels: str) -> Label | None:
-    """A class, a number or classes, as the whole file has them; None where there is none."""
+def _label(row: Row, columns: Columns, style: LabelStyle) -> Label | None:
     column = columns.get("label")
-    if column is None:
-        return None
-    value = _value(row, column)
-    if labels == "multi":
-        return _classes(value)
-    if value is None or value == "":
-        return None
-    if labels == "number":
-        return _number(row, column, value)
-    if isinstance(value, list | dict):
-        expected = "one label, as in the rows before"
-        raise row.place.fault(f"is {_shown(value)}", column=column, expected=expected, mend="Read with labels=multi.")
-    if labels == "single" and isinstance(value, str) and JOINED in value:
-        mend = "If these are several, read with labels=multi; if it is one name, with labels=class."
-        raise row.place.fault(
-            f"is {_shown(value)}", column=column, expected="one label, as in the rows before", mend=mend
-        )
-    return _class(value)
-
-
-def _class(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _classes(value: Any) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    given = loaded(value)
-    if isinstance(given, list):
-        return tuple(_class(one) for one in given)
-    return tuple(part for part in _class(given).split(JOINED) if part)
-
-
-def _number(row: Row, column: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number) or isinstance(value, bool):
-        mend = "If the labels are classes, read with labels=single."
-        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a number", mend=mend)
-    return number
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "missing (null)"
-    kind = type(value).__name__
-    return f'"{value:.40}"' if isinstance(value, str) else f"{value!r:.40} ({kind})"
+    return None if column is None else read_label(row, column, style)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from regard.errors import DataError, InputError, did_you_mean
 
+Columns = Mapping[str, str | int | Sequence[str]]  # role -> column, or for label the columns of one-hot labels
+
 # The first name that is there is taken.
 USUAL: dict[str, tuple[str, ...]] = {
     "good": ("sentence_good",),
@@ -65,22 +67,43 @@ def known_task(given: str) -> str:
     return TASKS[given]
 
 
-def parse_columns(written: str) -> dict[str, str]:
-    """Columns as the command line takes them: text=review,label=stars."""
-    parts = [part.partition("=") for part in written.split(",")]
-    for role, equals, name in parts:
+def parse_columns(written: str) -> dict[str, str | tuple[str, ...]]:
+    """Columns as the command line takes them: text=review,label=stars; several label columns as label=a,b,c."""
+    found: dict[str, list[str]] = {}
+    last = None
+    for part in written.split(","):
+        role, equals, name = part.partition("=")
+        if not equals and part and last is not None:
+            found[last].append(part)
+            continue
         if not (role.strip() and equals and name):
-            raise InputError(f'columns: "{role}{equals}{name}" is not ROLE=NAME. Write text=review,label=stars.')
-    return known_roles({role.strip(): name for role, _, name in parts})
+            raise InputError(f'columns: "{part}" is not ROLE=NAME. Write text=review,label=stars.')
+        last = role.strip()
+        found[last] = [name]
+    columns = {role: names[0] if len(names) == 1 else tuple(names) for role, names in found.items()}
+    known_roles(columns)
+    return columns
 
 
-def known_roles(columns: Mapping[str, str | int]) -> dict[str, str]:
-    """Told columns, by role, as strings."""
-    for role in columns:
+def known_roles(columns: Columns) -> dict[str, str]:
+    """The columns the user named, by role, as strings; several label columns are joined by commas."""
+    plural = {"token": "tokens", "tag": "tags"}
+    found = {}
+    for role, name in columns.items():
         if role not in ROLES:
             raise InputError(f'columns: "{role}" is not what a column can be.{did_you_mean(role, ROLES)}')
-    plural = {"token": "tokens", "tag": "tags"}
-    return {plural.get(role, role): str(name) for role, name in columns.items()}
+        several = not isinstance(name, str | int)
+        if several and role != "label":
+            given = ", ".join(map(str, name)) if isinstance(name, Sequence) else repr(name)
+            raise InputError(f"columns: {role} is {given:.80}; only label can have several columns.")
+        found[plural.get(role, role)] = ",".join(one_hot_columns(columns)) if several else str(name)
+    return found
+
+
+def one_hot_columns(columns: Columns) -> tuple[str, ...]:
+    """The label columns where there are several, one for each label; else none."""
+    label = columns.get("label")
+    return () if label is None or isinstance(label, str | int) else tuple(str(name) for name in label)
 
 
 def is_header(cells: Sequence[str], told: Mapping[str, str]) -> bool:
@@ -117,7 +140,7 @@ def _roles(names: Sequence[str], told: Mapping[str, str], file: str) -> dict[str
     """Every role some column has: as told, else by its usual name."""
     nested = next((name for name in names if name.lower() in USUAL["translation"]), None)
     inner = {"source", "target"} if nested is not None else set()
-    roles = {role: name if role in inner else _told(role, name, names, file) for role, name in told.items()}
+    roles = {role: name if role in inner else column_named(role, name, names, file) for role, name in told.items()}
     low = {name.strip().lower(): name for name in reversed(names) if name not in roles.values()}
     for role, usual in USUAL.items():
         found = next((low[name] for name in usual if name in low), None)
@@ -130,7 +153,7 @@ def _roles(names: Sequence[str], told: Mapping[str, str], file: str) -> dict[str
     return roles
 
 
-def _told(role: str, name: str, names: Sequence[str], file: str) -> str:
+def column_named(role: str, name: str, names: Sequence[str], file: str) -> str:
     if name in names:
         return name
     if name.isdigit() and int(name) < len(names):

@@ -13,16 +13,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.data.convert import maker
 from regard.data.formats import texts
+from regard.data.names import Columns
 from regard.data.recognise import Recognised, Told, recognise, rows
 from regard.data.records import Record
-from regard.data.rows import Bad, Row
+from regard.data.rows import Bad, LeftOut, Row
 from regard.data.rows import lines as numbered
 from regard.data.sniff import check_text
 from regard.data.sources import Source, Where, find, splits_of
@@ -36,7 +37,7 @@ def read(
     split: str | None = None,
     task: str | None = None,
     format: str | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Columns | None = None,
     header: bool | None = None,
     quoting: bool | None = None,
     labels: str | None = None,
@@ -50,8 +51,10 @@ def read(
 
     where: a path, a list of paths, a folder with train, valid and test (see `split`), a glob, two aligned files as a
         tuple or as "a.en,a.de", or "-" for stdin.
-    columns: which column is what, by name or by number from 0: {"text": "review", "label": "stars"}.
-    labels: single, multi (a list or joined by |), number, or class (single, | is a mere character).
+    columns: which column is what, by name or by number from 0: {"text": "review", "label": "stars"}; for labels in
+        columns of their own, with 1 where they apply, {"label": ["billing", "login"]}.
+    labels: single, multi (a list, or names separated by |, ; or a comma), number, or class (single, and separators are
+        part of the name).
     scheme: how tags are written: iob1, iob2, iobes, bilou, plain.
     encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is then reported.
     like: what another file was recognised as; task, labels and tags are then read in the same way.
@@ -60,6 +63,7 @@ def read(
     """
     if like is not None:
         task, labels, scheme = task or like.task, labels or like.labels, scheme or like.scheme
+    separator = like.style.separator if like is not None and like.labels == "multi" else None
     told = Told.checked(
         columns=columns,
         task=task,
@@ -69,6 +73,7 @@ def read(
         labels=labels,
         scheme=scheme,
         encoding=encoding,
+        separator=separator,
     )
     groups = find(where, split=split)
     return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
@@ -82,7 +87,8 @@ def splits(folder: str | Path) -> tuple[str, ...]:
 class Reader:
     """Records of one or more files, in order. It can be gone through again, unless it reads stdin.
 
-    `rows` and `bad` count the records and the rows skipped so far in the latest pass.
+    `rows` and `bad` count the records and the rows skipped so far in the latest pass; `left_out` counts, by reason, the
+    rows that the file itself says not to use.
     """
 
     def __init__(
@@ -97,11 +103,21 @@ class Reader:
         self.rows, self.bad = 0, 0
         for source in itertools.chain.from_iterable(sources):
             source.encoding = told.encoding
+        self.left_out: Counter[str] = Counter()
         self._check_skip_bad()
         self.recognised = self._look(sources[0], told)
 
+    @property
+    def summary(self) -> str:
+        """What the data was recognised as, and how many rows were left out in the latest pass."""
+        if not self.left_out:
+            return str(self.recognised)
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.most_common())
+        return f"{self.recognised}; rows left out: {counts}"
+
     def __iter__(self) -> Iterator[Record]:
         self.rows, self.bad = 0, 0
+        self.left_out.clear()
         with contextlib.ExitStack() as stack:
             bad = self._bad(stack)
             for sources, found in self.parts():
@@ -138,10 +154,13 @@ class Reader:
     def _same(self) -> Told:
         """The other files are read like the first."""
         found = self.recognised
-        return replace(self.told, task=found.task, labels=found.labels, scheme=found.scheme)
+        separator = found.style.separator if found.labels == "multi" else None
+        return replace(self.told, task=found.task, labels=found.labels, scheme=found.scheme, separator=separator)
 
     def _nothing(self, name: str) -> None:
         bad = f": all {self.bad} rows are bad" if self.bad else ""
+        if self.left_out:
+            bad = f": {', '.join(f'{count:,} {reason}' for reason, count in self.left_out.most_common())}"
         raise DataError(f"holds no row that can be used{bad}", file=name, expected="at least one")
 
     def _check_skip_bad(self) -> None:
@@ -153,11 +172,15 @@ class Reader:
 
     def _bad(self, stack: contextlib.ExitStack) -> Bad:
         """What happens to a bad row: it stops the reading, or is counted and written down."""
-        if self.skip_bad is None and self.on_bad is None:
-            return _stop
+        stops = self.skip_bad is None and self.on_bad is None
         file = None if self.skip_bad is None else stack.enter_context(open_text(self.skip_bad))
 
         def note(error: DataError, raw: str) -> None:
+            if isinstance(error, LeftOut):
+                self.left_out[error.what] += 1
+                return
+            if stops:
+                raise error
             self.bad += 1
             if file is not None:
                 file.write(json.dumps(_noted(error, raw)) + "\n")
@@ -167,17 +190,13 @@ class Reader:
         return note
 
 
-def _stop(error: DataError, raw: str) -> None:
-    raise error
-
-
 def _noted(error: DataError, raw: str) -> dict[str, Any]:
     names = ("file", "line", "row", "column", "what", "expected", "mend")
     return {**{name: getattr(error, name) for name in names}, "message": str(error), "raw": raw}
 
 
 def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Record]:
-    make = maker(found.task, found.columns, labels=found.labels, scheme=found.scheme)
+    make = found.maker()
     for row in rows_of(sources, found, bad):
         try:
             record = make(row)

@@ -10,9 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-from regard.data.convert import JOINED, loaded
+from regard.data.annotations import annotated_roles, layout_of, plain_rows
+from regard.data.convert import Make, maker
 from regard.data.formats import conll, objects, parquet, tables, texts
-from regard.data.names import SAY, SCORES, USUAL, is_header, known_roles, known_task, resolve
+from regard.data.labels import JOINED, SINGLE, LabelStyle, as_number, style_of
+from regard.data.names import (
+    SAY,
+    USUAL,
+    Columns,
+    column_named,
+    is_header,
+    known_roles,
+    known_task,
+    one_hot_columns,
+    resolve,
+)
+from regard.data.records import Place
 from regard.data.rows import Bad, Row
 from regard.data.sniff import check_text, delimiter_of, format_of, quoted, whole_lines
 from regard.data.sources import FIRST_READ, Source
@@ -39,9 +52,11 @@ class Told:
     labels: str | None = None
     scheme: str | None = None
     encoding: str | None = None
+    separator: str | None = None
+    one_hot: tuple[str, ...] = ()
 
     @classmethod
-    def checked(cls, *, columns: Mapping[str, str | int] | None = None, **told: Any) -> Told:
+    def checked(cls, *, columns: Columns | None = None, **told: Any) -> Told:
         """With every name known."""
         for name, known in (("format", FORMATS), ("labels", LABELS)):
             if told.get(name) is not None and told[name] not in known:
@@ -52,7 +67,10 @@ class Told:
             told["scheme"] = known_scheme(told["scheme"])
         if told.get("encoding") is not None:
             told["encoding"] = known_encoding(told["encoding"])
-        return cls(columns=known_roles(columns or {}), **told)
+        one_hot = one_hot_columns(columns or {})
+        if one_hot and told.get("labels") == "number":
+            raise InputError("labels=number was given with several label columns; numbers are read from one column.")
+        return cls(columns=known_roles(columns or {}), one_hot=one_hot, **told)
 
 
 @dataclass(frozen=True)
@@ -66,10 +84,20 @@ class Recognised:
     delimiter: str = ","
     header: bool = True
     quoting: bool = True
-    labels: str = "single"
+    style: LabelStyle = SINGLE
     scheme: str = "iob2"
     decimal_comma: str | None = None  # the column with numbers such as 3,5
     encoding: str = UTF8
+    layout: str = ""  # the tool that wrote the rows, where they are rearranged before they are read
+
+    @property
+    def labels(self) -> str:
+        """What labels are: single, class, multi or number."""
+        return self.style.kind
+
+    def maker(self) -> Make:
+        """What makes a record of a row."""
+        return maker(self.task, self.columns, style=self.style, scheme=self.scheme)
 
     def __str__(self) -> str:
         columns = ", ".join(f"{role}={name}" for role, name in self.columns.items())
@@ -77,7 +105,14 @@ class Recognised:
 
 
 def rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[Row]:
-    """The rows of a file of a known format."""
+    """The rows of a file of a known format; those of an annotation tool as plain rows."""
+    written = _rows(stream, name, found, bad)
+    if not found.layout:
+        return written
+    return plain_rows(written, found.layout, found.columns, bad, labeled=found.task != "text")
+
+
+def _rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[Row]:
     if found.format in ("csv", "tsv"):
         return tables.rows(
             stream,
@@ -123,12 +158,27 @@ def _recognise(source: Source, head: bytes, told: Told) -> Recognised:
     sample = _sample(source, head, layout)
     if format == "conll":
         return _conll(source.name, layout, told, sample)
-    if format == "json" and b'"paragraphs"' in head:
+    if format == "json" and b'"paragraphs"' in head and not objects.is_spacy(head):
         return _squad(source.name, layout, told)
+    return from_sample(source.name, layout, told, sample)
+
+
+def from_sample(name: str, layout: Recognised, told: Told, sample: list[dict[str, Any]]) -> Recognised:
+    """By the names and the values of the first rows."""
+    tool = layout_of(sample)
+    if tool:
+        faults: list[DataError] = []
+        raw = (Row(Place(name), row, "") for row in sample)
+        arranged = plain_rows(raw, tool, {}, lambda error, _: faults.append(error), labeled=told.task != "text")
+        sample = [row.values for row in arranged]
+        if faults and not sample:
+            what = f"no row of the first {len(faults)} can be used: {faults[0].what}"
+            raise DataError(what, file=name, expected="at least one that was annotated and accepted")
+        layout = replace(layout, layout=tool, why=f"{layout.why}; {tool}")
     names = list(dict.fromkeys(name for row in sample for name in row))
     if not names:
-        raise DataError("holds no row that can be read", file=source.name, expected="at least one object with columns")
-    return _named(source.name, layout, told, names, sample)
+        raise DataError("holds no row that can be read", file=name, expected="at least one object with columns")
+    return _named(name, layout, told, names, sample)
 
 
 def _sample(source: Source, head: bytes, layout: Recognised) -> list[dict[str, Any]]:
@@ -188,7 +238,8 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
     cells = _cells(text, name, delimiter=delimiter, quoting=quoting)
     if not cells:
         raise DataError("holds no row that can be read", file=name, expected="a table with a header", mend=SAY)
-    header = is_header(cells[0], told.columns) if told.header is None else told.header
+    named = {**told.columns, **{f"label {column}": column for column in told.one_hot}}
+    header = is_header(cells[0], named) if told.header is None else told.header
     why = f"{layout.why}; {'the first row names the columns' if header else 'no header'}"
     why += "" if quoting or layout.format == "csv" else "; quotes are mere characters"
     layout = replace(layout, delimiter=delimiter, quoting=quoting, header=header, why=why)
@@ -198,7 +249,7 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
     sample = [dict(zip(names, values, strict=False)) for values in cells[1 if header else 0 :]]
     if not sample:
         raise DataError("has a header but no row", file=name, expected="at least one row")
-    if delimiter != ",":
+    if delimiter != "," and told.labels != "multi":
         layout, sample = _with_points(layout, told, names, sample)
     return _named(name, layout, told, names, sample)
 
@@ -210,7 +261,7 @@ def _with_points(
     column = told.columns.get("label") or next((name for name in names if name.strip().lower() in USUAL["label"]), "")
     values = [row[column] for row in sample if row.get(column)]
     broken = [value for value in values if tables.DECIMAL.fullmatch(value)]
-    if not broken or any(_as_number(tables.with_point(value)) is None for value in values):
+    if not broken or any(as_number(tables.with_point(value)) is None for value in values):
         return layout, sample
     changed = [row | {column: tables.with_point(row[column])} if row.get(column) else row for row in sample]
     return replace(layout, decimal_comma=column), changed
@@ -250,7 +301,7 @@ def _guessed(name: str, layout: Recognised, told: Told, cells: Sequence[Sequence
         columns = {"text": names[1 - label], "label": names[label]}
         why = f"{layout.why}; column {label} repeats like a label"
         layout = replace(layout, task="classify", columns=columns, header=header, why=why)
-        return replace(layout, labels=told.labels or _label_kind(values, ""))
+        return _labelled(layout, told, values)
     if told.task == "classify" or layout.format != "tsv":
         raise fault
     why = f"{layout.why}; two columns of text are taken for a text and its translation"
@@ -268,20 +319,33 @@ def _label_like(values: Sequence[str]) -> bool:
 def _named(
     name: str, layout: Recognised, told: Told, names: Sequence[str], sample: Sequence[dict[str, Any]]
 ) -> Recognised:
-    """By the names of the columns."""
-    task, columns = resolve(names, told.columns, told.task, name)
-    unused = [column for column in names if column not in columns.values()]
+    """By the names of the columns, and by their values where these are annotations."""
+    one_hot = tuple(column_named("label", column, names, name) for column in told.one_hot)
+    given = annotated_roles(names, sample, told.columns, told.task, name)
+    task, columns = resolve([*names, *([given["label"]] if one_hot else [])], given, told.task, name)
+    unused = [column for column in names if column not in columns.values() and column not in one_hot]
     why = layout.why + (f"; not used: {', '.join(unused[:8]):.120}" if unused else "")
     found = replace(layout, task=task, columns=columns, why=why)
+    if one_hot:
+        why = f"{why}; one label for each of {len(one_hot)} columns"
+        return replace(found, style=LabelStyle(told.labels or "multi", one_hot=one_hot), why=why)
     if task in ("classify", "pair") and "label" in columns:
-        kind = told.labels or _label_kind([row.get(columns["label"]) for row in sample], columns["label"])
-        return replace(found, labels=kind)
+        return _labelled(found, told, [row.get(columns["label"]) for row in sample])
     if task == "tag" and "tags" in columns:
         scheme = told.scheme or _scheme([row.get(columns["tags"]) for row in sample])
         return replace(found, scheme=scheme, why=f"{found.why}; tags are {scheme}")
     if "translation" in columns:
         return replace(found, columns={**_languages(name, columns, sample), **columns})
     return found
+
+
+def _labelled(found: Recognised, told: Told, values: Sequence[Any]) -> Recognised:
+    """With the way its labels are written."""
+    style = style_of(values, found.columns["label"], kind=told.labels, separator=told.separator)
+    why = found.why
+    if style.kind == "multi" and (style.separator != JOINED or told.labels == "multi"):
+        why = f'{why}; labels are separated by "{style.separator}"'
+    return replace(found, style=style, why=why)
 
 
 def _scheme(values: Sequence[Any]) -> str:
@@ -299,28 +363,3 @@ def _languages(name: str, columns: Mapping[str, str], sample: Sequence[dict[str,
         raise DataError(what, file=name, column=columns["translation"], expected="two", mend=mend)
     rest = [one for one in languages if one not in columns.values()]
     return {role: columns[role] if role in columns else rest.pop(0) for role in ("source", "target")}
-
-
-def _label_kind(values: Sequence[Any], column: str) -> str:
-    """multi: lists, or joined by |; number: nearly all are, some of them broken or the column a score; else single."""
-    given = [value for value in values if value is not None and value != ""]
-    if any(_several(value) for value in given):
-        return "multi"
-    numbers = [number for number in map(_as_number, given) if number is not None]
-    if not numbers or len(numbers) < 0.9 * len(given):
-        return "single"
-    broken = any(not number.is_integer() for number in numbers)
-    return "number" if broken or column.strip().lower() in SCORES else "single"
-
-
-def _several(value: Any) -> bool:
-    if isinstance(value, str) and not value.startswith("["):
-        return JOINED in value and all(value.split(JOINED))
-    return isinstance(loaded(value), list)
-
-
-def _as_number(value: Any) -> float | None:
-    try:
-        return None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None

@@ -20,7 +20,22 @@ class Row(NamedTuple):
     raw: str
 
 
+class LeftOut(DataError):
+    """A row that its own file says not to use, such as an annotation that was rejected. It is counted, not refused."""
+
+
 Bad = Callable[[DataError, str], None]  # what to do about a row that cannot be used: raise, or note it and come back
+
+
+def value_of(row: Row, column: str) -> Any:
+    """The value of a column that every row must have."""
+    try:
+        return row.values[column]
+    except KeyError:
+        has = ", ".join(row.values) or "nothing"
+        raise row.place.fault(
+            f'there is no "{column}" (there is {has:.80})', expected=f'a "{column}" in every row'
+        ) from None
 
 
 def lines(stream: BinaryIO, name: str, bad: Bad) -> Iterator[tuple[int, str]]:

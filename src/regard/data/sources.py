@@ -37,7 +37,7 @@ SPLITS = {
     "valid": ("valid", "validation", "val", "dev"),
     "test": ("test",),
 }
-NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{)|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
+NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{|\[\s*")|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
 FIRST_READ = 1 << 18
 LONGEST = 1 << 27  # bytes in one line, or in one field with line ends in it
 

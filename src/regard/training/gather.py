@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from regard.data.names import Columns
 from regard.data.readers import Reader, read, splits
 from regard.data.records import (
     AnswerRecord,
@@ -45,7 +46,7 @@ def gather(
     *,
     dev: Where | None = None,
     task: str | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Columns | None = None,
     dev_share: float = 0.1,
     seed: int = 0,
     skip_bad: str | Path | None = None,
@@ -79,7 +80,7 @@ def gather(
     else:
         held = []
     name = task or reader.recognised.task
-    return Data(name, records, held, str(reader.recognised), other is None, _fingerprint(records, held))
+    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held))
 
 
 def _splits(data: Where) -> tuple[str, ...]:

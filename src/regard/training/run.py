@@ -14,6 +14,7 @@ import numpy as np
 from regard.checkpoint.files import read_json
 from regard.checkpoint.reading import reading_of
 from regard.data.corpus import tokenizer_hash
+from regard.data.names import Columns
 from regard.data.records import Record
 from regard.device import pick_device
 from regard.errors import FolderError
@@ -91,7 +92,7 @@ def train(
     tokenizer: str | Path | None = None,
     dev: Where | None = None,
     task: str | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Columns | None = None,
     encoding: str | None = None,
     labels: str | None = None,
     skip_bad: str | Path | None = None,

@@ -19,11 +19,10 @@ from regard.data.check.seen import seen
 from regard.data.check.store import hashed
 from regard.data.check.streams import Cleaned
 from regard.data.check.writers import writer
-from regard.data.convert import maker
 from regard.data.readers import Reader, read, rows_of
 from regard.data.recognise import Recognised, rows
 from regard.data.records import Place
-from regard.data.rows import Row
+from regard.data.rows import LeftOut, Row
 from regard.data.sources import Source, Where
 from regard.data.whole import whole
 from regard.errors import DataError
@@ -67,7 +66,7 @@ class _Job:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for sources, found in self.reader.parts():
-            make = maker(found.task, found.columns, labels=found.labels, scheme=found.scheme)
+            make = found.maker()
             for row in self._rows(sources, found):
                 values = mended_row(row.values, found, self.changes)
                 try:
@@ -99,6 +98,9 @@ class _Job:
             yield from rows(cast("BinaryIO", plain), sources[0].name, found, self._bad)
 
     def _bad(self, error: DataError, raw: str) -> None:
+        if isinstance(error, LeftOut):
+            self.changes[f"rows left out: {error.what}"] += 1
+            return
         self.missing += 1
         if len(self.left_out) < NAMED:
             place = Place(error.file or "", error.line, error.row)

@@ -15,6 +15,9 @@ KINDS: dict[str, Kind] = {
     # A file, or a row that the reader cannot use. The reader's own mend comes first where it has one.
     "unreadable": Kind("error", "the file cannot be read to its end", "Mend the file, then check it again."),
     "bad-row": Kind("error", "rows that cannot be used", "Mend them, or leave them out with --skip-bad FILE."),
+    "left-out": Kind(
+        "note", "rows that their annotator did not accept", "Nothing to do, unless they should be used: accept them."
+    ),
     "wrong-columns": Kind("error", "rows with too many or too few columns", "Quote texts that hold the separator."),
     "quotes": Kind(
         "error", "quotes that are not closed, or closed too early", 'Write a quote inside a text twice ("").'

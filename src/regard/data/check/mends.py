@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.data.check.encoding import clean
-from regard.data.convert import loaded
+from regard.data.labels import loaded
 from regard.data.recognise import Recognised
 
 TEXTS = ("text", "first", "second", "source", "target", "context", "question")

@@ -9,7 +9,7 @@ Memory is that of a few hashes a row: texts are not kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ from regard.data.check.seen import Seen, seen
 from regard.data.check.spans import Spans
 from regard.data.check.store import Rows
 from regard.data.check.texts import Texts
+from regard.data.names import Columns
 from regard.data.readers import Reader, read
 from regard.data.recognise import Recognised
 from regard.data.records import Place, Record
@@ -61,7 +62,7 @@ def check(
     dev: Where | None = None,
     task: str | None = None,
     format: str | None = None,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Columns | None = None,
     labels: str | None = None,
     scheme: str | None = None,
     encoding: str | None = None,
@@ -149,9 +150,17 @@ class _Run:
                     one.see(row)
                 if self.progress is not None and len(self.rows) % TELL == 0:
                     self.progress(len(self.rows), 0)
+            self._left_out(reader, name)
         except DataError as error:
             self.complete = False
             note_fault(self.gather, error, name, kind="unreadable")
+
+    def _left_out(self, reader: Reader, split: str) -> None:
+        """Rows that the file itself says not to use."""
+        for reason, count in reader.left_out.items():
+            place = Place(reader.sources[0][0].name)
+            what = f"{count:,} rows are left out: {reason}"
+            self.gather.note("left-out", place, what, split=split, key=f"{split} {reason}", count=count)
 
     def _bad(self, error: DataError, split: str) -> None:
         note_fault(self.gather, error, split)
@@ -175,7 +184,7 @@ class _Run:
             rows=len(self.rows),
             bad=sum(reader.bad for reader in self.readers.values()),
             task=None if first is None else first.recognised.task,
-            recognised="" if first is None else str(first.recognised),
+            recognised="" if first is None else first.summary,
             labels=self.labels.total,
             findings=self.gather.findings(),
             splits=tuple(self._split(name, reader) for name, reader in self.readers.items()),

@@ -42,11 +42,18 @@ def _object(line: str, place: Place) -> dict[str, Any]:
 
 
 def _checked(value: Any, place: Place, *, escaped: bool) -> dict[str, Any]:
+    if _is_annotated_text(value):
+        value = {"text": value[0], **value[1]}
     if not isinstance(value, dict):
         raise place.fault(f"is {_kind(value)}", expected='an object such as {"text": "…", "label": "…"}')
     if escaped:
         check_strings(value, place, "")
     return value
+
+
+def _is_annotated_text(value: Any) -> bool:
+    """Whether this is spaCy's [text, {"entities": [...]}]."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 def _kind(value: Any) -> str:
@@ -61,13 +68,52 @@ def item_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
         if "paragraphs" not in item.values:
             yield item
             continue
-        for values, fault in _questions(item):
+        spacy = _is_document(item.values["paragraphs"])
+        for values, fault in _sentences(item) if spacy else _questions(item):
             number += 1
             place = item.place._replace(row=number)
             if fault is None:
                 yield Row(place, values, "")
             else:
-                bad(place.fault(fault, expected="an article of SQuAD"), json.dumps(values, ensure_ascii=False))
+                expected = "a document of spaCy" if spacy else "an article of SQuAD"
+                bad(place.fault(fault, expected=expected), json.dumps(values, ensure_ascii=False))
+
+
+def is_spacy(head: bytes) -> bool:
+    """Whether paragraphs are those of spaCy's training data, not of SQuAD."""
+    return b'"qas"' not in head and (b'"sentences"' in head or b'"raw"' in head)
+
+
+def _is_document(paragraphs: Any) -> bool:
+    if not isinstance(paragraphs, list):
+        return False
+    return any(
+        isinstance(one, dict) and "qas" not in one and ("sentences" in one or "raw" in one) for one in paragraphs
+    )
+
+
+def _sentences(document: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
+    """spaCy's JSON of version 2: a text with its entities for each paragraph, else a row for each sentence."""
+    for paragraph in document.values["paragraphs"]:
+        if not isinstance(paragraph, dict):
+            yield {"paragraph": paragraph}, f"a paragraph is {_kind(paragraph)}"
+            continue
+        if isinstance(paragraph.get("raw"), str) and (paragraph.get("entities") or "sentences" not in paragraph):
+            yield {"text": paragraph["raw"], "entities": paragraph.get("entities", [])}, None
+            continue
+        sentences = paragraph.get("sentences")
+        for sentence in sentences if isinstance(sentences, list) else [None]:
+            tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
+            if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+                yield {"sentence": sentence}, 'a sentence has no list of "tokens"'
+                continue
+            yield {"tokens": [token.get("orth") for token in tokens], "tags": _ner(tokens)}, None
+
+
+def _ner(tokens: list[dict[str, Any]]) -> list[Any] | None:
+    """The tags of the words; None where the sentence has none."""
+    tags = [token.get("ner") for token in tokens]
+    return None if all(tag in (None, "-", "") for tag in tags) else tags
 
 
 def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:

@@ -1,0 +1,229 @@
+"""Class labels in a column: one name, several names, or a number; and how they are written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from regard.data.names import SCORES
+from regard.data.records import Label
+from regard.data.rows import Row, value_of
+
+JOINED = "|"
+SEPARATORS = ("|", ";", ",")  # in this order: a comma is the one most likely to be part of a name
+YES = ("1", "1.0", "true", "yes", "y", "x")
+NO = ("0", "0.0", "false", "no", "n", "")
+LONGEST_PART = 60  # characters of a label name that could be one of several
+
+
+@dataclass(frozen=True)
+class LabelStyle:
+    """How the labels of a file are written.
+
+    kind: single, class (single, separators are part of the name), multi or number.
+    separator: between the names of a multi-label cell.
+    one_hot: columns that each stand for one label, with 1 where it applies.
+    listed: every row has a list of exactly one name, as doccano writes single labels.
+    """
+
+    kind: str = "single"
+    separator: str = JOINED
+    one_hot: tuple[str, ...] = ()
+    listed: bool = False
+
+
+SINGLE = LabelStyle()
+
+
+def read_label(row: Row, column: str, style: LabelStyle) -> Label | None:
+    """The label of a row: a name, a number or several names; None where there is none."""
+    if style.one_hot:
+        return _one_hot(row, style)
+    value = value_of(row, column)
+    if style.kind == "multi":
+        return _several_names(row, column, value, style.separator)
+    if value is None or value == "":
+        return None
+    if style.kind == "number":
+        return _number(row, column, value)
+    if style.listed:
+        value = _only(value)
+    if isinstance(value, list | dict):
+        mend = "Read with labels=multi (--labels multi)." if named(value) is not None else _NOT_A_NAME
+        raise row.place.fault(
+            f"is {shown(value)}", column=column, expected="one label, as in the rows before", mend=mend
+        )
+    if style.kind == "single" and isinstance(value, str) and JOINED in value:
+        mend = "If these are several, read with labels=multi; if it is one name, with labels=class."
+        raise row.place.fault(
+            f"is {shown(value)}", column=column, expected="one label, as in the rows before", mend=mend
+        )
+    return _name(value)
+
+
+_NOT_A_NAME = "A list or an object is not a class name. Name the column of the classes: --columns label=NAME."
+
+
+def _one_hot(row: Row, style: LabelStyle) -> Label:
+    names = []
+    for column in style.one_hot:
+        value = value_of(row, column)
+        written = "" if value is None else str(value).strip().lower()
+        if written in YES:
+            names.append(column)
+        elif written not in NO:
+            raise row.place.fault(f"is {shown(value)}", column=column, expected="1 or 0, as in a one-hot column")
+    if style.kind == "multi":
+        return tuple(names)
+    if len(names) != 1:
+        given = ", ".join(names) or "none"
+        mend = "Read with labels=multi (--labels multi)."
+        raise row.place.fault(f"{len(names)} of the label columns are 1 ({given:.80})", expected="one", mend=mend)
+    return names[0]
+
+
+def _several_names(row: Row, column: str, value: Any, separator: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    given = loaded(value)
+    if isinstance(given, list | dict):
+        names = named(given)
+        if names is None:
+            expected = 'a list of names, such as ["billing", "login"]'
+            raise row.place.fault(f"is {shown(given)}", column=column, expected=expected, mend=_NOT_A_NAME)
+        return names
+    parts = (part.strip() for part in _name(given).split(separator))
+    return tuple(part for part in parts if part)
+
+
+def named(value: list[Any] | dict[str, Any]) -> tuple[str, ...] | None:
+    """The names in a list of names, in Label Studio's {"choices": [...]} or in spaCy's {"name": 1.0}; else None."""
+    if isinstance(value, dict):
+        if isinstance(value.get("choices"), list):
+            return named(value["choices"])
+        if all(_is_share(share) for share in value.values()):
+            return tuple(name for name, share in value.items() if share >= 0.5)
+        return None
+    if all(isinstance(one, str | int | float) for one in value):
+        return tuple(_name(one) for one in value)
+    return None
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def _only(value: Any) -> Any:
+    """The name in a list of one."""
+    given = loaded(value)
+    names = named(given) if isinstance(given, list | dict) else None
+    return names[0] if names is not None and len(names) == 1 else value
+
+
+def _name(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(row: Row, column: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or isinstance(value, bool):
+        mend = "If the labels are classes, read with labels=single."
+        raise row.place.fault(f"is {shown(value)}", column=column, expected="a number", mend=mend)
+    return number
+
+
+def loaded(value: Any) -> Any:
+    """A value, or what is written as JSON in the cell of a table."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value for a message."""
+    if value is None:
+        return "missing (null)"
+    kind = type(value).__name__
+    return f'"{value:.40}"' if isinstance(value, str) else f"{value!r:.40} ({kind})"
+
+
+def style_of(
+    values: Sequence[Any], column: str, *, kind: str | None = None, separator: str | None = None
+) -> LabelStyle:
+    """How these labels are written; `kind` and `separator` are what the user or another file says."""
+    present = [value for value in values if value is not None and value != ""]
+    listed = bool(present) and all(_only(value) is not value for value in present)
+    kind = kind or ("single" if listed and len(present) > 1 else kind_of_labels(present, column))
+    if kind != "multi":
+        return LabelStyle(kind, listed=listed)
+    return LabelStyle("multi", separator or separator_of(present) or JOINED)
+
+
+def kind_of_labels(values: Sequence[Any], column: str) -> str:
+    """multi: lists, or joined by |; number: nearly all are, some with decimals or the column a score; else single."""
+    if any(_is_several(value) for value in values):
+        return "multi"
+    numbers = [number for number in map(as_number, values) if number is not None]
+    if not numbers or len(numbers) < 0.9 * len(values):
+        return "single"
+    decimals = any(not number.is_integer() for number in numbers)
+    return "number" if decimals or column.strip().lower() in SCORES else "single"
+
+
+def _is_several(value: Any) -> bool:
+    if isinstance(value, str) and value[:1] not in ("[", "{"):
+        return JOINED in value and all(value.split(JOINED))
+    return isinstance(loaded(value), list | dict)
+
+
+def as_number(value: Any) -> float | None:
+    """A value as a number; None where it is none."""
+    try:
+        return None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def separator_of(values: Sequence[Any]) -> str | None:
+    """What separates the names in these cells: the first of |, ; and the comma that occurs."""
+    cells = [value for value in values if isinstance(value, str) and value[:1] not in ("[", "{")]
+    return next((separator for separator in SEPARATORS if any(separator in cell for cell in cells)), None)
+
+
+class JoinedLabels(NamedTuple):
+    """Labels that look like several names in one cell."""
+
+    separator: str
+    labels: int
+    parts: int
+    example: str
+
+    @property
+    def message(self) -> str:
+        return (
+            f"the {self.labels} labels look like combinations of {self.parts} names separated by "
+            f'"{self.separator}", such as "{self.example:.60}"'
+        )
+
+
+def joined_labels(labels: Collection[str]) -> JoinedLabels | None:
+    """Whether many distinct labels are made of few names that repeat; None where they are not."""
+    for separator in SEPARATORS:
+        several = [label for label in labels if separator in label]
+        counts: dict[str, int] = {}
+        for label in labels:
+            for part in {part.strip() for part in label.split(separator)}:
+                counts[part] = counts.get(part, 0) + 1
+        repeating = sum(count > 1 for count in counts.values())
+        short = all(len(part) <= LONGEST_PART for part in counts)
+        if len(several) >= 2 and short and len(counts) < len(labels) and repeating >= 0.75 * len(counts):
+            return JoinedLabels(separator, len(labels), len(counts), min(several))
+    return None

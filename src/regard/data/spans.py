@@ -1,0 +1,82 @@
+"""Marked parts of a text: entities, in the ways that annotation tools write them.
+
+[start, end, label], {"start", "end", "label"}, {"start_offset", "end_offset", "label"} and Label Studio's {"start",
+"end", "labels": [label]} are all read. Offsets are code points, end exclusive; where a span holds its own text, offsets
+that were counted in UTF-16 (as browsers do) are found out and converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.data.labels import shown
+from regard.data.records import Entity
+from regard.data.rows import Row
+
+ENDS = ("start", "end"), ("start_offset", "end_offset")
+EXAMPLE = '{"start": 0, "end": 5, "label": "PER"}'
+
+
+def is_span(value: Any) -> bool:
+    """Whether a value marks a part of a text."""
+    if isinstance(value, list):
+        return len(value) >= 3 and isinstance(value[2], str) and all(isinstance(end, int) for end in value[:2])
+    if not isinstance(value, dict):
+        return False
+    return any(start in value and end in value for start, end in ENDS) and ("label" in value or "labels" in value)
+
+
+def as_entity(row: Row, given: Any, column: str, text: str) -> Entity:
+    """One span of a row, in any of the ways to write it."""
+    span = _as_dict(row, given, column)
+    names = ("start_offset", "end_offset") if "start_offset" in span else ("start", "end")
+    start, end = (_whole(row, span.get(name), f"{column}.{name}") for name in names)
+    label = _span_label(row, span, column)
+    marked = span.get("text")
+    if isinstance(marked, str) and text[start:end] != marked:
+        moved = _from_utf16(text, start, end)
+        if moved is None or text[slice(*moved)] != marked:
+            what = f'says "{marked:.40}", but {start} to {end} is "{text[start:end]:.40}"'
+            raise row.place.fault(what, column=column, mend="Count code points from 0, end exclusive.")
+        start, end = moved
+    return Entity(start, end, label)
+
+
+def _as_dict(row: Row, given: Any, column: str) -> Mapping[str, Any]:
+    if isinstance(given, list) and len(given) >= 3:
+        return dict(zip(("start", "end", "label"), given, strict=False))
+    if isinstance(given, dict):
+        return given
+    raise row.place.fault(f"is {shown(given)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
+
+
+def _whole(row: Row, value: Any, column: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise row.place.fault(f"is {shown(value)}", column=column, expected="a whole number")
+    return value
+
+
+def _span_label(row: Row, span: Mapping[str, Any], column: str) -> str:
+    label = span.get("label")
+    if "label" not in span and isinstance(span.get("labels"), list):
+        if len(span["labels"]) != 1:
+            what = f"has {len(span['labels'])} labels: {shown(span['labels'])}"
+            raise row.place.fault(what, column=column, expected="one label for each span")
+        label = span["labels"][0]
+    if not isinstance(label, str) or not label:
+        raise row.place.fault(f"is {shown(label)}", column=f"{column}.label", expected="a name, such as PER")
+    return label
+
+
+def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Offsets that a browser counted, in code points; None where they are not inside the text."""
+    units = text.encode("utf-16-le")
+    if not 0 <= start <= end <= len(units) // 2:
+        return None
+    before, inside = units[: 2 * start], units[2 * start : 2 * end]
+    try:
+        first = len(before.decode("utf-16-le"))
+        return first, first + len(inside.decode("utf-16-le"))
+    except UnicodeDecodeError:
+        return None
