@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.inputs import text_list
+from regard.data.names import Columns
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
 from regard.data.sources import TABLES, Where, suffix_of
@@ -79,7 +80,7 @@ def search(
     query: str | Sequence[str],
     *,
     top: int = 10,
-    columns: Mapping[str, str | int] | None = None,
+    columns: Columns | None = None,
     window: int | None = None,
     pool: str = "auto",
     cache: str | Path | None = None,
@@ -138,7 +139,7 @@ def search_texts(
     return [[_match(found, place, score, given) for place, score in best] for best in nearest(found, asked, top)]
 
 
-def read_texts(data: Where, columns: Mapping[str, str | int] | None = None) -> list[FileText]:
+def read_texts(data: Where, columns: Columns | None = None) -> list[FileText]:
     """The texts of a file with their lines; blank ones are left out."""
     plain = columns is None and isinstance(data, str | Path) and _is_plain(Path(data))
     reader = read(data, task="text", format="lines" if plain else None, columns=columns or {})
