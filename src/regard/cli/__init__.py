@@ -28,6 +28,7 @@ from regard.cli import (
     info,
     predict,
     pretrain,
+    sample,
     search,
     tokenizer,
     train,
@@ -52,6 +53,7 @@ VERBS: dict[str, Verb] = {
     "translate": Verb(translate.TranslateTexts, translate.ABOUT, translate.run),
     "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
     "vectors": Verb(vectors.LearnVectors, vectors.ABOUT, vectors.run),
+    "sample": Verb(sample.Sample, sample.ABOUT, sample.run),
     "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
 }
 
@@ -63,6 +65,7 @@ Verbs:
 {verbs}
 
 Examples:
+  regard sample messages                    a small data set to try it on
   regard train reviews.csv --out runs/mine  a model for your data
   regard predict runs/mine "a text"         what it says of a text
   regard info bert-base-uncased             what a network is, before anything is downloaded
