@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import BatchTokens, Device, Dtype, Json, ModelName
+from regard.cli.arguments import BatchTokens, Device, Dtype, Encoding, Json, ModelName
 from regard.cli.shared import UsageError, print_json, print_said, progress_bar, short
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Search:
     columns: Annotated[
         str | None, arg(help="Which column holds the texts, if not its usual name.", metavar="text=NAME")
     ] = None
+    encoding: Encoding = None
     cache: Annotated[Path | None, arg(help="Folder for the vectors; that of FILE if not given.", metavar="DIR")] = None
     no_cache: Annotated[bool, arg(help="Neither read nor write cached vectors.")] = False
     window: Annotated[
@@ -72,6 +73,7 @@ def run(verb: Search) -> None:
             verb.queries,
             top=verb.top,
             columns=None if verb.columns is None else parse_columns(verb.columns),
+            encoding=verb.encoding,
             window=verb.window,
             pool=verb.pool,
             cache=verb.cache,

@@ -81,6 +81,7 @@ def search(
     *,
     top: int = 10,
     columns: Columns | None = None,
+    encoding: str | None = None,
     window: int | None = None,
     pool: str = "auto",
     cache: str | Path | None = None,
@@ -92,6 +93,7 @@ def search(
 
     data: a file with one text per line (blank lines are skipped), or a table with a text column; `-` is stdin.
     top: results for each query.
+    encoding: of the file, such as cp1252; recognized if not given.
     window: most tokens of a passage, as many as the model can read if not given; longer texts are cut into
         overlapping passages.
     cache: the folder for the vectors; that of the file if not given. Stdin, folders and several files are only cached
@@ -101,7 +103,7 @@ def search(
     queries = _queries(query)
     _check_top(top)
     model = model if isinstance(model, Model) else load(model)
-    rows = read_texts(data, columns)
+    rows = read_texts(data, columns, encoding)
     texts = [row.text for row in rows]
     settings = {"window": _window(model, window), "pool": pool}
     folder, why = _cache_folder(data, cache) if use_cache else (None, "")
@@ -139,10 +141,10 @@ def search_texts(
     return [[_match(found, place, score, given) for place, score in best] for best in nearest(found, asked, top)]
 
 
-def read_texts(data: Where, columns: Columns | None = None) -> list[FileText]:
+def read_texts(data: Where, columns: Columns | None = None, encoding: str | None = None) -> list[FileText]:
     """The texts of a file with their lines; blank ones are left out."""
     plain = columns is None and isinstance(data, str | Path) and _is_plain(Path(data))
-    reader = read(data, task="text", format="lines" if plain else None, columns=columns or {})
+    reader = read(data, task="text", format="lines" if plain else None, columns=columns or {}, encoding=encoding)
     rows = []
     for record in reader:
         assert isinstance(record, DocumentRecord)
