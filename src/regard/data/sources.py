@@ -49,9 +49,9 @@ class Source:
     spreadsheet; the first one with rows if it is None.
     """
 
-    def __init__(self, name: str | Path, *, sheet: str | None = None) -> None:
+    def __init__(self, name: str | Path, *, sheet: str | None = None, suffix: str | None = None) -> None:
         self.encoding: str | None = None
-        self.sheet = sheet
+        self.sheet, self._suffix = sheet, suffix
         self._guess: Guess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)
@@ -63,6 +63,8 @@ class Source:
     @property
     def suffix(self) -> str:
         """What the name ends in, compression left out."""
+        if self._suffix is not None:
+            return self._suffix
         return suffix_of(self.path) if self.path is not None else ""
 
     def head(self, size: int = FIRST_READ) -> bytes:

@@ -18,10 +18,11 @@ from regard.data.check.mends import mended_row
 from regard.data.check.seen import seen
 from regard.data.check.store import hashed
 from regard.data.check.streams import Cleaned
-from regard.data.check.writers import writer
+from regard.data.check.verify import Digests, difference, refuse
+from regard.data.check.writers import fitting, styles, writer, written_format
 from regard.data.readers import Reader, read, rows_of
 from regard.data.recognise import Recognised, rows
-from regard.data.records import Place
+from regard.data.records import Place, Record
 from regard.data.rows import LeftOut, Row
 from regard.data.sources import Source, Where
 from regard.data.whole import whole
@@ -44,31 +45,52 @@ class Fixed:
 
 
 def fix(where: Where, out: str | Path, **told: Any) -> Fixed:
-    """Write the mended copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines."""
+    """Write the mended copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
+
+    The copy is read again before it is kept, and compared with what it should hold; a DataError says where it differs.
+    """
     reader = read(where, on_bad=lambda error: None, **told)
     target = Path(out)
-    job = _Job(reader)
-    with whole(target) as fresh, writer(fresh, target.suffix.lower(), reader.recognised) as write:
-        for row in job:
-            write(row)
-    return Fixed(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
+    format = written_format(target.suffix.lower(), reader.recognised)
+    wrong: str | None = None
+    with whole(target) as fresh:
+        for style in styles(format):
+            job = _Job(reader, format)
+            _write(job, fresh, style)
+            wrong = job.difference(fresh, target)
+            if wrong is None:
+                return Fixed(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
+        raise refuse(target, wrong or "")
+
+
+def _write(job: _Job, fresh: Path, style: str) -> None:
+    with writer(fresh, job.format, job.reader.recognised, style) as write:
+        for values, record in job:
+            job.digests.add(record, write(values))
 
 
 class _Job:
     """Rows of all files, mended; what happened to them is counted on the way."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
+    def __init__(self, reader: Reader, format: str) -> None:
+        self.reader, self.format = reader, format
+        self.digests = Digests(reader.recognised.columns)
         self.changes: Counter[str] = Counter()
         self.left_out: list[str] = []
         self.missing, self.rows = 0, 0
         self.seen: set[int] = set()
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def difference(self, fresh: Path, target: Path) -> str | None:
+        """What the copy does not hold as it should; nothing is asked of one without rows."""
+        if self.rows == 0:
+            return None
+        return difference(fresh, target, self.reader.recognised, self.reader.told, self.format, self.digests)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Record]]:
         for sources, found in self.reader.parts():
             make = found.maker()
             for row in self._rows(sources, found):
-                values = mended_row(row.values, found, self.changes)
+                values = self._fitting(mended_row(row.values, found, self.changes))
                 try:
                     record = make(Row(row.place, values, ""))
                 except DataError as error:
@@ -87,7 +109,13 @@ class _Job:
                     continue
                 self.seen.add(key)
                 self.rows += 1
-                yield values
+                yield values, record
+
+    def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
+        fit = fitting(values, self.format, self.reader.recognised)
+        if fit != values:
+            self.changes["line breaks inside of texts replaced by spaces"] += 1
+        return fit
 
     def _rows(self, sources: tuple[Source, ...], found: Recognised) -> Iterator[Row]:
         if len(sources) == 2:
