@@ -56,7 +56,9 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
     again = Told(
         columns=found.columns,
         task=found.task,
-        labels=found.labels,
+        labels=found.style.kind,
+        separator=found.style.separator,
+        one_hot=found.style.one_hot,
         scheme=found.scheme,
         format=told.format if told.format == format else None,
         quoting=told.quoting if found.format == format else None,
