@@ -23,7 +23,18 @@ Input = Annotated[
 TextColumn = Annotated[
     str | None, arg(help="Which column of --input holds the texts, if not its usual name.", metavar="text=NAME")
 ]
-Columns = Annotated[str | None, arg(help="Which column is what: text=review,label=stars.", metavar="ROLE=NAME,...")]
+Columns = Annotated[
+    str | None,
+    arg(help="Which column is what: text=review,label=stars; one-hot labels: label=a,b,c.", metavar="ROLE=NAME,..."),
+]
+Labels = Annotated[
+    str | None,
+    arg(
+        help="What labels are: single, multi (lists, or separated by | ; or a comma), number, or class (one name, "
+        "whatever is in it); read from the data if not given.",
+        metavar="KIND",
+    ),
+]
 Encoding = Annotated[
     str | None,
     arg(help="Encoding of the files, such as cp1252 or utf-16; UTF-8 unless their bytes show another.", metavar="NAME"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Columns, Encoding, Json
+from regard.cli.arguments import Columns, Encoding, Json, Labels
 from regard.cli.shared import UsageError, in_bytes, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ Examples:
   regard check reviews.csv
   regard check reviews.csv --columns text=review,label=stars --dev held-out.csv
   regard check data/ --html report.html      train, valid and test, and what they share
+  regard check tickets.csv --labels multi    labels such as "billing, login"
   regard check reviews.csv --fix mended.csv
   regard check reviews.csv --json --strict"""
 
@@ -41,6 +42,7 @@ class Check:
         None
     )
     columns: Columns = None
+    labels: Labels = None
     encoding: Encoding = None
     model: Annotated[
         str | None, arg(help="Whose tokens are counted; minilm where it is installed.", metavar="MODEL")
@@ -65,7 +67,7 @@ def run(verb: Check) -> None:
     for flag, path in outputs.items():
         if path is not None:
             check_place(path, flag, inputs=(verb.data, verb.dev), others=outputs)
-    told: dict[str, Any] = {"task": verb.task, "format": verb.format, "encoding": verb.encoding}
+    told: dict[str, Any] = {"task": verb.task, "format": verb.format, "encoding": verb.encoding, "labels": verb.labels}
     told["columns"] = None if verb.columns is None else parse_columns(verb.columns)
     reading = _reading(verb.model)
     with progress_bar("rows") as progress:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Columns, Encoding, Json, Overwrite, Resume, SkipBad
+from regard.cli.arguments import Columns, Encoding, Json, Labels, Overwrite, Resume, SkipBad
 from regard.cli.course import Course
 from regard.cli.shared import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
@@ -26,6 +26,7 @@ Examples:
   regard train reviews.csv --out runs/reviews                  fine-tune minilm; a tenth of the rows is kept for scores
   regard train reviews.csv --dev held-out.csv --start runs/other --out runs/reviews
   regard train reviews.csv --columns text=opinion,label=stars --epochs 4 --lr 5e-5 --seed 1 --out runs/reviews
+  regard train tickets.csv --labels multi --out runs/tickets   several labels per text: "billing, login"
   regard train reviews.csv --preset bert-mini --out runs/new   from nothing: a fresh network, a vocabulary of its own
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags come before it
@@ -58,9 +59,7 @@ class Train:
     )
     columns: Columns = None
     encoding: Encoding = None
-    labels: Annotated[
-        str | None, arg(help="How labels are to be read: single, class, multi or number.", metavar="KIND")
-    ] = None
+    labels: Labels = None
     skip_bad: SkipBad = None
     config: Annotated[
         Path | None, arg(help="A TOML file with any of these settings; flags come before it.", metavar="run.toml")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from regard.data.hints import hints
 from regard.data.names import Columns
 from regard.data.readers import Reader, read, splits
 from regard.data.records import (
@@ -39,6 +40,7 @@ class Data:
     why: str  # what the data was recognised as
     split_off: bool  # whether dev was split off here
     fingerprint: str  # the same for the same records
+    hints: tuple[str, ...] = ()  # other ways to train on this data that may be meant
 
 
 def gather(
@@ -80,7 +82,22 @@ def gather(
     else:
         held = []
     name = task or reader.recognised.task
-    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held))
+    found = _hints(reader, [*records, *held], task, told.get("labels"))
+    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held), found)
+
+
+def _hints(reader: Reader, records: list[Record], task: str | None, kind: str | None) -> tuple[str, ...]:
+    """What may be meant instead; what would make a poor model of good data is a warning."""
+    labels = {record.label for record in records if isinstance(record, ClassifyRecord | PairRecord)}
+    names = {label for label in labels if isinstance(label, str)}
+    said = []
+    for hint in hints(reader.recognised, names, task=task, kind=kind):
+        text = f"{hint.message}. {hint.fix}"
+        if hint.kind == "joined-labels":
+            warnings.warn(text, UserWarning, stacklevel=2)
+        else:
+            said.append(text)
+    return tuple(said)
 
 
 def _splits(data: Where) -> tuple[str, ...]:

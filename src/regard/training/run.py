@@ -193,7 +193,7 @@ def beginning(data: Data, asked: Settings, job: Job, start: str, network: Networ
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
     rows = f"{len(data.train):,} rows to learn from"
     rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
-    said = [f"data: {data.why}", f"rows: {rows}"]
+    said = [f"data: {data.why}", f"rows: {rows}", *(f"hint: {hint}" for hint in data.hints)]
     weights = sum(parameter.numel() for parameter in network.parameters())
     said.append(f"model: {start}, {weights:,} parameters, on {next(network.parameters()).device}")
     own = own_choices(asked, chosen)

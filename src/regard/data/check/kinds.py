@@ -77,6 +77,8 @@ KINDS: dict[str, Kind] = {
     "many-labels": Kind(
         "warning", "nearly every row has a label of its own", "Is it the right column? Say --columns label=NAME."
     ),
+    "joined-labels": Kind("warning", "labels that look like several in one", "Use --labels multi."),
+    "similarity": Kind("note", "pairs with numbers", "If they say how similar the texts are, use --task embed."),
     "repeated-label": Kind("note", "a label twice in one row", "Write it once."),
     "label-outlier": Kind(
         "warning", "numbers far away from the rest", "Is the number right? Mend it or leave the row out."

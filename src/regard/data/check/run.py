@@ -27,6 +27,7 @@ from regard.data.check.seen import Seen, seen
 from regard.data.check.spans import Spans
 from regard.data.check.store import Rows
 from regard.data.check.texts import Texts
+from regard.data.hints import hints
 from regard.data.names import Columns
 from regard.data.readers import Reader, read
 from regard.data.recognise import Recognised
@@ -77,6 +78,7 @@ def check(
     """
     began = time.monotonic()
     run = _Run(reading or Reading(), progress)
+    run.task, run.kind = task, labels
     told = {
         "task": task,
         "format": format,
@@ -121,6 +123,8 @@ class _Run:
         self.reading, self.progress = reading, progress
         self.gather, self.rows, self.complete = Gather(), Rows(), True
         self.readers: dict[str, Reader] = {}
+        self.task: str | None = None  # what the user said, as `kind` of labels
+        self.kind: str | None = None
         self.labels = Labels(self.gather)
         self.measure = Measure(self.gather, count=reading.count, frame=reading.frame, limit=reading.limit)
         self.checks: list[Check] = [
@@ -178,6 +182,8 @@ class _Run:
         same = Same(self.gather, self.rows, task=None if first is None else first.recognised.task)
         same.end()
         found = {type(one).__name__: one.end() for one in self.checks}
+        if first is not None:
+            self._hints(first)
         lengths: Lengths | None = found["Measure"]
         size = self.reading.size
         return Report(
@@ -195,6 +201,12 @@ class _Run:
             encoding=None if first is None else first.recognised.encoding,
             complete=self.complete,
         )
+
+    def _hints(self, reader: Reader) -> None:
+        """What may be meant instead of what was recognised."""
+        place = Place(reader.sources[0][0].name)
+        for hint in hints(reader.recognised, self.labels.total, task=self.task, kind=self.kind):
+            self.gather.note(hint.kind, place, hint.message, mend=hint.fix)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)

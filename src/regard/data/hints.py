@@ -1,0 +1,35 @@
+"""Other ways to read or to train on data that are usually meant: what `check` reports and `train` says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from regard.data.labels import joined_labels
+from regard.data.recognise import Recognised
+
+
+class Hint(NamedTuple):
+    """What was seen, and the flag that may be meant. `kind` is that of the finding."""
+
+    kind: str
+    message: str
+    fix: str
+
+
+def hints(found: Recognised, labels: Collection[str], *, task: str | None, kind: str | None) -> list[Hint]:
+    """Hints about data with these distinct class labels. `task` and `kind` are what the user said."""
+    suggestions = []
+    if task is None and found.task == "pair" and found.labels == "number":
+        suggestions.append(Hint("similarity", SIMILARITY, EMBED))
+    if kind is None and found.labels == "single" and (joined := joined_labels(labels)) is not None:
+        fix = "Use --labels multi if a text can have several labels, --labels class if each is one name."
+        suggestions.append(Hint("joined-labels", joined.message, fix))
+    return suggestions
+
+
+SIMILARITY = "the labels of these pairs are numbers"
+EMBED = (
+    "If they say how similar the texts are, --task embed usually scores better: it compares the vectors of the "
+    "pretrained model, where a pair model has to learn the comparison from the rows."
+)

@@ -1,0 +1,139 @@
+"""Labels: several in a cell, in columns of their own, and those that look like several."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard import cli
+from regard.data.check.run import check
+from regard.data.labels import joined_labels, separator_of
+from regard.data.names import parse_columns
+from regard.data.readers import read
+from regard.errors import DataError, InputError
+from regard.training.gather import gather
+
+COMBINED = ["billing", "login", "refund", "billing, login", "login, refund", "billing, login, refund"]
+
+
+def put(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+def labels(path: Path, **told: Any) -> list[Any]:
+    return [record.label for record in read(path, **told)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "wanted"),
+    [
+        (["a, b", "a"], ",", [("a", "b"), ("a",)]),
+        (["a;b", " a ; c "], ";", [("a", "b"), ("a", "c")]),
+        (["a|b", "a, x|c"], "|", [("a", "b"), ("a, x", "c")]),
+        (["a, x;b", "a"], ";", [("a, x", "b"), ("a",)]),
+        (["a", "b"], None, [("a",), ("b",)]),
+        (["a,", ""], ",", [("a",), ()]),
+        (['["a, b", "c"]', "[]"], None, [("a, b", "c"), ()]),
+    ],
+)
+def test_the_separator_is_the_one_that_occurs_and_is_reported(
+    tmp_path: Path, cells: list[str], separator: str | None, wanted: list[Any]
+) -> None:
+    assert separator_of(cells) == separator
+    rows = "".join(f"t{number}\t{cell}\n" for number, cell in enumerate(cells))
+    reader = read(put(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
+    assert [record.label for record in reader] == wanted
+    assert f'labels are separated by "{separator or "|"}"' in str(reader.recognised)
+    assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").recognised
+
+
+def test_other_files_have_the_separator_of_the_first(tmp_path: Path) -> None:
+    first = put(tmp_path / "train.tsv", "text\tlabel\nx\tParis, France;new\n")
+    second = put(tmp_path / "dev.tsv", "text\tlabel\ny\tParis, France\n")
+    assert labels(second, labels="multi") == [("Paris", "France")]
+    assert labels(second, like=read(first, labels="multi").recognised) == [("Paris, France",)]
+    assert [record.label for record in read([first, second], labels="multi")][1] == ("Paris, France",)
+
+
+def test_one_hot_columns(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", "id,text,billing,log in\n1,x,1,0\n2,y,true,yes\n3,z,0,\n")
+    columns = parse_columns("text=text,label=billing,log in")
+    assert columns == {"text": "text", "label": ("billing", "log in")}
+    reader = read(path, columns=columns)
+    assert [record.label for record in reader] == [("billing",), ("billing", "log in"), ()]
+    assert str(reader.recognised).endswith("not used: id; one label for each of 2 columns")
+    assert labels(path, columns={"label": ["2", "3"]}) == [("billing",), ("billing", "log in"), ()]
+    with pytest.raises(DataError, match=r"line 3: 2 of the label columns are 1 \(billing, log in\); expected one"):
+        labels(path, columns=columns, labels="single")
+    single = put(tmp_path / "b.csv", "text,a,b\nx,1,0\ny,0,1\n")
+    assert labels(single, columns={"label": ["a", "b"]}, labels="single") == ["a", "b"]
+    bare = put(tmp_path / "c.csv", "x,1,0\ny,0,1\n")
+    assert labels(bare, columns=parse_columns("text=0,label=1,2"), header=False) == [("1",), ("2",)]
+    with pytest.raises(DataError, match=r'line 2, column b: is "2"; expected 1 or 0, as in a one-hot column'):
+        labels(put(tmp_path / "d.csv", "text,a,b\nx,1,2\n"), columns={"label": ["a", "b"]})
+    with pytest.raises(DataError, match='there is no column "c" to be the label'):
+        read(single, columns={"label": ["a", "c"]})
+    with pytest.raises(InputError, match="numbers are read from one column"):
+        read(single, columns={"label": ["a", "b"]}, labels="number")
+    with pytest.raises(InputError, match="text is a, b; only label can have several columns"):
+        parse_columns("text=a,b")
+
+
+def test_pairs_can_have_one_hot_labels(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", "premise,hypothesis,x,y\na,b,1,0\n")
+    assert labels(path, columns={"label": ["x", "y"]}) == [("x",)]
+
+
+@pytest.mark.parametrize(
+    ("names", "separator"),
+    [
+        (COMBINED, ","),
+        ([name.replace(", ", ";") for name in COMBINED], ";"),
+        (["a", "b", "c"], None),
+        (["Paris, France", "Lyon, France", "Bonn, Germany", "Kiel, Germany"], None),
+        (["yes, please", "no, thanks", "maybe"], None),
+        (["a long name that is, all in all, a sentence of its own and so no label at all", "x, x"], None),
+        ([], None),
+    ],
+)
+def test_labels_that_are_combinations_are_found(names: list[str], separator: str | None) -> None:
+    found = joined_labels(names)
+    assert (None if found is None else found.separator) == separator
+
+
+def combined(tmp_path: Path) -> Path:
+    rows = [f"text number {number}\t{COMBINED[number % len(COMBINED)]}\n" for number in range(24)]
+    return put(tmp_path / "a.tsv", "text\tlabel\n" + "".join(rows))
+
+
+def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = combined(tmp_path)
+    says = 'the 6 labels look like combinations of 3 names separated by ",", such as "billing, login"'
+    (found,) = [finding for finding in check(path).findings if finding.kind == "joined-labels"]
+    assert (found.severity, found.what) == ("warning", says)
+    assert "--labels multi" in found.mend
+    with pytest.warns(UserWarning, match=f"{says}. Use --labels multi if"):
+        gather(path)
+    assert gather(path, labels="multi").train[0].label in {("billing",), ("login",), ("refund",), ("billing", "login")}
+    gather(path, labels="class")
+    assert not [finding for finding in check(path, labels="class").findings if finding.kind == "joined-labels"]
+    assert cli.main(["check", str(path), "--labels", "multi", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"] == {"login": 16, "billing": 12, "refund": 12}
+
+
+def test_pairs_with_numbers_get_a_hint(tmp_path: Path) -> None:
+    rows = [f"a text {number},another {number},{number / 7:.2f}\n" for number in range(30)]
+    path = put(tmp_path / "a.csv", "sentence1,sentence2,score\n" + "".join(rows))
+    (found,) = [finding for finding in check(path).findings if finding.kind == "similarity"]
+    assert (found.severity, found.what) == ("note", "the labels of these pairs are numbers")
+    assert "--task embed" in found.mend
+    (hint,) = gather(path).hints
+    assert "--task embed" in hint
+    assert "\n" not in hint
+    assert gather(path, task="embed").hints == gather(path, task="pair").hints == ()
+    classes = put(tmp_path / "b.csv", "sentence1,sentence2,label\n" + "".join(rows).replace(".", ""))
+    assert gather(classes, labels="class").hints == ()
