@@ -2,7 +2,7 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig, RotaryScaling
+from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig, RecurrentConfig, RotaryScaling
 from regard.errors import InputError
 
 
@@ -57,3 +57,45 @@ def test_the_model_config_stays_readable():
 def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):
     with pytest.raises(InputError, match=message):
         wrong()
+
+
+# sizes that only a damaged file asks for
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("layers", 10**9), ("width", 10**9), ("inner", 10**12), ("vocabulary", 10**30), ("segments", 10**9)],
+)
+def test_sizes_are_bounded_before_anything_is_allocated(name: str, given: int) -> None:
+    sizes = {"vocabulary": 100, "width": 32, "layers": 2, "inner": 64, "segments": 2}
+    with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
+        ModelConfig(**{**sizes, name: given}, attention=AttentionConfig(4))
+
+
+def test_layers_that_share_weights_are_bounded_too() -> None:
+    with pytest.raises(InputError, match="layers is 1000000000, expected at most 4,096"):
+        ModelConfig(100, 32, 10**9, 64, AttentionConfig(4), distinct_layers=1)
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal-halves"])
+def test_a_fixed_table_is_bounded(kind: str) -> None:
+    with pytest.raises(InputError, match=r"a table of 32,000,000,000 numbers; expected at most"):
+        ModelConfig(100, 32, 2, 64, AttentionConfig(4), positions=PositionConfig(kind, longest=10**9))
+
+
+def test_positions_without_a_table_may_be_many() -> None:
+    assert (
+        ModelConfig(100, 32, 2, 64, AttentionConfig(4), positions=PositionConfig("rotary", longest=10_485_760)).longest
+        == 10_485_760
+    )
+
+
+def test_the_nearest_number_of_heads_of_a_wide_network_is_found_at_once() -> None:
+    with pytest.raises(InputError, match=r"7 heads do not divide the width 16777216\. Use 8 heads"):
+        ModelConfig(100, 1 << 24, 2, 64, AttentionConfig(7))
+
+
+@pytest.mark.parametrize("name", ["layers", "width", "embedding", "vocabulary"])
+def test_sizes_of_recurrent_networks_are_bounded(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
+        RecurrentConfig(**{"vocabulary": 100, "width": 32, "embedding": 32, name: 10**12})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, shortened
 
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
 
@@ -18,6 +19,24 @@ POOLS = ("first", "mean", "max")
 CELLS = ("gru", "lstm")
 ALIGNMENTS = ("none", "dot", "bilinear", "additive")
 CENTRES = ("monotone", "predicted")
+
+# Far above every published network. A settings file that asks for more is damaged, and is refused before anything is
+# allocated: layers may share weights, and fixed tables are computed, so that stored tensors bound neither.
+MOST = {
+    "layers": 4096,
+    "decoder_layers": 4096,
+    "heads": 1 << 16,
+    "head_width": 1 << 20,
+    "width": 1 << 24,
+    "inner": 1 << 24,
+    "embedding": 1 << 24,
+    "vocabulary": 1 << 30,
+    "target_vocabulary": 1 << 30,
+    "longest": 1 << 30,
+    "segments": 1 << 20,
+    "buckets": 1 << 20,
+}
+LARGEST_TABLE = 1 << 26  # numbers in a fixed table of positions
 
 
 @dataclass(frozen=True)
@@ -37,6 +56,9 @@ class AttentionConfig:
         _one_of("attention score", self.score, SCORES)
         _one_of("attention selection", self.select, SELECTIONS)
         _positive("heads", self.heads)
+        _at_most(self, "heads", "head_width")
+        if self.head_width is not None:
+            _positive("head_width", self.head_width)
         if self.groups is not None and (self.groups < 1 or self.heads % self.groups):
             raise InputError(f"{self.groups} key-value heads do not divide {self.heads} heads. Use a divisor.")
 
@@ -79,6 +101,7 @@ class PositionConfig:
             raise InputError(f"rotary positions need a base (theta) above 1, not {self.theta} and {self.local_theta}.")
         if self.longest is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
             raise InputError(f'{self.kind} positions need "longest": how many places the table has.')
+        _at_most(self, "longest", "buckets")
 
 
 @dataclass(frozen=True)
@@ -128,6 +151,7 @@ class ModelConfig:
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "layers", "inner"):
             _positive(name, getattr(self, name))
+        _at_most(self, "vocabulary", "width", "layers", "inner", "decoder_layers", "segments", "target_vocabulary")
         _one_of("kind", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _one_of("activation", self.activation, ACTIVATIONS)
         _one_of("norm", self.norm, NORMS)
@@ -136,7 +160,8 @@ class ModelConfig:
             raise InputError(f"a network of kind {self.kind} cannot have {self.decoder_layers} decoder layers.")
         _check_target(self.target_vocabulary, self.kind)
         if self.attention.head_width is None and self.width % self.attention.heads:
-            near = [n for n in range(1, self.width + 1) if self.width % n == 0]
+            small = [n for n in range(1, math.isqrt(self.width) + 1) if self.width % n == 0]
+            near = sorted({*small, *(self.width // n for n in small)})
             best = min(near, key=lambda n: abs(n - self.attention.heads))
             raise InputError(
                 f"{self.attention.heads} heads do not divide the width {self.width}. "
@@ -144,6 +169,13 @@ class ModelConfig:
             )
         if self.positions.kind == "rotary" and self.head_width % 2:
             raise InputError(f"rotary positions need an even head width, not {self.head_width}.")
+        width = self.embedding_width or self.width
+        numbers = (self.longest or 0) * width
+        if self.positions.kind.startswith("sinusoidal") and numbers > LARGEST_TABLE:
+            raise InputError(
+                f"sinusoidal positions for {self.longest:,} tokens of width {width:,} need "
+                f"a table of {numbers:,} numbers; expected at most {LARGEST_TABLE:,}. Allow fewer tokens."
+            )
 
     @property
     def words(self) -> int:
@@ -189,6 +221,7 @@ class RecurrentConfig:
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "embedding", "layers"):
             _positive(name, getattr(self, name))
+        _at_most(self, "vocabulary", "width", "embedding", "layers", "target_vocabulary")
         _one_of("kind of recurrent network", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _check_target(self.target_vocabulary, self.kind)
         _one_of("cell", self.cell, CELLS)
@@ -252,6 +285,13 @@ def _one_of(what: str, given: str, choices: tuple[str, ...]) -> None:
 def _positive(what: str, given: int) -> None:
     if given < 1:
         raise InputError(f"{what} must be at least 1, not {given}.")
+
+
+def _at_most(config: object, *names: str) -> None:
+    for name in names:
+        given = getattr(config, name)
+        if given is not None and given > MOST[name]:
+            raise InputError(f"{name} is {shortened(str(given), 40)}, expected at most {MOST[name]:,}.")
 
 
 def _check_target(size: int | None, kind: Kind) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+import regard
 from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError, InputError
@@ -292,7 +294,7 @@ def test_old_settings_of_rotary_positions(tmp_path: Path) -> None:
         ("tiny-bert", {"num_hidden_layers": True}, "num_hidden_layers is True, expected a whole number."),
         ("tiny-bert", {"num_hidden_layers": 10**9}, "asks for 1000000000 layers, but only 39 tensors are stored."),
         ("tiny-bert", {"num_hidden_layers": 0}, "layers must be at least 1, not 0."),
-        ("tiny-bert", {"hidden_size": 10**18}, "heads do not divide|cannot be built"),
+        ("tiny-bert", {"hidden_size": 10**18}, "heads do not divide|cannot be built|expected at most"),
         ("tiny-bert", {"hidden_dropout_prob": "0.1"}, "hidden_dropout_prob is '0.1', expected a number."),
         ("tiny-bert", {"hidden_dropout_prob": float("nan")}, "hidden_dropout_prob is nan, expected a number."),
         ("tiny-bert", {"hidden_dropout_prob": 3}, "cannot be built: dropout probability"),
@@ -598,3 +600,42 @@ def test_a_module_outside_the_folder_is_refused(tmp_path: Path) -> None:
         (folder / "modules.json").write_text(json.dumps([{"path": path, "type": "models.Pooling"}]))
         with pytest.raises(FolderError, match="leads out of the folder"):
             read_folder(folder)
+
+
+# what a damaged config.json may ask for, and files that are none
+
+
+@pytest.mark.parametrize(
+    ("family", "setting", "value"),
+    [
+        ("albert", "num_hidden_layers", 10**9),
+        ("marian", "max_position_embeddings", 10**9),
+        ("transformer", "max_position_embeddings", 10**9),
+        ("bert", "hidden_size", 10**9),
+        ("llama", "num_attention_heads", 10**9),
+        ("t5", "num_layers", 10**9),
+    ],
+)
+def test_sizes_are_refused_before_they_are_allocated(tmp_path: Path, family: str, setting: str, value: int) -> None:
+    write_folder(tmp_path / "model", from_preset(f"tiny-{family}"))
+    path = tmp_path / "model" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {setting: value}))
+    with pytest.raises(FolderError, match="expected at most"):
+        read_folder(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "generation_config.json", "run.json"])
+@pytest.mark.parametrize("kind", ["pipe", "sparse", "device"])
+def test_only_regular_files_are_read(tmp_path: Path, name: str, kind: str) -> None:
+    folder = tmp_path / "model"
+    write_folder(folder, from_preset("tiny-bert"))
+    (folder / name).unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    elif kind == "sparse":
+        (folder / name).touch()
+        os.truncate(folder / name, 3 << 30)
+    else:
+        (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(FolderError, match=name):
+        _ = regard.load(folder).task

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.fuzz.harness import SECONDS, Failure, load, names, run_case
 
-GRACE = 20.0  # seconds beyond the limit until a process that does not answer is killed
+GRACE = 30.0  # seconds beyond the limit until a process that does not answer is killed
 START = 300.0  # seconds to import and prepare
 
 
@@ -54,7 +54,7 @@ def run(name: str, first: int, count: int, seed: int) -> list[Failure]:
     worker = Worker(name, case, stop, seed)
     while case < stop:
         try:
-            found = worker.receive(SECONDS + GRACE)
+            found = worker.receive(3 * SECONDS + GRACE)
         except TimeoutError:
             found = [Failure(name, case, "hang", "the process did not answer")]
         except EOFError:

@@ -15,17 +15,35 @@ from regard.generate.settings import Decoding
         ({"top_k": 0}, "top_k must be a whole number of at least 1"),
         ({"top_p": 0.0}, "top_p must be a number above 0 and at most 1, not 0.0"),
         ({"top_p": 1.1}, "top_p must be a number above 0 and at most 1"),
-        ({"temperature": 0}, "temperature must be a number above 0, not 0"),
-        ({"temperature": float("nan")}, "temperature must be a number above 0"),
+        ({"temperature": 0}, "temperature must be a number from 0.0001 to 10000, not 0"),
+        ({"temperature": float("nan")}, "temperature must be a number from 0.0001 to 10000"),
         ({"min_p": "a"}, "min_p must be a number"),
         ({"early_stop": "soon"}, 'Choose True, False or "never"'),
         ({"stop": ""}, "stop holds an empty word"),
         ({"banned": [[]]}, "banned holds an empty word"),
+        ({"banned": 3}, "banned is 3, expected words"),
+        ({"banned": [["a"]]}, "banned is .*, expected words"),
+        ({"stop": [[3]]}, "stop is .*, expected texts"),
+        ({"seed": "x"}, "seed is 'x', expected a whole number"),
+        ({"seed": 10**30}, "seed is 10+, expected a whole number"),
+        ({"beams": 10**9}, "beams must be at most 1,000, not 1000000000"),
+        ({"best": 10**9}, "best must be at most 1,000"),
+        ({"max_tokens": 10**9}, "max_tokens must be at most 1,000,000"),
+        ({"top_k": 10**12}, "top_k must be at most"),
+        ({"lookup": 10**9}, "lookup must be at most 1,000"),
+        ({"no_repeat": 10**9}, "no_repeat must be at most 1,000,000"),
+        ({"beams": 1000, "max_tokens": 10**6}, "together at most 10,000,000"),
+        ({"contrast": 0.5, "max_tokens": 10**6}, "it allows 100,000 tokens"),
+        ({"temperature": 1e-300}, "temperature must be a number from"),
+        ({"length_penalty": 1e300}, "length_penalty must be a number from -20 to 20"),
+        ({"max_tokens": "9" * 10**5}, "max_tokens must be a whole number of at least 1, not '9{40,60}…"),
     ],
 )
 def test_what_cannot_be(given, says):
     with pytest.raises(InputError, match=says):
         Decoding(**given)
+    with pytest.raises(InputError, match=says):
+        Decoding.of(given)
 
 
 @pytest.mark.parametrize(

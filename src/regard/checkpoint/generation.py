@@ -7,8 +7,10 @@ from typing import Any
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, foreign_config
-from regard.errors import FolderError
-from regard.generate.settings import Ends
+from regard.errors import FolderError, InputError, shortened
+from regard.generate.settings import MOST, Decoding, Ends
+
+FILE = "generation_config.json"
 
 SETTINGS = {
     "max_new_tokens": "max_tokens",
@@ -33,40 +35,63 @@ DRAWING = {
 def read_generation(checkpoint: Checkpoint) -> tuple[Ends, dict[str, Any]]:
     """The ids the model starts and stops with, and what its folder asks of decoding."""
     said = foreign_config(checkpoint, family_for(checkpoint.family, checkpoint.config))
-    companion = checkpoint.companions.get("generation_config.json", {})
+    companion = checkpoint.companions.get(FILE, {})
     if not isinstance(companion, Mapping):
-        raise FolderError("generation_config.json does not hold settings by name. Mend it, or remove it.")
+        raise FolderError(f"{FILE} does not hold settings by name. Mend it, or remove it.")
     said = said | {name: value for name, value in companion.items() if value is not None}
-    stop = said.get("eos_token_id")
+    words, both = checkpoint.config.words, checkpoint.config.kind == "encoder-decoder"
+    start = "bos_token_id" if said.get("decoder_start_token_id") is None else "decoder_start_token_id"
     ends = Ends(
-        stop=tuple(_ids(said, "eos_token_id")) if stop is not None else (),
-        start=_id(said, "decoder_start_token_id")
-        if said.get("decoder_start_token_id") is not None
-        else _id(said, "bos_token_id"),
-        first=_id(said, "forced_bos_token_id"),
-        last=_id(said, "forced_eos_token_id"),
+        stop=tuple(number for number in _ids(said, "eos_token_id") if number < words),  # others are never written
+        start=_id(said, start, words) if both else None,
+        first=_id(said, "forced_bos_token_id", words),
+        last=_id(said, "forced_eos_token_id", words),
     )
-    return ends, _settings(companion, both=checkpoint.config.kind == "encoder-decoder")
+    return ends, _settings(companion, both=both, words=words)
 
 
-def _settings(said: Mapping[str, Any], *, both: bool) -> dict[str, Any]:
+def _settings(said: Mapping[str, Any], *, both: bool, words: int) -> dict[str, Any]:
     """Their settings under our names. `max_length` counts the start token beside an encoder, and a prompt else."""
     names = SETTINGS | (DRAWING if said.get("do_sample") else {})
-    found = {ours: said[theirs] for theirs, ours in names.items() if said.get(theirs) is not None}
+    found = {ours: _checked(said, theirs, ours) for theirs, ours in names.items() if said.get(theirs) is not None}
     for theirs, ours in (("max_length", "max_tokens"), ("min_length", "min_tokens")):
         given = said.get(theirs)
-        if both and ours not in found and isinstance(given, int) and given > 1:
-            found[ours] = given - 1
+        if both and ours not in found and type(given) is int and given > 1:
+            found[ours] = min(given - 1, MOST[ours])
+    for word in found.get("banned", ()):
+        if not all(0 <= number < words for number in word):
+            raise FolderError(f"{FILE}: bad_words_ids holds {shortened(str(word), 60)}, expected ids below {words}.")
     return found
 
 
+def _checked(said: Mapping[str, Any], theirs: str, ours: str) -> Any:
+    """One of their settings, of the type and in the range that decoding takes."""
+    value = said[theirs]
+    if ours == "banned" and not (isinstance(value, list) and all(isinstance(word, list) for word in value)):
+        raise FolderError(f"{FILE}: {theirs} is {shortened(repr(value), 60)}, expected lists of ids.")
+    if ours == "sample" and not isinstance(value, bool):
+        raise FolderError(f"{FILE}: {theirs} is {shortened(repr(value), 60)}, expected true or false.")
+    try:
+        Decoding(**{"max_tokens": MOST["max_tokens"] if ours == "min_tokens" else 1, ours: value})
+    except InputError as error:
+        raise FolderError(f"{FILE}: {theirs} cannot be used: {error} Change it there, or remove it.") from error
+    return value
+
+
 def _ids(said: Mapping[str, Any], name: str) -> list[int]:
+    """The ids under that name: a number, or a list of them (Llama 3 stops at any of three)."""
     given = said.get(name)
-    ids = [number for number in (given if isinstance(given, list) else [given]) if type(number) is int and number >= 0]
-    if not ids or (isinstance(given, list) and len(ids) < len(given)):
-        raise FolderError(f"{name} is {given!r}, expected the id of a token, or a list of them.")
-    return ids
+    if given is None:
+        return []
+    ids = given if isinstance(given, list) else [given]
+    if not ids or not all(type(number) is int and number >= 0 for number in ids):
+        shown = shortened(repr(given), 60)
+        raise FolderError(f"{name} is {shown}, expected the id of a token, or a list of them.")
+    return list(ids)
 
 
-def _id(said: Mapping[str, Any], name: str) -> int | None:
-    return None if said.get(name) is None else _ids(said, name)[0]
+def _id(said: Mapping[str, Any], name: str, words: int) -> int | None:
+    ids = _ids(said, name)
+    if ids and ids[0] >= words:
+        raise FolderError(f"{name} is {ids[0]}, expected an id below {words}: the network has no more words.")
+    return ids[0] if ids else None

@@ -103,7 +103,8 @@ def generation_config(config: Mapping[str, Any], heads: Iterable[str]) -> dict[s
 
 def special_ids(config: Mapping[str, Any], special: Mapping[str, int]) -> dict[str, int]:
     """The ids of a tokenizer in place of the family's own; what the decoder starts with is one of them there too."""
-    roles = {config.get(f"{role}_token_id"): number for role, number in special.items()}
+    roles = {number: special[role] for role in special if type(number := config.get(f"{role}_token_id")) is int}
     given = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
+    given = {key: value for key, value in given.items() if not isinstance(value, list | dict)}  # several ends stay
     own = {key: special[key.removesuffix("_token_id")] for key in given if key.removesuffix("_token_id") in special}
     return {key: roles[value] for key, value in given.items() if value in roles} | own

@@ -7,12 +7,13 @@ Shapes: P prompts, W beams, K candidates (twice as many or more), V vocabulary, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.generate.history import History
 from regard.generate.loop import Job, Row
 from regard.generate.rules import apply
@@ -77,7 +78,7 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
         alike_PW = alike(before_PWT, from_PW)
         stay = _stay(job, beams, step, [rooms[i] for i in alive])
         for place in sorted(set(range(len(alive))) - set(stay)):
-            found[alive[place]] = list(_rows(job, beams, place, alive[place], rooms[alive[place]]))
+            found[alive[place]] = _rows(job, beams, place, alive[place], rooms[alive[place]])
         if not stay:
             break
         kept_P = torch.tensor(stay, device=job.device)
@@ -184,7 +185,9 @@ def _stay(job: Job, beams: Beams, step: int, rooms: Sequence[int]) -> list[int]:
     return [place for place, stays in enumerate(stay_P.tolist()) if stays and step + 1 < rooms[place]]
 
 
-def _rows(job: Job, beams: Beams, place: int, prompt: int, room: int) -> Iterator[Row]:
+def _rows(job: Job, beams: Beams, place: int, prompt: int, room: int) -> list[Row]:
+    """The best of what has ended; there is always one, unless its score is not a number."""
+    rows = []
     for beam in range(job.settings.best):
         size = int(beams.ended_sizes_PW[place, beam])
         if size == 0:
@@ -193,4 +196,10 @@ def _rows(job: Job, beams: Beams, place: int, prompt: int, room: int) -> Iterato
         row.log_probs = beams.ended_chances_PWT[place, beam, :size].tolist()
         row.score = float(beams.ended_PW[place, beam])
         row.end(job.ends, job.ended, job.settings)
-        yield row
+        rows.append(row)
+    if not rows:
+        raise InputError(
+            f"no continuation of prompt {prompt} has a score that is a number. "
+            f"length_penalty is {job.settings.length_penalty:g}; use one nearer to 1, or a network with finite scores."
+        )
+    return rows

@@ -22,6 +22,7 @@ from regard.model.cache import Cache
 from regard.model.steps import Steps
 from regard.ragged import Ragged
 
+FIRST_SLOTS = 4096
 Ended = Callable[[Sequence[int]], bool]
 
 
@@ -116,6 +117,8 @@ class Job:
         longest = self.network.config.longest
         capacity = max(map(len, starts)) + new
         capacity = capacity if longest is None else min(capacity, longest)
+        if not self.fixed:
+            capacity = min(capacity, max(FIRST_SLOTS, *map(len, starts)))  # more are added when they are needed
         if self.network.config.kind == "encoder-decoder":
             return self.network.begin(source=Ragged.of(prompts, device=self.device), capacity=capacity)
         return self.network.begin(sequences=len(starts), capacity=capacity)

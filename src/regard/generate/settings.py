@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, shortened
 
 Constraint = Callable[[int, list[int]], Sequence[int] | None]
 """(number of the prompt, its new ids so far) -> the ids that may come next; None where all may."""
@@ -53,29 +53,24 @@ class Decoding:
     slide: bool = False  # forget the oldest tokens where the context is full, instead of ending there
 
     def __post_init__(self) -> None:
-        for name in ("stop", "banned", "forced"):
-            given = getattr(self, name)
-            one = isinstance(given, str) or (bool(given) and isinstance(given[0], int))
-            object.__setattr__(self, name, (given,) if one else tuple(given or ()))
+        for name in WORDS:
+            object.__setattr__(self, name, _words(name, getattr(self, name)))
         self._check_ranges()
         self._check_together()
 
     def _check_ranges(self) -> None:
-        for name, least in LEAST.items():
-            given = getattr(self, name)
-            if given is not None and (type(given) is not int or given < least):
-                raise InputError(f"{name} must be a whole number of at least {least}, not {given!r}.")
-        for name, (above, most) in SHARES.items():
-            given = getattr(self, name)
-            number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
-            if given is not None and not (number and above < given <= most):
-                limit = f" and at most {most:g}" if most < math.inf else ""
-                raise InputError(f"{name} must be a number above {above:g}{limit}, not {given!r}.")
+        for name in (*LEAST, *SHARES):
+            check_number(name, getattr(self, name))
         if self.early_stop not in (True, False, "never"):
-            raise InputError(f'early_stop is {self.early_stop!r}. Choose True, False or "never".')
-        for name in ("stop", "banned", "forced"):
-            if any(len(word) == 0 for word in getattr(self, name)):
-                raise InputError(f"{name} holds an empty word. Leave it out.")
+            raise InputError(f'early_stop is {_shown(self.early_stop)}. Choose True, False or "never".')
+        seeds = self.seed if isinstance(self.seed, Sequence) and not isinstance(self.seed, str) else [self.seed]
+        if not all(seed is None or (type(seed) is int and -(2**63) <= seed < 2**63) for seed in seeds):
+            raise InputError(f"seed is {_shown(self.seed)}, expected a whole number, or one for each prompt.")
+        for name in ("beams", "best"):
+            if getattr(self, name) * self.max_tokens > MOST_AT_ONCE:
+                raise _against(self, name, "max_tokens", f"together at most {MOST_AT_ONCE:,}", mend="Lower one.")
+        if self.contrast is not None and self.max_tokens > MOST_CONTRASTED:
+            raise _against(self, "contrast", "max_tokens", f"it allows {MOST_CONTRASTED:,} tokens", mend="Lower it.")
 
     def _check_together(self) -> None:
         """Settings that contradict each other, both named."""
@@ -94,7 +89,8 @@ class Decoding:
             raise _against(self, "best", "beams", "there are no more continuations than beams")
         both = [word for word in self.forced if any(list(word) == list(other) for other in self.banned)]
         if both:
-            raise InputError(f"forced and banned contradict each other: both hold {both[0]!r}. Take it out of one.")
+            word = _shown(both[0])
+            raise InputError(f"forced and banned contradict each other: both hold {word}. Take it out of one.")
         for name in ("beams", "contrast", "lookup"):
             if self.slide and self._is_set(name):
                 raise _against(self, "slide", name, "only greedy decoding and sampling can slide")
@@ -115,6 +111,9 @@ class Decoding:
                 raise InputError(f'"{name}" is not a setting of decoding.{did_you_mean(name, DEFAULTS)}')
         wanted = {name: value for name, value in given.items() if value is not None}
         kept = {name: value for name, value in (usual or {}).items() if name not in wanted}
+        for name in LEAST:
+            check_number(name, wanted.get(name))
+            check_number(name, kept.get(name))
         if any(name in wanted for name in (*FILTERS, "contrast", "lookup")):
             kept = {name: value for name, value in kept.items() if name not in ("beams", *BEAM_ONLY)}
         if wanted.get("beams", 1) > 1 or "contrast" in wanted or "lookup" in wanted:
@@ -129,18 +128,73 @@ class Decoding:
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(Decoding)}
 FILTERS = ("sample", "temperature", "top_k", "top_p", "min_p", "typical")
 BEAM_ONLY = ("length_penalty", "early_stop")
+WORDS = ("stop", "banned", "forced")
 LEAST = {"max_tokens": 1, "min_tokens": 0, "beams": 1, "best": 1, "top_k": 1, "no_repeat": 0, "lookup": 0}
+MOST = {  # what a typing error or a damaged file may ask for, before anything of that size is allocated
+    "max_tokens": 1_000_000,
+    "min_tokens": 1_000_000,
+    "beams": 1000,
+    "best": 1000,
+    "top_k": 1 << 30,
+    "no_repeat": 1_000_000,
+    "lookup": 1000,
+}
+MOST_AT_ONCE = 10_000_000  # tokens of all beams or continuations of a prompt
+MOST_CONTRASTED = 100_000  # tokens of contrastive search, which keeps a vector of each
 SHARES = {
-    "temperature": (0.0, math.inf),
+    "temperature": (1e-4, 1e4),
     "top_p": (0.0, 1.0),
     "min_p": (0.0, 1.0),
     "typical": (0.0, 1.0),
     "contrast": (0.0, 1.0),
-    "repetition_penalty": (0.0, math.inf),
-    "length_penalty": (-math.inf, math.inf),
+    "repetition_penalty": (1e-4, 1e4),
+    "length_penalty": (-20.0, 20.0),
 }
 
 
+def check_number(name: str, given: Any) -> None:
+    """Refuse a number of another type or out of its range."""
+    if given is None:
+        return
+    if name in LEAST:
+        if type(given) is not int or given < LEAST[name]:
+            raise InputError(f"{name} must be a whole number of at least {LEAST[name]}, not {_shown(given)}.")
+        if given > MOST[name]:
+            raise InputError(f"{name} must be at most {MOST[name]:,}, not {_shown(given)}.")
+    elif name in SHARES:
+        least, most = SHARES[name]
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if not (number and least <= given <= most and (given != 0 or least < 0)):
+            raise InputError(f"{name} must be a number {_range(least, most)}, not {_shown(given)}.")
+
+
+def _range(least: float, most: float) -> str:
+    return f"above 0 and at most {most:g}" if least == 0 else f"from {least:g} to {most:g}"
+
+
+def _shown(given: object) -> str:
+    return shortened(repr(given), 60)
+
+
+def _words(name: str, given: Any) -> tuple[Word, ...]:
+    """Words, each a text or a list of ids, from one of them or several."""
+    if given is None:
+        return ()
+    one = isinstance(given, str) or (isinstance(given, Sequence) and len(given) > 0 and type(given[0]) is int)
+    words = (given,) if one else given
+    if not isinstance(words, Sequence) or not all(_is_word(word) for word in words):
+        raise InputError(f"{name} is {_shown(given)}, expected words: texts, or lists of ids.")
+    if any(len(word) == 0 for word in words):
+        raise InputError(f"{name} holds an empty word. Leave it out.")
+    if name == "stop" and not all(isinstance(word, str) for word in words):
+        raise InputError(f"stop is {_shown(given)}, expected texts.")
+    return tuple(words)
+
+
+def _is_word(word: object) -> bool:
+    return isinstance(word, str) or (isinstance(word, Sequence) and all(type(number) is int for number in word))
+
+
 def _against(settings: Decoding, one: str, other: str, why: str, *, mend: str = "Leave one out.") -> InputError:
-    values = f"{one}={getattr(settings, one)!r} and {other}={getattr(settings, other)!r}"
+    values = f"{one}={_shown(getattr(settings, one))} and {other}={_shown(getattr(settings, other))}"
     return InputError(f"{values} contradict each other: {why}. {mend}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
 
 def trained(folder: Path | None) -> Trained | None:
     """What run.json says; None where there is none, or where it is not ours."""
-    if folder is None or not inside(folder, RUN).is_file():
+    if folder is None or not os.path.lexists(inside(folder, RUN)):
         return None
     run = read_json(folder, RUN)
     if "regard" not in run or not isinstance(run.get("task"), str):
