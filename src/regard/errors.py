@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable
+
+MOST_COMPARED = 3000  # names a word is compared with
+MOST_NAMED = 60  # names in a message
+LONGEST_WORD = 100  # characters of a name in a message
 
 
 class RegardError(Exception):
@@ -49,13 +54,18 @@ class MissingExtra(RegardError, ImportError):
 
 
 def did_you_mean(given: str, choices: Iterable[str]) -> str:
-    """` Did you mean "x"?` when a choice is near, else the choices themselves."""
+    """` Did you mean "x"?` when a choice is near, else the choices themselves, as many as fit into a message."""
     known = sorted(choices)
+    word = given[:LONGEST_WORD].casefold()
     folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.6)
+    if len(folded) > MOST_COMPARED:  # comparing takes a tenth of a millisecond each
+        folded = {key: name for key, name in folded.items() if key[:1] == word[:1] and abs(len(key) - len(word)) < 3}
+    near = difflib.get_close_matches(word, itertools.islice(folded, MOST_COMPARED), n=1, cutoff=0.6)
     if near:
-        return f' Did you mean "{folded[near[0]]}"?'
-    return f" Choose one of: {', '.join(known)}."
+        return f' Did you mean "{shortened(folded[near[0]], LONGEST_WORD)}"?'
+    listed = ", ".join(shortened(name, LONGEST_WORD) for name in known[:MOST_NAMED])
+    more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
+    return f" Choose one of: {listed}{more}."
 
 
 def shortened(text: str, most: int = 200) -> str:

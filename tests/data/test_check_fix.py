@@ -203,6 +203,22 @@ def test_a_copy_reads_back(tmp_path: Path, name: str, content: str, out: str) ->
     assert b"\xe2\x80\xa8" not in target.read_bytes() or name == "a.jsonl"
 
 
+def test_tagged_words_as_json_lines(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.conll", "Ada NNP B-PER\nsang VBD O\n\nin IN O\nBath NNP B-LOC\n")
+    fix(path, tmp_path / "b.jsonl")
+    assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[0]) == {
+        "tokens": ["Ada", "sang"],
+        "tags": ["B-PER", "O"],
+    }
+    assert len(list(read(tmp_path / "b.jsonl"))) == 2
+    with pytest.raises(
+        InputError, match=r"tagged words cannot be written as .csv. Give the copy a name that ends in .con"
+    ):
+        fix(path, tmp_path / "b.csv")
+    with pytest.raises(InputError, match=r"cannot be written as a workbook"):
+        fix(put(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
+
+
 def test_a_lone_return_is_quoted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'text,label\n"a\rb",x\nc,y\n')
     fix(tmp_path / "a.csv", tmp_path / "b.csv")

@@ -28,7 +28,8 @@ from regard.data.rows import lines as numbered
 from regard.data.sniff import check_text
 from regard.data.sources import Source, Where, find, splits_of
 from regard.data.whole import check_place, open_text
-from regard.errors import DataError
+from regard.errors import DataError, shortened
+from regard.foreign import reading
 
 
 def read(
@@ -75,7 +76,8 @@ def read(
         encoding=encoding,
         separator=separator,
     )
-    groups = find(where, split=split)
+    with reading(shortened(str(where), 100), DataError):
+        groups = find(where, split=split)
     return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
 
 
@@ -104,6 +106,7 @@ class Reader:
         for source in itertools.chain.from_iterable(sources):
             source.encoding = told.encoding
         self.left_out: Counter[str] = Counter()
+        self._thrown: BaseException | None = None  # by `on_bad`, which is not about the data
         self._check_skip_bad()
         self.recognised = self._look(sources[0], told)
 
@@ -122,9 +125,10 @@ class Reader:
             bad = self._bad(stack)
             for sources, found in self.parts():
                 before = self.rows
-                for record in _records(sources, found, bad):
-                    self.rows += 1
-                    yield record
+                with self._reading(sources[0].name):
+                    for record in _records(sources, found, bad):
+                        self.rows += 1
+                        yield record
                 if self.rows == before:
                     self._nothing(sources[0].name)
 
@@ -135,7 +139,7 @@ class Reader:
             bad = self._bad(stack)
             for (source,), _ in self.parts():
                 begins = True
-                with source.open() as stream:
+                with self._reading(source.name), source.open() as stream:
                     for _, line in numbered(stream, source.name, bad):
                         self.rows += 1
                         yield line.replace("\r\n", "\n"), begins
@@ -147,9 +151,23 @@ class Reader:
             yield sources, self.recognised if number == 0 else self._look(sources, self._same())
 
     def _look(self, sources: tuple[Source, ...], told: Told) -> Recognised:
-        if len(sources) == 2:
-            return _aligned(sources, told)
-        return recognise(sources[0], told)
+        for source in sources:
+            source.guess()  # which may warn, and a warning may be an error that is not about the data
+        with reading(sources[0].name, DataError):
+            if len(sources) == 2:
+                return _aligned(sources, told)
+            return recognise(sources[0], told)
+
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Whatever a reader of a format raises becomes a DataError; what `on_bad` raises stays what it is."""
+        try:
+            with reading(name, DataError):
+                yield
+        except DataError:
+            if self._thrown is not None:
+                raise self._thrown from None
+            raise
 
     def _same(self) -> Told:
         """The other files are read like the first."""
@@ -182,10 +200,14 @@ class Reader:
             if stops:
                 raise error
             self.bad += 1
-            if file is not None:
-                file.write(json.dumps(_noted(error, raw)) + "\n")
-            if self.on_bad is not None:
-                self.on_bad(error)
+            try:
+                if file is not None:
+                    file.write(json.dumps(_noted(error, raw)) + "\n")
+                if self.on_bad is not None:
+                    self.on_bad(error)
+            except BaseException as thrown:
+                self._thrown = thrown
+                raise
 
         return note
 
@@ -202,6 +224,10 @@ def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterat
             record = make(row)
         except DataError as error:
             bad(error, row.raw or json.dumps(row.values, ensure_ascii=False, default=str))
+            continue
+        except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+            reason = shortened(f"{type(error).__name__}: {error}", 100)
+            bad(row.place.fault(f"cannot be used: {reason}"), row.raw)
             continue
         yield record
 

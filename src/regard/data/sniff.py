@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from regard.data.formats import conll, tables
 from regard.data.names import is_header
 from regard.data.rows import BOM
-from regard.data.sources import EXCEL, FIRST_READ, looks_nested
+from regard.data.sources import EXCEL, FIRST_READ, looks_nested, too_many_parts
 from regard.data.tags import TAG
 from regard.errors import DataError
 
@@ -95,7 +95,7 @@ def _json(head: bytes, text: str, suffix: str) -> tuple[str, str] | None:
     first, _, rest = text.lstrip().partition("\n")
     if first.startswith("{"):
         try:
-            value = json.loads(first)
+            value = None if too_many_parts(first) else json.loads(first)
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict) and (rest.strip() or not isinstance(value.get("data"), list)):

@@ -23,6 +23,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from regard.data.formats.excel import csv_of
 from regard.errors import DataError, did_you_mean
+from regard.foreign import reading
 from regard.text.encodings import UTF8, Guess, as_utf8, detect, named_encoding, tell_guess
 from regard.text.unpack import DAMAGED, unpacked
 
@@ -39,6 +40,7 @@ SPLITS = {
 }
 NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{|\[\s*")|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
 FIRST_READ = 1 << 18
+PARTS = 4_000_000  # lists and objects in one row of JSON
 LONGEST = 1 << 27  # bytes in one line, or in one field with line ends in it
 
 
@@ -105,7 +107,8 @@ class Source:
     def guess(self) -> Guess:
         """The encoding, as the user named it or as it was recognized; then it is reported, once."""
         if self._guess is None:
-            self._guess = self._recognized()
+            with reading(self.name, DataError):
+                self._guess = self._recognized()
             if self._replay is not None:
                 self._replay.kept.seek(0)
             if self._guess.reason:
@@ -208,16 +211,21 @@ def looks_nested(head: bytes) -> bool:
     return NESTED.match(head) is not None
 
 
+def too_many_parts(text: str, start: int = 0) -> bool:
+    """Whether JSON has so many lists and objects that it would take gigabytes as Python's."""
+    return len(text) - start > PARTS and text.count("{", start) + text.count("[", start) > PARTS
+
+
 def _holds_item(head: bytes) -> bool:
     """Whether the beginning of such a file is enough to see what its rows are."""
     match = NESTED.match(head)
     if match is None or b'"paragraphs"' in head:
         return match is not None
     try:
-        json.JSONDecoder().raw_decode(head[match.end() :].decode("utf-8", "replace").lstrip())
+        text = head[match.end() :].decode("utf-8", "replace").lstrip()
+        return too_many_parts(text) or json.JSONDecoder().raw_decode(text) is not None
     except (ValueError, RecursionError):
         return False
-    return True
 
 
 def suffix_of(path: Path) -> str:

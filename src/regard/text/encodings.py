@@ -38,7 +38,7 @@ PUNCTUATION = set("€‚„…†‘’“”•–—™¡¢£¥§©ª«®°±
 OUTSIDE_WORDS = set("‚„“”•«»¡¿…†©®°")
 RARE = set("ÐÞÝðþýƒŠŽŸ")  # in other encodings these places are letters of other languages
 EVIDENCE = 20_000  # characters that are judged
-BAD = re.compile("[\udc80-\udcff]")
+BAD = re.compile("[\udc80-\udcff]+")
 GOOD = re.compile("[^\x00-\x7f\udc80-\udcff]")
 
 
@@ -70,9 +70,9 @@ def _for_text(found: codecs.CodecInfo) -> bool:
 def detect(blocks: Iterable[bytes]) -> Guess:
     """The encoding of a file from its first blocks: UTF-8 unless its bytes show another one.
 
-    What is valid UTF-8 is always UTF-8. A file is taken for cp1252 if it has at least two bytes that are not UTF-8,
-    hardly any other character that is, and if those bytes make sense in cp1252. Anything else stays UTF-8, so that
-    reading it fails at the first wrong byte.
+    What is valid UTF-8 is always UTF-8. A file is taken for cp1252 if bytes in at least two places are not UTF-8,
+    hardly any character outside of ASCII is, and if those bytes make sense in cp1252. Anything else stays UTF-8, so
+    that reading it fails at the first wrong byte.
     """
     sample, scanned = b"", 0
     decoder = codecs.getincrementaldecoder(UTF8)("surrogateescape")

@@ -19,7 +19,7 @@ from regard.data.check.seen import seen
 from regard.data.check.store import hashed
 from regard.data.check.streams import Cleaned
 from regard.data.check.verify import Digests, difference, refuse
-from regard.data.check.writers import fitting, styles, writer, written_format
+from regard.data.check.writers import fitting, styles, writer, written_columns, written_format
 from regard.data.readers import Reader, read, rows_of
 from regard.data.recognise import Recognised, rows
 from regard.data.records import Place, Record
@@ -27,6 +27,7 @@ from regard.data.rows import LeftOut, Row
 from regard.data.sources import Source, Where
 from regard.data.whole import whole
 from regard.errors import DataError
+from regard.foreign import reading
 
 NAMED = 20  # rows left out that are named; the rest are counted
 
@@ -96,6 +97,9 @@ class _Job:
                 except DataError as error:
                     self._bad(error, "")
                     continue
+                except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
+                    self._bad(row.place.fault(f"cannot be used: {type(error).__name__}"), "")
+                    continue
                 one = seen(record, "")
                 if not all(text.strip() for _, text in one.texts):
                     self.changes["empty rows left out"] += 1
@@ -109,7 +113,14 @@ class _Job:
                     continue
                 self.seen.add(key)
                 self.rows += 1
-                yield values, record
+                yield self._named(values, found), record
+
+    def _named(self, values: dict[str, Any], found: Recognised) -> dict[str, Any]:
+        """With the names of columns in the copy."""
+        columns = written_columns(self.format, found)
+        if columns == found.columns:
+            return values
+        return {name: values[found.columns[role]] for role, name in columns.items()}
 
     def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
         fit = fitting(values, self.format, self.reader.recognised)
@@ -118,6 +129,10 @@ class _Job:
         return fit
 
     def _rows(self, sources: tuple[Source, ...], found: Recognised) -> Iterator[Row]:
+        with reading(sources[0].name, DataError):
+            yield from self._plain_rows(sources, found)
+
+    def _plain_rows(self, sources: tuple[Source, ...], found: Recognised) -> Iterator[Row]:
         if len(sources) == 2:
             yield from rows_of(sources, found, self._bad)
             return

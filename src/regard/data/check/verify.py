@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.check.store import hashed
-from regard.data.check.writers import CELLS, LINES
+from regard.data.check.writers import CELLS, LINES, written_columns
 from regard.data.readers import Reader, rows_of
 from regard.data.recognise import Recognised, Told
 from regard.data.records import AnswerRecord, DocumentRecord, Record
@@ -53,8 +53,9 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
     """
     source = Source(fresh, suffix=suffix_of(target))
     source.name = str(target)
+    columns = written_columns(format, found)
     again = Told(
-        columns=found.columns,
+        columns=columns,
         task=found.task,
         labels=found.style.kind,
         separator=found.style.separator,
@@ -65,7 +66,7 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
         header=told.header if found.format == format else None,
         encoding="utf-8",
     )
-    digests = Digests(found.columns)
+    digests = Digests(columns)
     try:
         reader = Reader([(source,)], again)
         for number, _ in enumerate(_digested(reader, format, digests), 1):
@@ -102,4 +103,5 @@ def _stop(error: DataError, raw: str) -> None:
 
 def refuse(target: Path, why: str) -> DataError:
     """The error about a copy that is not kept."""
-    return DataError(f"would not hold the same rows ({why}), so it is not kept", file=str(target), mend=LINES)
+    mend = LINES if target.suffix in (".csv", ".tsv", ".parquet") else None
+    return DataError(f"would not hold the same rows ({why}), so it is not kept", file=str(target), mend=mend)

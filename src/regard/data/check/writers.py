@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +17,8 @@ from regard.errors import InputError, shortened
 # the record alone counts.
 Write = Callable[[dict[str, Any]], str]
 LINES = "Give the copy a name that ends in .jsonl."
+PLAIN = {"conll": "tagged words", "text": "plain text", "lines": "plain text"}
+NAMES = {"conll": "a name that ends in .conll or .jsonl", "text": "its own ending", "lines": "its own ending"}
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
 CELLS = "\x1f"  # between values that are compared
 STYLES = {"csv": ("usual", "quoted"), "tsv": ("usual", "quoted"), "conll": ("usual", "tabs")}
@@ -29,7 +31,16 @@ def written_format(suffix: str, found: Recognised) -> str:
     usual = {"json": "jsonl", "aligned": "tsv"}.get(found.format, found.format)
     if suffix in (".xlsx", ".xlsm"):
         raise InputError("the copy cannot be written as a workbook. Give it a name that ends in .csv.")
+    if usual == "conll" and suffix == ".jsonl":
+        return "jsonl"
+    if usual in ("conll", "text", "lines") and suffix in FORMATS:
+        raise InputError(f"{PLAIN[usual]} cannot be written as {suffix}. Give the copy {NAMES[usual]}.")
     return usual if usual in ("conll", "text", "lines") else FORMATS.get(suffix, usual)
+
+
+def written_columns(format: str, found: Recognised) -> Mapping[str, str]:
+    """The columns in the copy: those of CoNLL, which have numbers, get names in JSON."""
+    return {role: role for role in found.columns} if (found.format, format) == ("conll", "jsonl") else found.columns
 
 
 def styles(format: str) -> tuple[str, ...]:
@@ -42,7 +53,7 @@ def is_quoted(format: str, found: Recognised) -> bool:
 
 
 def fitting(row: dict[str, Any], format: str, found: Recognised) -> dict[str, Any]:
-    """The row without line breaks where the format has no place for them: they become spaces."""
+    """The row as the format can hold it: line breaks become spaces where there is no place for them."""
     if format == "text":
         return row | {"text": BLANK_LINES.sub("\n", row["text"]).strip("\r\n")}
     if format == "lines" or (format == "tsv" and not is_quoted(format, found)):

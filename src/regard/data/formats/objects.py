@@ -9,11 +9,12 @@ from typing import Any, BinaryIO
 
 from regard.data.records import Place
 from regard.data.rows import BOM, Bad, Row, bare, check_strings, lines
-from regard.data.sources import LONGEST
+from regard.data.sources import LONGEST, PARTS, too_many_parts
 from regard.errors import DataError
 
 ESCAPED = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 SPACE = re.compile(r"\s*")
+MANY_PARTS = f"is not JSON that can be read: one row has more than {PARTS:,} lists and objects"
 
 
 def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
@@ -31,14 +32,18 @@ def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
 
 
 def _object(line: str, place: Place) -> dict[str, Any]:
+    if too_many_parts(line):
+        raise place.fault(MANY_PARTS)
     try:
         value = json.loads(bare(line))
+        return _checked(value, place, escaped=ESCAPED.search(line) is not None)
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg}"
         raise place.fault(what, column=str(error.colno), expected='an object such as {"text": "…"}') from error
+    except DataError:
+        raise
     except (ValueError, RecursionError) as error:
         raise place.fault(f"is not JSON that can be read: {error}") from error
-    return _checked(value, place, escaped=ESCAPED.search(line) is not None)
 
 
 def _checked(value: Any, place: Place, *, escaped: bool) -> dict[str, Any]:
@@ -145,6 +150,9 @@ def _items(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
         except DataError as error:
             bad(error, raw)
             continue
+        except RecursionError:
+            bad(place.fault("is not JSON that can be read: it is nested too deeply"), raw)
+            continue
         yield found
 
 
@@ -209,6 +217,8 @@ class _Items:
     def _value(self) -> tuple[Any, str]:
         """The next value, and as it is written."""
         while True:
+            if too_many_parts(self.text, self.at):
+                raise self._fault(MANY_PARTS)
             try:
                 value, end = self.decoder.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
