@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--shares", type=float, nargs="*", default=[1, 0.5, 0.25, 0.125])
     parser.add_argument("--presets", nargs="*", default=None)
+    parser.add_argument("--jobs", type=Path, default=None, help="runs to make instead, a JSON object per line")
     parser.add_argument("--one", default=None, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one is not None:
@@ -66,6 +67,10 @@ def main() -> None:
 
 def jobs(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The most important first, since the time may not be enough for all."""
+    if given.jobs is not None:
+        for line in given.jobs.read_text().splitlines():
+            yield {"tokens": None, **json.loads(line)}
+        return
     presets = given.presets or [*ENCODERS, *DECODERS, *OTHERS, "elmo-small", "bert-large-uncased"]
     for share in given.shares:
         for preset in presets:
@@ -82,15 +87,28 @@ def measured(corpus: Path, job: dict[str, Any], seconds: float) -> dict[str, Any
     except subprocess.TimeoutExpired:
         return {"error": "no time left"}
     except subprocess.CalledProcessError as error:
+        if "is being built by process" in error.stderr:  # another run tokenizes the same text
+            time.sleep(5)
+            return measured(corpus, job, seconds - 5)
         return {"error": error.stderr[-400:]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def run(corpus: Path, *, preset: str, share: float, steps: int, tokens: int | None) -> dict[str, Any]:
-    """The loss at the end, beside that of the counts of single words."""
+def run(
+    corpus: Path,
+    *,
+    preset: str,
+    steps: int,
+    tokens: int | None,
+    share: float = 1.0,
+    lr: float | None = None,
+    warmup: float | None = None,
+) -> dict[str, Any]:
+    """The loss at the end, beside that of the counts of single words. `lr` replaces the chosen one."""
     chosen: dict[str, float] = {}
     settings: dict[str, Any] = {"steps": steps, "dev_share": 0.02, "batch_tokens": tokens, "eval_every": steps}
+    settings["warmup"] = warmup
     vocabulary = tokenizer_for(corpus, preset)
     objective: Any = OBJECTIVES.get(preset, "mlm")
     store = vocabulary.with_name(f"{vocabulary.name}.{objective}")
@@ -102,10 +120,9 @@ def run(corpus: Path, *, preset: str, share: float, steps: int, tokens: int | No
                 chosen["lr"] = float(event.values["said"][-1].split("lr ")[1].split(",")[0])
                 raise KeyboardInterrupt
 
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             pretrain([corpus], out=Path(folder) / "asked", store=store, tell=stop, **common)
-        except KeyboardInterrupt:
-            lr = share * chosen["lr"]
+        lr = share * chosen["lr"] if lr is None else lr
         began = time.monotonic()
         found = pretrain([corpus], out=Path(folder) / "run", store=store, lr=lr, **common)
         lines = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
