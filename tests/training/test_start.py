@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from regard.checkpoint.source import from_preset
 from regard.tasks import TASKS
+from regard.tasks.recipe import pretraining
 from regard.training.begin import fresh_config, vocabulary_of
+from regard.training.schedule import warm_steps
 from regard.training.settings import Settings
 from regard.training.start import PLAIN, Size, filled, own_choices, resolved
 
@@ -79,3 +83,34 @@ def test_a_preset_is_fresh_whichever_way_it_is_named() -> None:
 def test_a_vocabulary_of_bytes_has_room_for_each_of_them() -> None:
     assert vocabulary_of("tiny-modernbert") == ("bpe", 1000, "bert")
     assert vocabulary_of("tiny-bert") == ("wordpiece", 100, None)
+
+
+PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as benchmarks/rates.py found them to work
+    "bert-tiny": (1.92e-3, 80),  # a tenth of all steps
+    "bert-mini": (1.14e-3, 100),
+    "bert-small": (6.8e-4, 100),
+    "bert-medium": (4.2e-4, 200),
+    "bert-base-uncased": (2.08e-4, 300),
+    "bert-large-uncased": (8.4e-5, 400),  # half of all steps; its depth asks for 600
+    "modernbert-base": (5e-4, 80),
+    "gpt2": (5e-4, 80),
+    "llama-micro": (1.92e-3, 80),
+}
+
+
+@pytest.mark.parametrize("name", PRETRAINING)
+@pytest.mark.parametrize("factor", [1, 8])
+def test_pretraining_takes_rates_that_were_seen_to_learn(name: str, factor: int) -> None:
+    config = from_preset(name, weights=False).config
+    size = Size(1_000_000, 512.0, 512)
+    given = Settings(steps=800, batch_tokens=factor * 16_384)
+    found = resolved(given, size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    lr, warmup = PRETRAINING[name]
+    growth = min(factor, 2) ** 0.5 if config.norm_first else 1.0
+    assert found.lr == pytest.approx(lr * growth, rel=0.02)
+    assert found.warmup is not None
+    assert warm_steps(800, found.warmup) == warmup
+    own = resolved(replace(given, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    assert own.warmup == 0.02
+    long = resolved(replace(given, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    assert long.warmup == 0.1

@@ -23,6 +23,7 @@ from regard.errors import FolderError, InputError, did_you_mean
 from regard.tasks.answering import Rows, Scored, runner
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked
+from regard.tasks.recipe import Recipe, pretraining
 from regard.tasks.sides import TwoSided
 from regard.tasks.task import Task
 from regard.text.learn import learn
@@ -38,6 +39,7 @@ from regard.training.parallel import World, join, leave
 from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell
 from regard.training.run import Result, kept
+from regard.training.schedule import warm_steps
 from regard.training.settings import Settings
 from regard.training.shards import unshard
 from regard.training.start import Size, resolved
@@ -144,7 +146,12 @@ def pretrain(
     lengths = source.epoch(0).lengths
     gpu = device.type == "cuda"
     chosen = resolved(
-        replace(chosen, window=longest), Size.of(lengths), checkpoint.config, pretrained=pretrained, gpu=gpu
+        replace(chosen, window=longest),
+        Size.of(lengths),
+        checkpoint.config,
+        pretrained=pretrained,
+        gpu=gpu,
+        recipe=Recipe() if pretrained else pretraining(checkpoint.config),
     )
     set_up(network, chosen)
     if chosen.track and world.first:
@@ -338,10 +345,12 @@ def _beginning(texts: Texts, job: Job, objective: str, sequences: int) -> Event:
     chosen = job.settings
     held = f"{len(texts.dev):,} documents held out" if len(texts.dev) else "none held out"
     weights = sum(parameter.numel() for parameter in job.network.parameters())
+    warmup = warm_steps(job.steps, chosen.warmup or 0.0)
+    size = f"{chosen.batch_tokens:,}"
     said = [
         f"data: {texts.why}; {held}",
         f"model: {job.identity['start']}, {weights:,} parameters, on {next(job.network.parameters()).device}",
         f"objective: {objective}, {sequences:,} sequences of up to {chosen.window} tokens",
-        f"chosen: lr {chosen.lr:.2g}, batch_tokens {chosen.batch_tokens:,}: {job.steps:,} steps",
+        f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {job.steps:,} steps, {warmup:,} of them warm-up",
     ]
     return Event("begin", 0, job.steps, 0.0, {"said": said})

@@ -43,6 +43,7 @@ def resolved(
     settings: Settings, size: Size, config: Config, *, pretrained: bool, gpu: bool, recipe: Recipe = PLAIN
 ) -> Settings:
     """The same settings with every choice made."""
+    given_warmup = settings.warmup
     settings = filled(settings, recipe)
     batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, gpu=gpu)
     batch_tokens = max(batch_tokens, size.longest)
@@ -50,9 +51,19 @@ def resolved(
     epochs = settings.epochs
     if epochs is None and settings.steps is None:
         epochs = recipe.epochs or _epochs(size.sequences, pretrained=pretrained)
-    usual = _recipe_rate(recipe, texts * size.mean) or _rate(config, texts, size.sequences, pretrained=pretrained)
+    usual = _recipe_rate(recipe, texts, size) or _rate(config, texts, size.sequences, pretrained=pretrained)
     lr = settings.lr or usual * (LORA if settings.lora.rank else 1)
-    return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens)
+    settings = replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens)
+    return settings if given_warmup is not None else _with_least_warmup(settings, texts, size, recipe)
+
+
+def _with_least_warmup(settings: Settings, texts: float, size: Size, recipe: Recipe) -> Settings:
+    """A warm-up of at least the recipe's number of steps, and at most half of all steps."""
+    steps = settings.steps or (settings.epochs or 0) * size.sequences / texts
+    least = min(recipe.least_warmup, int(steps / 2))
+    assert settings.warmup is not None
+    too_short = settings.warmup < 1 and settings.warmup * steps < least
+    return replace(settings, warmup=float(least)) if too_short and least >= 1 else settings
 
 
 def own_choices(asked: Settings, chosen: Settings) -> list[str]:
@@ -92,8 +103,11 @@ def _rate(config: Config, texts: float, sequences: int, *, pretrained: bool) -> 
     return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
 
 
-def _recipe_rate(recipe: Recipe, tokens: float) -> float | None:
+def _recipe_rate(recipe: Recipe, texts: float, size: Size) -> float | None:
     """By the root of the size of a step, here too."""
-    if recipe.lr is None or recipe.tokens is None:
-        return recipe.lr
-    return float(recipe.lr * min(max(tokens / recipe.tokens, LEAST_SHARE), 1) ** 0.5)
+    if recipe.lr is None:
+        return None
+    if recipe.tokens is not None:
+        return float(recipe.lr * min(max(texts * size.mean / recipe.tokens, LEAST_SHARE), 1) ** 0.5)
+    growth = min(max(texts / TEXTS, LEAST_SHARE), recipe.batch_growth or 1.0)
+    return float(recipe.lr * growth**0.5)
