@@ -133,7 +133,9 @@ def evaluate(
             if tell is not None:
                 tell(meter.rows)
         if not meter.rows:
-            raise DataError("holds no token that has one before it", file=str(data), expected="at least two tokens")
+            raise DataError(
+                "holds no token that has one before it", file=reader.sources[0][0].name, expected="at least two tokens"
+            )
     return Evaluation(
         task=task.name,
         rows=meter.rows,
@@ -230,11 +232,10 @@ def _open(
 
 def _split(data: Where, split: str | None) -> str | None:
     """The split that was asked for; of a folder test, else valid."""
-    there: tuple[str, ...] = ()
-    if isinstance(data, str | Path) and str(data) != "-" and Path(data).expanduser().is_dir():
-        there = splits(data)
+    there = splits(data)
     if split is not None and split not in there:
-        raise InputError(f'there is no split "{split}" in {data}.{did_you_mean(split, there) if there else ""}')
+        name = data if isinstance(data, str | Path) else "the data"
+        raise InputError(f'there is no split "{split}" in {name}.{did_you_mean(split, there) if there else ""}')
     return split or next((name for name in ("test", "valid", *there) if name in there), None)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from regard.data.memory import is_table, table_rows
+from regard.data.names import USUAL
 from regard.errors import InputError
 
 
@@ -47,7 +49,9 @@ def segment_rows(given: Any, ids: list[list[int]], *, kinds: int) -> list[list[i
 
 
 def text_list(given: Iterable[str]) -> list[str]:
-    """Texts with something in them; that each is a text is for the tokenizer to check."""
+    """Texts with something in them, of a table its text column; that each is a text is for the tokenizer to check."""
+    if isinstance(given, Mapping) or is_table(given):
+        given = _text_column(given)
     if isinstance(given, str):
         raise InputError("one string was given where a list of texts was expected. Write [text].")
     try:
@@ -60,6 +64,16 @@ def text_list(given: Iterable[str]) -> list[str]:
         if isinstance(text, str) and not text.strip():
             raise InputError(f"text {number} is empty, so there is nothing to read. Leave it out, or give it words.")
     return texts
+
+
+def _text_column(given: Any) -> list[str]:
+    """The texts of a table or of a dict of columns."""
+    rows = list(table_rows(given))
+    names = list(rows[0]) if rows else []
+    column = next((name for name in names if name.strip().lower() in USUAL["text"]), None)
+    if rows and column is None:
+        raise InputError(f'a table with {", ".join(names):.80} was given; give the texts alone, such as data["text"].')
+    return [row[column] for row in rows] if column is not None else []
 
 
 def _rows(given: Any, what: str) -> list[list[int]]:

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.formats import texts
+from regard.data.memory import MemorySource, splits_in_memory
 from regard.data.names import Columns
-from regard.data.recognise import Recognised, Told, recognise, rows
+from regard.data.recognise import Recognised, Told, arranged, recognise, rows
 from regard.data.records import Record
 from regard.data.rows import Bad, LeftOut, Row
 from regard.data.rows import lines as numbered
@@ -51,7 +52,7 @@ def read(
     """A reader of records. What is not told is recognised from the content.
 
     where: a path, a list of paths, a folder with train, valid and test (see `split`), a glob, two aligned files as a
-        tuple or as "a.en,a.de", or "-" for stdin.
+        tuple or as "a.en,a.de", or "-" for stdin; or rows in memory: dicts, a dict of columns, a data frame, a Dataset.
     columns: which column is what, by name or by number from 0: {"text": "review", "label": "stars"}; for labels in
         columns of their own, with 1 where they apply, {"label": ["billing", "login"]}.
     labels: single, multi (a list, or names separated by |, ; or a comma), number, or class (single, and separators are
@@ -81,9 +82,12 @@ def read(
     return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
 
 
-def splits(folder: str | Path) -> tuple[str, ...]:
-    """The splits a folder holds: some of train, valid, test."""
-    return tuple(splits_of(Path(folder).expanduser()))
+def splits(where: Where) -> tuple[str, ...]:
+    """The splits of a folder or of a dict of tables: some of train, valid, test; none of anything else."""
+    if isinstance(where, str | Path):
+        path = Path(where).expanduser()
+        return tuple(splits_of(path)) if path.is_dir() else ()
+    return tuple(splits_in_memory(where))
 
 
 class Reader:
@@ -234,6 +238,9 @@ def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterat
 
 def rows_of(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Row]:
     """The rows of a file, or of two aligned ones, before they become records."""
+    if isinstance(sources[0], MemorySource):
+        yield from arranged(sources[0].rows(bad), found, bad)
+        return
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(source.open()) for source in sources]
         if len(streams) == 2:

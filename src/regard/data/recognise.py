@@ -14,6 +14,7 @@ from regard.data.annotations import annotated_roles, layout_of, plain_rows
 from regard.data.convert import Make, maker
 from regard.data.formats import conll, objects, parquet, tables, texts
 from regard.data.labels import JOINED, SINGLE, LabelStyle, as_number, style_of
+from regard.data.memory import MemorySource
 from regard.data.names import (
     SAY,
     USUAL,
@@ -106,7 +107,11 @@ class Recognised:
 
 def rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[Row]:
     """The rows of a file of a known format; those of an annotation tool as plain rows."""
-    written = _rows(stream, name, found, bad)
+    return arranged(_rows(stream, name, found, bad), found, bad)
+
+
+def arranged(written: Iterator[Row], found: Recognised, bad: Bad) -> Iterator[Row]:
+    """Rows as they were written, as plain rows."""
     if not found.layout:
         return written
     return plain_rows(written, found.layout, found.columns, bad, labeled=found.task != "text")
@@ -136,6 +141,9 @@ def _rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[
 
 def recognise(source: Source, told: Told) -> Recognised:
     """Look at the beginning of a file; at more of it where that is too little to know."""
+    if isinstance(source, MemorySource):
+        layout = Recognised("rows", "", {}, "it is in memory")
+        return from_sample(source.name, layout, told, source.sample(SAMPLE))
     head = source.head()
     check_text(head, source.name)
     try:
@@ -169,8 +177,8 @@ def from_sample(name: str, layout: Recognised, told: Told, sample: list[dict[str
     if tool:
         faults: list[DataError] = []
         raw = (Row(Place(name), row, "") for row in sample)
-        arranged = plain_rows(raw, tool, {}, lambda error, _: faults.append(error), labeled=told.task != "text")
-        sample = [row.values for row in arranged]
+        kept = plain_rows(raw, tool, {}, lambda error, _: faults.append(error), labeled=told.task != "text")
+        sample = [row.values for row in kept]
         if faults and not sample:
             what = f"no row of the first {len(faults)} can be used: {faults[0].what}"
             raise DataError(what, file=name, expected="at least one that was annotated and accepted")

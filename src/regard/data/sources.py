@@ -27,7 +27,7 @@ from regard.foreign import reading
 from regard.text.encodings import UTF8, Guess, as_utf8, detect, named_encoding, tell_guess
 from regard.text.unpack import DAMAGED, unpacked
 
-Where = str | Path | Sequence[str | Path]
+Where = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
 
 PACKED = (".gz", ".xz")
 EXCEL = (".xlsx", ".xlsm")
@@ -235,11 +235,18 @@ def suffix_of(path: Path) -> str:
 
 def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
     """The sources to read one after the other; a tuple of two holds aligned lines."""
+    from regard.data.memory import MemorySource, in_memory
+
+    if in_memory(where):
+        return [(MemorySource(where, split),)]
     if isinstance(where, tuple):
         if len(where) != 2:
             raise DataError(f"{len(where)} aligned files were given", expected="two, such as (a.en, a.de)")
         return [(Source(_file(where[0])), Source(_file(where[1])))]
     if not isinstance(where, str | Path):
+        if not isinstance(where, Sequence) or isinstance(where, bytes):
+            what = f"the data is {where!r:.60} ({type(where).__name__})"
+            raise DataError(what, expected="a path, several, rows as dicts, a dict of columns, or a table")
         if not where:
             raise DataError("no file was given", expected="at least one")
         return [sources for one in where for sources in find(one, split=split)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from regard.data.memory import is_table, splits_in_memory, table_rows
 from regard.data.names import USUAL
 from regard.data.records import (
     AnswerRecord,
@@ -31,8 +32,30 @@ WANTED = {
 ROLES = {PairRecord: ("first", "second"), AnswerRecord: ("question", "context")}
 
 
-def as_list(given: Iterable[Any]) -> list[Any]:
+def as_items(given: Any) -> Iterable[Any]:
+    """What was given, one by one: the rows of a table or of a dict of columns, as dicts."""
+    items: Iterable[Any] = given  # what cannot be gone through is refused where it is tried
+    if isinstance(given, Mapping):
+        if splits_in_memory(given):
+            names = ", ".join(map(str, given))
+            raise InputError(f'a dict of tables was given ({names:.80}). Give one of them, such as data["test"].')
+        if not _is_row(given):
+            items = table_rows(given)
+    elif is_table(given):
+        items = table_rows(given)
+    elif hasattr(given, "to_pylist"):  # a column of pyarrow
+        items = given.to_pylist()
+    return items
+
+
+def _is_row(given: Mapping[str, Any]) -> bool:
+    """Whether a dict holds single values, not columns of them."""
+    return any(isinstance(value, str | bytes) or not hasattr(value, "__len__") for value in given.values())
+
+
+def as_list(given: Any) -> list[Any]:
     """What was given, counted."""
+    given = as_items(given)
     if isinstance(given, str | bytes | Mapping):
         raise InputError(f"one {type(given).__name__} was given where a list was expected. Write [it].")
     try:

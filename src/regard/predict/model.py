@@ -29,7 +29,7 @@ from regard.model.replay import Replay, replayable
 from regard.model.transformer import Output, Transformer
 from regard.model.two_sided import TwoSided
 from regard.predict.info import Info
-from regard.predict.inputs import as_list, as_records, check_encoding, foreign_token, is_pair
+from regard.predict.inputs import as_items, as_list, as_records, check_encoding, foreign_token, is_pair
 from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.parts import joined, pooled, split
 from regard.predict.words import Filled, fill, follows
@@ -216,12 +216,13 @@ class Model(Writes):
 
     def predict(
         self,
-        texts: Iterable[Any],
+        texts: Iterable[Any] | Any,
         *,
         batch_tokens: int = BATCH_TOKENS,
         progress: Progress | None = None,
     ) -> list[Answer]:
-        """An answer for each: texts, or what the task reads: (first, second), (question, context), words to tag.
+        """An answer for each: texts, or what the task reads: (first, second), (question, context), words to tag; or for
+        each row of a dict of columns, a data frame, a pyarrow table or a `datasets.Dataset`.
 
         Long texts are read in windows; every answer says in how many. `answer.json()` is a plain dict.
         """
@@ -263,7 +264,7 @@ class Model(Writes):
         task = task_for(self.checkpoint, self.folder)
         if task.name in GUESSES:
             raise no_answers(self.network, task.name)
-        items = iter(given)
+        items = iter(as_items(given))
         ahead = list(islice(items, 1))
         first = ahead[0] if ahead else None
         if task.name == "classify" and is_pair(first) and trained(self.folder) is None:

@@ -27,7 +27,7 @@ from regard.data.whole import check_place
 from regard.errors import InputError
 from regard.training.settings import Settings
 
-Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-"
+Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-", rows in memory
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def gather(
         return data
     if skip_bad is not None:
         check_place(Path(skip_bad), "skip_bad", inputs=[data, dev])
-    inside = _splits(data)
+    inside = splits(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
     records = list(reader)
     other = _dev_reader(data, dev, inside, reader, columns, told)
@@ -100,18 +100,11 @@ def _hints(reader: Reader, records: list[Record], task: str | None, kind: str | 
     return tuple(said)
 
 
-def _splits(data: Where) -> tuple[str, ...]:
-    """The splits of a folder that has some; none of anything else."""
-    if isinstance(data, str | Path) and str(data) != "-" and Path(data).expanduser().is_dir():
-        return splits(data)
-    return ()
-
-
 def _dev_reader(
     data: Where, dev: Where | None, inside: tuple[str, ...], reader: Reader, columns: Any, told: Mapping[str, Any]
 ) -> Reader | None:
     if dev is not None:
-        part = "valid" if "valid" in _splits(dev) else None
+        part = "valid" if "valid" in splits(dev) else None
         return read(dev, split=part, columns=columns, like=reader.recognised, **told)
     if "valid" in inside:
         return read(data, split="valid", columns=columns, like=reader.recognised, **told)

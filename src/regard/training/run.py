@@ -103,7 +103,8 @@ def train(
 ) -> Result:
     """Train a model on labelled data and write it as a folder that transformers opens too.
 
-    data: a path or several, a folder, a glob, "-"; or what `regard.training.gather.gather` has read already.
+    data: a path or several, a folder, a glob, "-"; rows in memory, as dicts, a dict of columns, a data frame, a pyarrow
+        table, a `datasets.Dataset` or `DatasetDict`; or what `regard.training.gather.gather` has read already.
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
     encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is reported.

@@ -29,11 +29,11 @@ from regard.data.check.store import Rows
 from regard.data.check.texts import Texts
 from regard.data.hints import hints
 from regard.data.names import Columns
-from regard.data.readers import Reader, read
+from regard.data.readers import Reader, read, splits
 from regard.data.recognise import Recognised
 from regard.data.records import Place, Record
 from regard.data.rows import BOM
-from regard.data.sources import Where, find, splits_of
+from regard.data.sources import Where, find
 from regard.errors import DataError
 
 Progress = Callable[[int, int], None]
@@ -107,12 +107,11 @@ def _named(skip_bad: str | Path | None, split: str, *, first: bool) -> Path | No
 
 def _parts(where: Where, dev: Where | None) -> list[tuple[str, Where, str | None]]:
     """Name, data and split of each part, the one to train on first."""
-    folder = Path(where).expanduser() if isinstance(where, str | Path) else None
-    names = list(splits_of(folder)) if folder is not None and folder.is_dir() else []
-    if folder is None or not names:
+    names = splits(where)
+    if not names:
         parts: list[tuple[str, Where, str | None]] = [("train" if dev is not None else "data", where, None)]
     else:
-        parts = [(name, folder, name) for name in (names if dev is None else names[:1])]
+        parts = [(name, where, name) for name in (names if dev is None else names[:1])]
     return parts if dev is None else [*parts, ("valid", dev, None)]
 
 

@@ -1,0 +1,233 @@
+"""Data that is in memory already: rows or columns in Python, and the tables of other packages.
+
+Read are lists and iterators of dicts, dicts of columns, data frames (pandas, polars), `datasets.Dataset`, `DatasetDict`
+and pyarrow tables. None of these packages is imported: a table is recognized by what it can do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from regard.data.labels import shown
+from regard.data.records import Place
+from regard.data.rows import Bad, Row, check_strings
+from regard.data.sources import SPLITS, Source
+from regard.errors import DataError
+
+NAME = "the data"
+CHUNK = 1024  # rows of an Arrow table that are Python objects at once
+MISSING = ("NAType", "NaTType")  # what pandas has for a missing value, besides NaN
+ROW = 'a dict such as {"text": "…", "label": "…"}'
+
+
+def is_table(data: Any) -> bool:
+    """Whether this is a table of another package, by what it can do."""
+    if isinstance(data, str | bytes | Path | Mapping):
+        return False
+    arrow = hasattr(data, "to_pylist") and hasattr(data, "column_names")
+    frame = hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
+    dataset = hasattr(data, "column_names") and hasattr(data, "__iter__")
+    return arrow or frame or dataset
+
+
+def in_memory(data: Any) -> bool:
+    """Whether these are rows or columns, not the names of files."""
+    if isinstance(data, str | bytes | Path):
+        return False
+    if isinstance(data, Mapping | Iterator) or is_table(data):
+        return True
+    if isinstance(data, Sequence):
+        return len(data) > 0 and not isinstance(data[0], str | bytes | Path)
+    return isinstance(data, Iterable)
+
+
+def splits_in_memory(data: Any) -> dict[str, Any]:
+    """The tables of a dict such as `DatasetDict`, by their split: train, valid or test; else none."""
+    if not isinstance(data, Mapping) or not data or not all(_holds_rows(value) for value in data.values()):
+        return {}
+    found = {}
+    for split, names in SPLITS.items():
+        key = next((key for key in data if str(key).lower() in names), None)
+        if key is not None:
+            found[split] = data[key]
+    if not found:
+        keys = ", ".join(map(str, data))
+        raise DataError(f"the data is a dict of tables ({keys:.80})", expected="some of train, valid and test")
+    return found
+
+
+def _holds_rows(value: Any) -> bool:
+    if is_table(value):
+        return True
+    return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], Mapping)
+
+
+class MemorySource(Source):
+    """Rows in memory, in the place of a file. Those of an iterator can be read once."""
+
+    def __init__(self, data: Any, split: str | None = None) -> None:
+        splits = splits_in_memory(data)
+        if splits:
+            split = split or next(iter(splits))
+            if split not in splits:
+                raise DataError(f'holds no "{split}"', file=NAME, mend=f"It holds: {', '.join(splits)}.")
+        self.data = data if split is None else splits.get(split, data)
+        self.name = f"{NAME}, {split}," if splits else NAME
+        self.path, self.encoding, self.sheet = None, None, None
+        self.once = isinstance(self.data, Iterator)
+        self._ahead: list[Any] = []
+        self._begun = False
+
+    @property
+    def suffix(self) -> str:
+        return ""
+
+    def head(self, size: int = 0) -> bytes:
+        """Nothing: rows in memory have no bytes."""
+        return b""
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Refused: rows in memory have no bytes."""
+        raise DataError("is in memory, not in a file", file=self.name)
+        yield
+
+    def sample(self, count: int) -> list[dict[str, Any]]:
+        """The first rows that can be read."""
+        if self.once and not self._begun:
+            self._ahead += itertools.islice(self.data, max(count - len(self._ahead), 0))
+            items: Iterable[Any] = self._ahead
+        else:
+            items = _items(self.data, self.name)
+        rows = self._rows(itertools.islice(items, count), lambda error, raw: None)
+        return [row.values for row in rows]
+
+    def rows(self, bad: Bad) -> Iterator[Row]:
+        """Every row, with its number."""
+        if not self.once:
+            yield from self._rows(_items(self.data, self.name), bad)
+            return
+        if self._begun:
+            raise DataError("can be read only once", file=self.name, mend="Give a list to read it again.")
+        self._begun = True
+        ahead, self._ahead = self._ahead, []
+        yield from self._rows(itertools.chain(ahead, self.data), bad)
+
+    def _rows(self, items: Iterable[Any], bad: Bad) -> Iterator[Row]:
+        names = _class_names(self.data)
+        for number, item in enumerate(items, 1):
+            place = Place(self.name, None, number)
+            try:
+                values = _values(item, place, names)
+            except DataError as error:
+                bad(error, repr(item)[:1000])
+                continue
+            yield Row(place, values, "")
+
+
+def table_rows(data: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a table or of a dict of columns, as dicts."""
+
+    def stop(error: DataError, raw: str) -> None:
+        raise error
+
+    return (row.values for row in MemorySource(data).rows(stop))
+
+
+def _items(data: Any, name: str) -> Iterator[Any]:
+    """The rows of a table, or of what can be gone through."""
+    if hasattr(data, "to_batches"):  # a pyarrow table
+        for batch in data.to_batches(max_chunksize=CHUNK):
+            yield from batch.to_pylist()
+    elif hasattr(data, "to_pylist"):  # a pyarrow record batch
+        yield from data.to_pylist()
+    elif isinstance(data, Mapping):
+        yield from _in_rows({str(column): values for column, values in data.items()}, name)
+    elif hasattr(data, "columns") and is_table(data):
+        yield from _in_rows(_frame_columns(data, name), name)
+    else:
+        yield from data
+
+
+def _frame_columns(frame: Any, name: str) -> dict[str, Any]:
+    columns = list(frame.columns)
+    found = {str(column): frame[column] for column in columns}
+    if len(found) < len(columns):
+        raise DataError("two columns have the same name", file=name, expected="a name of its own for each column")
+    return found
+
+
+def _in_rows(columns: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """Columns of one length as rows."""
+    lengths = {}
+    for column, values in columns.items():
+        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+            what = f'the column "{column:.40}" is {shown(values)}'
+            raise DataError(what, file=name, expected="a list of values, or a list of dicts for rows")
+        lengths[column] = len(values)
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{column} {count}" for column, count in lengths.items())
+        raise DataError(f"the columns differ in length ({counts:.120})", file=name, expected="one value for each row")
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _class_names(data: Any) -> dict[str, Sequence[str]]:
+    """The names of classes that a `datasets.Dataset` holds as numbers, by column."""
+    features = getattr(data, "features", None)
+    if not isinstance(features, Mapping):
+        return {}
+    found = {}
+    for column, feature in features.items():
+        if isinstance(feature, list) and len(feature) == 1:
+            feature = feature[0]
+        feature = getattr(feature, "feature", feature)  # of a sequence: what is in it
+        names = getattr(feature, "names", None)
+        if isinstance(names, Sequence) and not isinstance(names, str):
+            found[str(column)] = names
+    return found
+
+
+def _values(item: Any, place: Place, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        raise place.fault(f"is {shown(item)}", expected=ROW)
+    values = {str(column): plain(value) for column, value in item.items()}
+    for column, classes in names.items():
+        if column in values:
+            values[column] = _named(values[column], classes, place, column)
+    check_strings(values, place, "")
+    return values
+
+
+def _named(value: Any, classes: Sequence[str], place: Place, column: str) -> Any:
+    if isinstance(value, list):
+        return [_named(one, classes, place, column) for one in value]
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    if value == -1:  # how datasets marks rows without a label
+        return None
+    if not 0 <= value < len(classes):
+        raise place.fault(f"is {value}", column=column, expected=f"a class from 0 to {len(classes) - 1}")
+    return classes[value]
+
+
+def plain(value: Any) -> Any:
+    """A value as Python's own types have it; None where it is missing (NaN, NA, NaT)."""
+    if hasattr(value, "as_py"):  # a pyarrow scalar
+        return plain(value.as_py())
+    if hasattr(value, "tolist"):  # numpy's strings, numbers and arrays
+        return plain(value.tolist())
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if type(value).__name__ in MISSING:
+        return None
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
