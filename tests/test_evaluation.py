@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -166,3 +167,39 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(
     for name, wrong in (("matrix.txt", "does not end in .png"), ("no/matrix.png", "does not exist")):
         assert cli.main(["evaluate", str(trained), str(reviews_csv), "--confusion", str(tmp_path / name)]) == 1
         assert wrong in capsys.readouterr().err
+
+
+def test_columns_named_for_the_training_are_remembered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], write_rows: Callable[..., Path], reviews: Any
+) -> None:
+    """Where a file has them; otherwise its columns are recognised as usual."""
+    folder = tmp_path / "model"
+    header = ("text", "opinion", "stars")
+    rows = [("nothing", text, label) for text, label in reviews(60)]
+    train_csv = write_rows(tmp_path / "train.csv", rows, header)
+    test_csv = write_rows(tmp_path / "test.csv", rows[:20], header)
+    plain_csv = write_rows(tmp_path / "plain.csv", reviews(20))
+    new_csv = write_rows(tmp_path / "new.csv", [("nothing", text) for text, _ in reviews(20)], ("text", "opinion"))
+    regard.train(
+        train_csv, out=folder, preset="tiny-bert", steps=2, columns={"text": "opinion", "label": 2}, device="cpu"
+    )
+    assert json.loads((folder / "run.json").read_text())["data"]["columns"] == {"text": "opinion", "label": "stars"}
+    found = regard.evaluate(folder, test_csv)
+    assert "label=stars, text=opinion" in found.data
+    assert found.scores == regard.evaluate(folder, plain_csv).scores
+    told = regard.evaluate(folder, test_csv, columns={"text": "text", "label": "stars"})
+    assert "(text=text, label=stars)" in told.data
+    for path in (new_csv, plain_csv):
+        assert cli.main(["predict", str(folder), "--input", str(path), "--json", "--device", "cpu"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:20] == said[20:]
+
+
+def test_answers_are_written_in_the_format_of_the_name(trained: Path, reviews_csv: Path, tmp_path: Path) -> None:
+    regard.evaluate(trained, reviews_csv, answers=tmp_path / "a.jsonl")
+    regard.evaluate(trained, reviews_csv, answers=tmp_path / "a.csv")
+    labels = [json.loads(line)["label"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == labels
+    with pytest.raises(InputError, match="compressed"):
+        regard.evaluate(trained, reviews_csv, answers=tmp_path / "a.csv.gz")

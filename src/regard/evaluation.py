@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
@@ -19,7 +18,8 @@ from regard.data.recognise import Told
 from regard.data.records import Record
 from regard.data.running import pieces, windows
 from regard.data.sources import Source, Where, find
-from regard.data.whole import check_place, whole, whole_file
+from regard.data.tables import format_of_name, table_file
+from regard.data.whole import check_place, whole
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.confidence import Score
 from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
@@ -105,7 +105,8 @@ def evaluate(
     Rows are read, answered, scored and forgotten: a million of them take no more memory than ten thousand.
     split: of a folder that has several; test, else valid.
     encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one.
-    answers: a file for the answers, a JSON object a row, in order; written whole or not at all.
+    answers: a file for the answers, one per row, in order; CSV, TSV or Parquet by its name, else JSON lines. It is
+        written whole or not at all.
     window: of a language model on plain text, most tokens that are shown at once; else as many as it has places for,
         1,024 at most.
     overlap: of a model of next words, which share of a window the next one shows again; else a half.
@@ -114,6 +115,8 @@ def evaluate(
     began = time.monotonic()
     target = None if answers is None else Path(answers).expanduser()
     bad = None if skip_bad is None else Path(skip_bad)
+    if target is not None:
+        format_of_name(target)
     folder = model.folder if isinstance(model, Model) else Path(model)
     own = [] if folder is None else model_files(folder)
     for name, path in (("skip_bad", bad), ("answers", target)):
@@ -126,10 +129,11 @@ def evaluate(
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng([model.device] if model.device.type == "cuda" else []))
         torch.manual_seed(seed)  # what a task draws is the same every time, and the caller's draws go on as they were
-        file = None if target is None else stack.enter_context(whole_file(target))
+        write = None if target is None else stack.enter_context(table_file(target))
         for record, answer in _answered(model, task, asked, beams, batch_tokens, losses):
             task.mark(meter, answer, record)
-            _write(file, answer)
+            if write is not None:
+                write(answer.json())
             if tell is not None:
                 tell(meter.rows)
         if not meter.rows:
@@ -205,11 +209,6 @@ def _answered(
     )
 
 
-def _write(file: TextIO | None, answer: Answer) -> None:
-    if file is not None:
-        file.write(json.dumps(answer.json(), ensure_ascii=False) + "\n")
-
-
 def _open(
     model: Model,
     data: Where,
@@ -222,11 +221,18 @@ def _open(
 ) -> tuple[Task, Reader]:
     """What the model is asked, and a reader that reads the data as the training did."""
     sources = find(data, split=_split(data, split))
+    run, separator = trained(model.folder), None
+    if run is not None:
+        encoding = encoding or run.data.encoding_of(sources)
+        columns = columns or run.data.columns_in(sources, run.task, encoding=encoding)
+        separator = run.data.separator if labels in (None, "multi") else None
     seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == Minimal.name else _task(model)
     if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
         task = task_class("pair").restore(task.settings())
-    told = Told.checked(columns=columns, task=task.name, labels=labels or _labels(task), encoding=encoding)
+    told = Told.checked(
+        columns=columns, task=task.name, labels=labels or _labels(task), encoding=encoding, separator=separator
+    )
     return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
 
 

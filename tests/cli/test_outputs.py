@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -89,5 +90,5 @@ def test_devices_stay(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     capfd.readouterr()
     assert cli.main(["predict", "model", "warm", "dull", "--output", "/dev/stdout", "--json"]) == 0
     said = capfd.readouterr()
-    assert [line[:9] for line in said.out.splitlines()] == ['{"label":'] * 2
+    assert [json.loads(line)["text"] for line in said.out.splitlines()] == ["warm", "dull"]
     assert '"rows": 2' in said.err

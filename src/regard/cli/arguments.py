@@ -42,7 +42,11 @@ Encoding = Annotated[
 SkipBad = Annotated[
     Path | None, arg(help="Write rows that cannot be used there, as JSON lines, and go on.", metavar="FILE")
 ]
-Answers = Annotated[Path | None, arg(help="Write the answers there, a JSON object a line, in order.", metavar="FILE")]
+Answers = Annotated[
+    Path | None,
+    arg(help="Write the answers there, in order: .csv, .tsv or .parquet by the name, else JSON lines.", metavar="FILE"),
+]
+LiteralTexts = Annotated[bool, arg(help="Take every TEXT as it is, also where a file has that name.")]
 BatchTokens = Annotated[int, arg(help="How many tokens go through the network at once.")]
 Device = Annotated[str, arg(help="auto, cpu, cuda or cuda:1.", metavar="DEVICE")]
 Dtype = Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the network.")]
@@ -81,11 +85,22 @@ def check_output(
     check_place(path, flag, inputs=[*inputs, *own], others=others)
 
 
-def is_plain(name: str, columns: str | None) -> bool:
-    """Whether a file is read a text a line: it is no table, and nobody names a column of it."""
-    from regard.data.sources import TABLES, suffix_of
+def check_not_files(texts: Sequence[str], literal: bool, advice: str) -> None:
+    """A text that is the name of a file is asked about: most likely what the file holds was meant."""
+    name = None if literal else next((text for text in texts if _is_file(text)), None)
+    if name is not None:
+        shown = name if len(name) <= 100 else f"{name[:100]}…"
+        raise UsageError(
+            f'"{shown}" is a file, but a TEXT is taken as it is, not read from a file. {advice.format(name=shown)} '
+            "If these words are the text, add --literal."
+        )
 
-    return columns is None and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in TABLES
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name
+        return False
 
 
 def read_texts(name: str, columns: str | None = None, encoding: str | None = None) -> list[str]:
@@ -93,6 +108,7 @@ def read_texts(name: str, columns: str | None = None, encoding: str | None = Non
     from regard.data.names import parse_columns
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
+    from regard.predict.rows import is_plain
 
     told = {} if columns is None else parse_columns(columns)
     format = "lines" if is_plain(name, columns) else None

@@ -15,9 +15,11 @@ from regard.cli.arguments import (
     Encoding,
     Input,
     Json,
+    LiteralTexts,
     ModelName,
     TextColumn,
     Texts,
+    check_not_files,
     check_output,
     check_texts,
     read_texts,
@@ -44,6 +46,7 @@ class Embed:
     input: Input = None
     columns: TextColumn = None
     encoding: Encoding = None
+    literal: LiteralTexts = False
     output: Annotated[
         Path | None,
         arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pool none.", metavar="FILE"),
@@ -65,6 +68,7 @@ class Embed:
 
 def run(verb: Embed) -> None:
     check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
+    check_not_files(verb.texts, verb.literal, "To read its texts, use --input {name}.")
     if verb.output is not None:
         _check_name(verb.output, per_token=verb.pool == "none")
         check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Device, Dtype, Json, ModelName
+from regard.cli.arguments import Device, Dtype, Json, LiteralTexts, ModelName, check_not_files
 from regard.cli.shared import UsageError, print_json, print_table
 from regard.errors import InputError
 
@@ -35,6 +35,7 @@ class Generate:
         Positional[tuple[str, ...]], arg(help="The prompts.", metavar="[PROMPT ...]", help_behavior_hint="")
     ] = ()
     interactive: Annotated[bool, arg(help="Ask for prompts until Ctrl-D.")] = False
+    literal: LiteralTexts = False
     max_tokens: Annotated[int | None, arg(help="New tokens, at most; 50 unless the model says otherwise.")] = None
     min_tokens: Annotated[int | None, arg(help="New tokens before the end may come.")] = None
     temperature: Annotated[float | None, arg(help="Draw; below 1 sharper, above 1 flatter.")] = None
@@ -67,7 +68,7 @@ EARLY: dict[str, bool | str] = {"yes": True, "no": False, "never": "never"}
 
 def settings_of(verb: Generate) -> dict[str, Any]:
     """What was said on the command line, under the names of Python."""
-    rest = ("model", "texts", "interactive", "device", "dtype", "json")
+    rest = ("model", "texts", "interactive", "literal", "device", "dtype", "json")
     every = {name: value for name, value in asdict(verb).items() if name not in rest}
     given = {name: value for name, value in every.items() if not (value is None or value is False or value == ())}
     if verb.early_stop is not None:
@@ -81,6 +82,7 @@ def run(verb: Generate) -> None:
     if not verb.texts and not verb.interactive:
         raise UsageError('no prompt was given. Write it after the model ("Once upon a time"), or use --interactive.')
 
+    check_not_files(verb.texts, verb.literal, 'To continue what it holds, use "$(cat {name})".')
     from regard.predict import load
 
     model, settings = load(verb.model, device=verb.device, dtype=verb.dtype), settings_of(verb)

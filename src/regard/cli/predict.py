@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,29 +19,33 @@ from regard.cli.arguments import (
     Encoding,
     Input,
     Json,
+    LiteralTexts,
     ModelName,
     Texts,
+    check_not_files,
     check_output,
     check_texts,
-    is_plain,
 )
 from regard.cli.shared import UsageError, print_json, print_said, progress_rows, short
 
 if TYPE_CHECKING:
     from regard.predict import Model
+    from regard.predict.files import Predictions
+    from regard.predict.rows import InputRow
 
 ABOUT = """What a trained model says of texts.
 
 Examples:
   regard predict runs/reviews "a great film" "two dull hours"
   regard predict runs/reviews --input texts.txt --output answers.jsonl
+  regard predict runs/reviews --input new.csv --output answers.csv    the same rows with their predictions
   regard predict runs/reviews --input new.csv --columns text=opinion --json
   regard predict runs/same "a text" "another text"       a model for pairs takes texts two by two
   regard predict runs/reader "a question" "a context"    and so does one that answers questions
+  regard predict runs/reader "a question" "another" --context page.txt
   cat texts.txt | regard predict runs/reviews --input - --json"""
 
-
-PAIRED = ("pair", "answer", "embed")  # tasks that take two texts
+FILES = "To read it, use --input {name} (one text per line, or a table), or --context {name} for questions about it."
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,14 @@ class Predict:
         str | None, arg(help="Which column of --input is what: text=opinion.", metavar="ROLE=NAME,...")
     ] = None
     encoding: Encoding = None
+    context: Annotated[
+        str | None, arg(help="File with the text that all questions are about; - is stdin.", metavar="FILE")
+    ] = None
+    literal: LiteralTexts = False
     output: Answers = None
+    resume: Annotated[bool, arg(help="Continue an --output that was stopped or killed, after its complete rows.")] = (
+        False
+    )
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -59,85 +72,124 @@ class Predict:
 
 
 def run(verb: Predict) -> None:
-    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
-    check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
-    from regard.data.whole import is_stream, whole_file
+    _check(verb)
     from regard.predict import load
 
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
-    given = _given(verb, model)
+    context = _context(verb, model)
+    rows = input_rows(verb, model, context)
     if verb.output is not None:
-        rows = 0
-        with whole_file(verb.output) as file, progress_rows("answers") as tell:
-            for rows, answer in enumerate(model.answers(given, batch_tokens=verb.batch_tokens), 1):
-                file.write(json.dumps(answer.json(), ensure_ascii=False) + "\n")
-                tell(rows)
-        done = {"rows": rows, "output": str(verb.output)}
-        if not verb.json:
-            print_said(f"{rows:,} answers: {verb.output}")
-        elif is_stream(verb.output):  # which may be stdout, where the answers are
-            print_said(json.dumps(done))
-        else:
-            print_json(done)
+        _write(verb, model, rows, context)
         return
-    kept: list[Any] = []
-    for answer in model.answers(_noted(given, kept), batch_tokens=verb.batch_tokens):
-        item = kept.pop(0)
+    waiting: deque[InputRow] = deque()
+    for answer in model.answers(_noted(rows, waiting), batch_tokens=verb.batch_tokens):
+        row = waiting.popleft()
         if verb.json:
             print_json(answer.json())
         else:
-            print(f"{shown(answer.json())}  {short(_text(item), 70)}")
+            print(f"{shown(answer.json())}  {short(_text(row.item), 70)}")
 
 
-def _given(verb: Predict, model: Model) -> Iterable[Any]:
+def _check(verb: Predict) -> None:
+    """What can be said before anything is read."""
+    check_texts(verb.texts, verb.input, verb.columns, None if verb.context is not None else verb.encoding)
+    check_not_files(verb.texts, verb.literal, FILES)
+    if verb.context == "-" and verb.input == "-":
+        raise UsageError("--input and --context cannot both be stdin; give one of them as a file.")
+    if verb.resume and verb.output is None:
+        raise UsageError("--resume was given without --output; it continues a file that was not finished.")
+    check_output(verb.output, "--output", inputs=(verb.input, verb.context), model=verb.model)
+    if verb.output is None:
+        return
+    from regard.data.tables import format_of_name
+    from regard.data.whole import is_stream
+
+    format_of_name(verb.output)
+    if verb.resume and is_stream(verb.output):
+        raise UsageError(f"--resume was given, but --output {verb.output} is no file that could be continued.")
+
+
+def _context(verb: Predict, model: Model) -> str | None:
+    """The text that all questions are about, where one was given."""
+    if verb.context is None:
+        return None
+    if model.task != "answer":
+        what = "a network without a task" if model.task is None else f"a model for {model.task}"
+        raise UsageError(f"--context is for models that answer questions; this is {what}.")
+    from regard.predict.rows import read_context
+
+    return read_context(verb.context, encoding=verb.encoding)
+
+
+def input_rows(verb: Predict, model: Model, context: str | None) -> Iterator[InputRow]:
+    """What is to be answered."""
+    from regard.data.names import parse_columns
+    from regard.predict.kinds import trained
+    from regard.predict.rows import PAIRED, file_rows, text_rows
+
     task = model.task
     if verb.input is not None:
-        return read_inputs(verb.input, task, verb.columns, verb.encoding)
-    if task not in PAIRED:
-        return verb.texts
-    if len(verb.texts) % 2:
-        what = "a question and its context" if task == "answer" else "two texts that belong together"
+        columns = {} if verb.columns is None else parse_columns(verb.columns)
+        run = trained(model.folder)
+        return file_rows(
+            verb.input,
+            task,
+            columns=columns,
+            encoding=verb.encoding,
+            remembered=None if run is None else run.data,
+            context=context,
+        )
+    if context is None and task in PAIRED and len(verb.texts) % 2:
+        what = "two texts that belong together"
+        if task == "answer":
+            what = "a question and its context (or questions with --context FILE)"
         raise UsageError(f"this model takes {what}, but the last of {len(verb.texts)} texts stands alone.")
-    return list(zip(verb.texts[::2], verb.texts[1::2], strict=True))
+    return text_rows(verb.texts, task, context=context)
 
 
-def read_inputs(name: str, task: str | None, columns: str | None = None, encoding: str | None = None) -> Iterator[Any]:
-    """What a file holds for a task, row by row: labels in it are not looked at."""
-    from regard.data.names import parse_columns
-    from regard.data.readers import read
-    from regard.errors import DataError
+def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str | None) -> None:
+    from regard.data.whole import is_stream
+    from regard.predict.files import predict_to_file
 
-    told: dict[str, Any] = {"columns": {} if columns is None else parse_columns(columns), "encoding": encoding}
-    if task in PAIRED:
-        return iter(read(name, task=task, labels=None if task == "answer" else "class", **told))
-    if is_plain(name, columns) and not (task == "tag" and _tagged(name, encoding)):
-        return iter(read(name, task="text", format="lines", encoding=encoding))
-    if task == "tag":
-        try:
-            tagged = read(name, task="tag", **told)
-            if not tagged.recognised.layout:  # of an annotation tool every text is wanted, accepted or not
-                return iter(tagged)
-        except DataError:  # no words and tags; a text will do
-            pass
-    return iter(read(name, task="text", **told))
-
-
-def _tagged(name: str, encoding: str | None) -> bool:
-    """Whether a file that is no table holds words with their tags, a word a line."""
-    from regard.data.readers import read
-    from regard.errors import DataError
-
-    try:
-        return name != "-" and read(name, encoding=encoding).recognised.format == "conll"
-    except DataError:
-        return False
+    assert verb.output is not None
+    digest = None if context is None else hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
+    settings = {"columns": verb.columns, "dtype": verb.dtype, "encoding": verb.encoding, "context": digest}
+    with progress_rows("answers") as tell:
+        done = predict_to_file(
+            model,
+            rows,
+            verb.output,
+            batch_tokens=verb.batch_tokens,
+            settings=settings,
+            resume=verb.resume,
+            tell=tell,
+        )
+    _print_notes(verb, done)
+    found = {"rows": done.rows, "output": str(verb.output)}
+    if not verb.json:
+        print_said(f"{done.rows:,} answers: {verb.output}")
+    elif is_stream(verb.output):  # which may be stdout, where the answers are
+        print_said(json.dumps(found))
+    else:
+        print_json(found)
 
 
-def _noted(given: Iterable[Any], kept: list[Any]) -> Iterator[Any]:
-    """The same, and a note of each until its answer comes."""
-    for item in given:
-        kept.append(item)
-        yield item
+def _print_notes(verb: Predict, done: Predictions) -> None:
+    if done.removed:
+        print_said(f"{done.removed:,} answers of a run that was stopped were given up; --resume would have used them.")
+    if verb.resume and done.resumed:
+        print_said(f"resumed after {done.resumed:,} answers of the run that was stopped.")
+    elif verb.resume:
+        print_said("there was nothing to resume, so it began with the first row.")
+    for field, name in done.renamed.items():
+        print_said(f"the input has a column {field}, so the predicted one is called {name}.")
+
+
+def _noted(rows: Iterator[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
+    """What is to be answered, and a note of each row until its answer comes."""
+    for row in rows:
+        waiting.append(row)
+        yield row.item
 
 
 def _text(item: Any) -> str:

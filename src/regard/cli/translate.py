@@ -14,9 +14,11 @@ from regard.cli.arguments import (
     Encoding,
     Input,
     Json,
+    LiteralTexts,
     ModelName,
     TextColumn,
     Texts,
+    check_not_files,
     check_output,
     check_texts,
     read_texts,
@@ -43,6 +45,7 @@ class TranslateTexts:
     input: Input = None
     columns: TextColumn = None
     encoding: Encoding = None
+    literal: LiteralTexts = False
     beams: Annotated[int | None, arg(help="Carry so many translations at once; 1 unless the model says more.")] = None
     n_best: Annotated[int, arg(help="So many translations of each text, the best first.")] = 1
     alignment: Annotated[bool, arg(help="Show which words of the text each word of the translation looked at.")] = False
@@ -61,6 +64,7 @@ class TranslateTexts:
 
 def run(verb: TranslateTexts) -> None:
     check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
+    check_not_files(verb.texts, verb.literal, "To translate its texts, use --input {name}.")
     if verb.n_best > max(verb.beams or 1, 1):
         raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
     from regard.predict import load

@@ -123,6 +123,10 @@ class Reader:
         return f"{self.recognised}; rows left out: {counts}"
 
     def __iter__(self) -> Iterator[Record]:
+        return (record for _, record in self.with_rows())
+
+    def with_rows(self) -> Iterator[tuple[Row, Record]]:
+        """The records, each with the row that it was made from."""
         self.rows, self.bad = 0, 0
         self.left_out.clear()
         with contextlib.ExitStack() as stack:
@@ -130,9 +134,9 @@ class Reader:
             for sources, found in self.parts():
                 before = self.rows
                 with self._reading(sources[0].name):
-                    for record in _records(sources, found, bad):
+                    for row, record in _records(sources, found, bad):
                         self.rows += 1
-                        yield record
+                        yield row, record
                 if self.rows == before:
                     self._nothing(sources[0].name)
 
@@ -189,7 +193,10 @@ class Reader:
         """The list of bad rows must not take the place of the data."""
         if self.skip_bad is None:
             return
-        read = [source.path or "-" for group in self.sources for source in group]
+        every = itertools.chain.from_iterable(self.sources)
+        read = [
+            "-" if source.path is None else source.path for source in every if source.path or source.name == "stdin"
+        ]
         check_place(self.skip_bad, "skip_bad", inputs=read)
 
     def _bad(self, stack: contextlib.ExitStack) -> Bad:
@@ -221,7 +228,7 @@ def _noted(error: DataError, raw: str) -> dict[str, Any]:
     return {**{name: getattr(error, name) for name in names}, "message": str(error), "raw": raw}
 
 
-def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Record]:
+def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[tuple[Row, Record]]:
     make = found.maker()
     for row in rows_of(sources, found, bad):
         try:
@@ -233,7 +240,7 @@ def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterat
             reason = shortened(f"{type(error).__name__}: {error}", 100)
             bad(row.place.fault(f"cannot be used: {reason}"), row.raw)
             continue
-        yield record
+        yield row, record
 
 
 def rows_of(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Row]:

@@ -30,7 +30,7 @@ def whole(target: Path) -> Iterator[Path]:
             yield fresh
         return
     real = real_path(target)
-    with _explained(target), locked(part_of(real)) as part:
+    with explained(target), locked(part_of(real)) as part:
         try:
             os.truncate(part, 0)
             yield part
@@ -140,7 +140,7 @@ def _copied_to(target: Path) -> Iterator[Path]:
         fresh = Path(folder, "output")
         fresh.touch()
         yield fresh
-        with _explained(target), fresh.open("rb") as source, open(_opened(target), "wb") as stream:
+        with explained(target), fresh.open("rb") as source, open(_opened(target), "wb") as stream:
             shutil.copyfileobj(source, stream)
 
 
@@ -220,7 +220,8 @@ def _files(given: Any) -> Iterator[tuple[str, os.stat_result]]:
     """The files that would be read, all splits of a folder among them, with what identifies each."""
     from regard.data.sources import find, splits_of
 
-    if given is None or not isinstance(given, str | Path | tuple | list):
+    several = given if isinstance(given, tuple | list) else [given]
+    if not all(isinstance(one, str | Path) for one in several):  # rows in memory
         return
     with suppress(OSError, DataError):  # what is wrong with the input is said when it is read
         if isinstance(given, str | Path) and str(given) != "-" and Path(given).expanduser().is_dir():
@@ -253,7 +254,8 @@ def _check_stream(target: Path, what: str) -> None:
 
 
 @contextmanager
-def _explained(target: Path) -> Iterator[None]:
+def explained(target: Path) -> Iterator[None]:
+    """Faults of the file system as errors that name the file."""
     try:
         yield
     except BrokenPipeError:

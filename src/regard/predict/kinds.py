@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from regard.errors import FolderError, InputError
 from regard.foreign import inside
 from regard.model.network import Network
 from regard.model.recurrent import Recurrent
+from regard.predict.remembered import Remembered
 
 if TYPE_CHECKING:  # tasks are imported where one is asked for: loading a model needs none
     from regard.tasks.task import Task
@@ -46,6 +47,7 @@ class Trained:
     settings: dict[str, Any]  # of the task
     window: int | None = None
     overlap: float = 0.25
+    data: Remembered = field(default_factory=Remembered)  # how its data was read
 
 
 def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
@@ -72,6 +74,7 @@ def trained(folder: Path | None) -> Trained | None:
         settings,
         window if isinstance(window, int) else None,
         float(overlap) if isinstance(overlap, int | float) else 0.25,
+        Remembered.of(run.get("data")),
     )
 
 

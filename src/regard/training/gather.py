@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from regard.data.hints import hints
-from regard.data.names import Columns
+from regard.data.names import Columns, one_hot_columns
 from regard.data.readers import Reader, read, splits
 from regard.data.records import (
     AnswerRecord,
@@ -41,6 +41,7 @@ class Data:
     split_off: bool  # whether dev was split off here
     fingerprint: str  # the same for the same records
     hints: tuple[str, ...] = ()  # other ways to train on this data that may be meant
+    remembered: Mapping[str, Any] = field(default_factory=dict)  # how the user said the data is to be read
 
 
 def gather(
@@ -83,7 +84,19 @@ def gather(
         held = []
     name = task or reader.recognised.task
     found = _hints(reader, [*records, *held], task, told.get("labels"))
-    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held), found)
+    kept = _remembered(reader, columns, told.get("encoding"))
+    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held), found, kept)
+
+
+def _remembered(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:
+    """What evaluation and prediction need to read other files in the same way."""
+    known = reader.recognised
+    several = one_hot_columns(columns or {})
+    named: dict[str, Any] = {role: known.columns.get(role, str(name)) for role, name in (columns or {}).items()}
+    if several:
+        named["label"] = list(known.style.one_hot or several)
+    separator = known.style.separator if known.labels == "multi" else None
+    return {"columns": named, "labels": known.labels, "separator": separator, "encoding": encoding}
 
 
 def _hints(reader: Reader, records: list[Record], task: str | None, kind: str | None) -> tuple[str, ...]:
@@ -165,6 +178,6 @@ def _fingerprint(train: list[Record], dev: list[Record]) -> str:
     for part in (train, dev):
         known.update(str(len(part)).encode())
         for record in part:
-            values = [getattr(record, field.name) for field in fields(record) if field.name != "place"]
+            values = [getattr(record, one.name) for one in fields(record) if one.name != "place"]
             known.update(repr(values).encode("utf-8", "surrogatepass"))
     return known.hexdigest()

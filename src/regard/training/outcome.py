@@ -92,6 +92,7 @@ def run_json(
             "dev_rows": len(data.dev),
             "dev_split_off": data.split_off,
             "hash": data.fingerprint,
+            **getattr(data, "remembered", {}),
         },
         "scores": scores,
         "main": None if final is None else final.main,

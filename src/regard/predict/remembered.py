@@ -1,0 +1,98 @@
+"""How the training data was read, as the user said it: other files are read in the same way where they can be."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from regard.data.names import ROLES
+from regard.data.readers import Reader
+from regard.data.recognise import Told
+from regard.data.sources import FIRST_READ, Source
+from regard.errors import DataError
+from regard.text.encodings import UTF8, detect
+from regard.text.unpack import unpacked
+
+LABELS = ("label", "answers", "tags", "entities", "target")  # columns that data without labels does not have
+
+SCANNED = 256  # chunks of a file
+
+Sources = list[tuple[Source, ...]]
+Named = Mapping[str, str | tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """From run.json: columns by what they are, the separator between several labels, and the encoding."""
+
+    columns: Named = field(default_factory=dict)
+    separator: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, data: Any) -> Remembered:
+        """What the part of run.json about the data says; nothing where it is not as a training writes it."""
+        if not isinstance(data, dict):
+            return cls()
+        named, separator, encoding = (data.get(name) for name in ("columns", "separator", "encoding"))
+        columns = {role: _column(name) for role, name in named.items()} if isinstance(named, dict) else {}
+        return cls(
+            {role: name for role, name in columns.items() if name and role in ROLES},
+            separator if isinstance(separator, str) and separator else None,
+            encoding if isinstance(encoding, str) and encoding else None,
+        )
+
+    def columns_in(self, sources: Sources, task: str, *, encoding: str | None = None) -> Named | None:
+        """The columns that were named for the training, all or without those of labels, where this data has them."""
+        texts = {role: name for role, name in self.columns.items() if role not in LABELS}
+        for named in (self.columns, texts):
+            if named and has_columns(sources, named, task=task, encoding=encoding):
+                return named
+        return None
+
+    def encoding_of(self, sources: Sources) -> str | None:
+        """The encoding that was named for the training, where these files are not in UTF-8."""
+        if self.encoding in (None, UTF8):
+            return None
+        for source in chain.from_iterable(sources):
+            if source.path is None or source.once:
+                return None
+            if not _is_utf8(source):
+                return self.encoding
+        return None
+
+
+def _is_utf8(source: Source) -> bool:
+    """Whether the file is UTF-8, as far as it is looked through."""
+    assert source.path is not None
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with source.path.open("rb") as raw:
+            stream = unpacked(raw, source.name)
+            first = stream.read(FIRST_READ)
+            for chunk in chain([first], islice(iter(lambda: stream.read(FIRST_READ), b""), SCANNED)):
+                decoder.decode(chunk)
+    except UnicodeDecodeError:
+        return False
+    except (OSError, DataError):  # which the reader reports
+        return True
+    return detect([first]).name == UTF8
+
+
+def has_columns(sources: Sources, named: Mapping[str, Any], **told: Any) -> bool:
+    """Whether data has these columns. Numbers of columns are meant for files whose columns have no names."""
+    try:
+        found = Reader(sources, Told.checked(columns=named, **told)).recognised
+    except DataError:
+        return False
+    return not (found.header and any(str(name).isdigit() for name in named.values()))
+
+
+def _column(name: Any) -> str | tuple[str, ...]:
+    if isinstance(name, str):
+        return name
+    several: Sequence[Any] = name if isinstance(name, list) else ()
+    return tuple(one for one in several if isinstance(one, str))
