@@ -431,7 +431,7 @@ def test_a_tokenizer_that_is_a_link_out_is_refused(tmp_path: Path) -> None:
     write_folder(tmp_path / "model", random("tiny-bert"))
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (tmp_path / "model" / name).symlink_to(minilm_folder() / name)
-    with pytest.raises(FolderError, match=r'"tokenizer\.json" is a link out of the folder'):
+    with pytest.raises(FolderError, match=r'"tokenizer(_config)?\.json" is a link out of the folder'):
         regard.load(tmp_path / "model")
 
 
