@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.fuzz.fuzz_tokenizers import bases as tokenizers
 from tests.fuzz.fuzz_tokenizers import damage, damage_links, write
-from tests.fuzz.mutate import damaged_json, other_value
+from tests.fuzz.mutate import damaged_json, other_value, outside_file
 
 CASES = 150
 PRESETS = ("bert", "roberta", "electra", "albert", "modernbert", "gpt2", "llama", "t5", "bart", "marian", "transformer")
@@ -106,6 +106,7 @@ def prepare() -> None:
     torch.set_num_threads(1)
     torch.empty(1, device="meta").normal_()  # imports much when it is first called
     bases()
+    outside_file()
 
 
 def _damage_sizes(draw: random.Random, folder: Path, content: bytes) -> None:
@@ -117,7 +118,9 @@ def _damage_sizes(draw: random.Random, folder: Path, content: bytes) -> None:
         value[name] = draw.choice(
             (0, -1, 1, 2, 3, 33, 64, 129, 10**5, 10**9, 2**31, 2**63, 10**30, None, True, "8", 8.0, [8])
         )
-    (folder / "config.json").write_bytes(_text(value))
+    path = folder / "config.json"
+    if path.is_file() and not path.is_symlink():
+        path.write_bytes(_text(value))
 
 
 def _damage_header(draw: random.Random, folder: Path, name: str, content: bytes) -> None:
@@ -137,7 +140,7 @@ def _damage_one(draw: random.Random, folder: Path, files: dict[str, bytes]) -> N
         _damage_sizes(draw, folder, files["config.json"])
     elif way < 0.3:
         name = draw.choice(weights)
-        if (folder / name).is_file():
+        if (folder / name).is_file() and not (folder / name).is_symlink():
             _damage_header(draw, folder, name, files[name])
     elif way < 0.9:
         name = draw.choice(small)

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.fuzz.mutate import LETTERS, damaged, damaged_json, special_file
+from tests.fuzz.mutate import LETTERS, damaged, damaged_json, outside_file, special_file
 
 TEXTS = (
     "a small dog ran home.",
@@ -118,6 +118,7 @@ def prepare() -> None:
     from regard.text.tokenizer import Tokenizer  # noqa: F401
 
     bases()
+    outside_file()
 
 
 def write(folder: Path, files: dict[str, bytes]) -> None:
@@ -132,7 +133,7 @@ def damage(draw: random.Random, folder: Path, name: str, content: bytes) -> None
     if path.is_symlink() or not path.is_file():  # damaged before
         return
     if way < 0.12:
-        special_file(draw, path, Path("/etc/hostname"))
+        special_file(draw, path)
     elif way < 0.35 or not name.endswith(".json"):
         path.write_bytes(damaged(draw, content))
     else:
@@ -144,15 +145,15 @@ def damage_links(draw: random.Random, folder: Path) -> None:
     target = folder / "target_tokenizer"
     way = draw.randrange(4)
     if way == 0 and not target.exists():
-        target.symlink_to(draw.choice((".", "..", "/etc", "target_tokenizer")))
+        target.symlink_to(draw.choice((".", "..", outside_file().parent, "target_tokenizer")))
     elif way == 1:
         (target / "target_tokenizer").mkdir(parents=True, exist_ok=True)
-        (target / "target_tokenizer" / draw.choice(("vocab.txt", "tokenizer.json"))).symlink_to("/etc/hostname")
+        (target / "target_tokenizer" / draw.choice(("vocab.txt", "tokenizer.json"))).symlink_to(outside_file())
     elif way == 2:
         target.mkdir(exist_ok=True)
         link = target / draw.choice(("added_tokens.json", "special_tokens_map.json"))
         link.unlink(missing_ok=True)
-        link.symlink_to("/etc/hostname")
+        link.symlink_to(outside_file())
     else:
         (folder / "spiece.model").write_bytes(draw.randbytes(50))
 

@@ -27,6 +27,17 @@ HERE = Path(__file__).resolve().parent
 READABLE = ("/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random", "/etc/localtime", "/usr/share/zoneinfo")
 FORBIDDEN = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect", "socket.getaddrinfo")
 OPENING = ("open", "os.listdir", "os.scandir")
+CHANGING = {  # audit events: how many names they have, and where the folders stand that these are relative to
+    "os.remove": (1, 1),
+    "os.rmdir": (1, 1),
+    "os.mkdir": (1, 2),
+    "os.chmod": (1, 2),
+    "os.truncate": (1, 9),
+    "os.rename": (2, 2),
+    "os.symlink": (2, 2),
+    "os.link": (2, 2),
+}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Hang(BaseException):
@@ -57,14 +68,32 @@ class _Watch:
         if event in FORBIDDEN:
             self.events.append(("process", f"{event} {arguments[:1]!r:.200}"))
         elif event in OPENING and arguments and isinstance(arguments[0], str | bytes | os.PathLike):
-            self._see_path(os.fsdecode(arguments[0]))
+            flags = arguments[2] if event == "open" and isinstance(arguments[2], int) else 0
+            self._see_path(os.fsdecode(arguments[0]), writes=bool(flags & WRITING))
+        elif event in CHANGING:
+            self._see_change(event, arguments)
 
-    def _see_path(self, path: str) -> None:
-        if "\0" in path:
+    def _see_path(self, path: str, *, writes: bool) -> None:
+        if "\0" in path or not (writes or os.path.lexists(path)):  # nothing is there, or it is in a folder that is open
             return
         real = os.path.realpath(path)
-        if not any(real == root or real.startswith(root + os.sep) for root in (self.folder, *_environment())):
-            self.events.append(("outside", f"opened {real}"))
+        if _within(real, (self.folder, *_environment())):
+            return
+        self.events.append(("outside", f"opened {real}{' for writing' if writes else ''}"))
+        if writes:
+            raise PermissionError(f"a case may write only in its own folder, not {real}")
+
+    def _see_change(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Names are changed, not what links of that name lead to. Those in a folder that is open are its own."""
+        count, place = CHANGING[event]
+        if any(number != -1 for number in arguments[place:]):
+            return
+        names = arguments[1:2] if event in ("os.symlink", "os.link") else arguments[:count]
+        for name in (Path(os.fsdecode(name)) for name in names if not isinstance(name, int)):
+            real = str(Path(os.path.realpath(name.parent)) / name.name)
+            if not _within(real, (self.folder, *_environment())):
+                self.events.append(("outside", f"{event} {real}"))
+                raise PermissionError(f"a case may change only its own folder, not {real}")
 
 
 _watch: _Watch | None = None
@@ -83,9 +112,13 @@ def _environment() -> tuple[str, ...]:
     return _roots
 
 
+def _within(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(root + os.sep) for root in roots)
+
+
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     watch = _watch
-    if watch is not None and (event in OPENING or event in FORBIDDEN):
+    if watch is not None and (event in OPENING or event in FORBIDDEN or event in CHANGING):
         watch.see(event, arguments)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,8 +153,18 @@ def _changed(draw: random.Random, value: Any, raws: dict[str, str]) -> Any:
     return new
 
 
-def special_file(draw: random.Random, path: Path, outside: Path) -> None:
+@functools.cache
+def outside_file() -> Path:
+    """A throwaway file that links of a case lead to: nothing may read it, and nothing is lost where it is written."""
+    folder = Path(tempfile.mkdtemp(prefix="outside-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "secret.json").write_text("{}")
+    return folder / "secret.json"
+
+
+def special_file(draw: random.Random, path: Path, outside: Path | None = None) -> None:
     """Put something that is not a plain file in place of one."""
+    outside = outside_file() if outside is None else outside
     if path.is_dir() and not path.is_symlink():
         return
     path.unlink(missing_ok=True)

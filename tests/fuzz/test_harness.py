@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz import harness
-from tests.fuzz.mutate import damaged, damaged_json
+from tests.fuzz.mutate import damaged, damaged_json, outside_file
 
 from regard.errors import InputError
 
@@ -57,11 +58,42 @@ def _hidden_memory(draw: random.Random, folder: Path) -> None:
 
 
 def _outside(draw: random.Random, folder: Path) -> None:
-    (folder / "link").symlink_to("/etc/hostname")
+    (folder / "link").symlink_to(outside_file())
     try:
         (folder / "link").read_bytes()
     except OSError:
         raise InputError("bad") from None
+
+
+def _outside_write(draw: random.Random, folder: Path) -> None:
+    (folder / "link").symlink_to(outside_file())
+    try:
+        (folder / "link").write_text("lost")
+    except OSError:
+        raise InputError("bad") from None
+
+
+def _outside_remove(draw: random.Random, folder: Path) -> None:
+    try:
+        outside_file().unlink()
+    except OSError:
+        raise InputError("bad") from None
+
+
+def _outside_rename(draw: random.Random, folder: Path) -> None:
+    (folder / "mine").write_text("a")
+    try:
+        (folder / "mine").replace(outside_file())
+    except OSError:
+        raise InputError("bad") from None
+
+
+def _own_changes(draw: random.Random, folder: Path) -> None:
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "c").symlink_to(outside_file())
+    (folder / "a" / "c").rename(folder / "a" / "d")
+    (folder / "a" / "d").unlink()
+    shutil.rmtree(folder / "a")
 
 
 def _process(draw: random.Random, folder: Path) -> None:
@@ -80,6 +112,10 @@ def _process(draw: random.Random, folder: Path) -> None:
         (_memory, {"memory", "exception"}),
         (_hidden_memory, {"memory"}),
         (_outside, {"outside"}),
+        (_outside_write, {"outside"}),
+        (_outside_remove, {"outside"}),
+        (_outside_rename, {"outside"}),
+        (_own_changes, set()),
         (_process, {"process"}),
     ],
 )
@@ -87,11 +123,13 @@ def test_kinds_of_failure(
     fuzz: Callable[[random.Random, Path], None], kinds: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = types.ModuleType("toy")
+    secret = outside_file().read_text()
     module.fuzz = fuzz  # type: ignore[attr-defined]
     monkeypatch.setattr(harness, "load", lambda name: module)
     found = harness.run_case("toy", 3, seconds=0.3 if "hang" in kinds else 10, memory=100 << 20)
     assert {failure.kind for failure in found} == kinds
     assert all(failure.case == 3 for failure in found)
+    assert outside_file().read_text() == secret == "{}"  # nothing outside the folder is changed
 
 
 def test_a_case_is_the_same_again() -> None:
