@@ -236,7 +236,7 @@ def test_files_that_cannot_be_read_say_where(tmp_path: Path, name: str, content:
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["embed", "tiny-bert", "a text"], "no tokenizer"),
+        (["embed", "tiny-bert", "a text"], "no weights were published for it"),
         (["embed", "minilm", " "], "empty"),
         (["embed", "minilm", "a", "--layer", "99"], "layer 99"),
         (["embed", "minilm", "a", "--output", "nowhere/out.npy"], "does not exist"),

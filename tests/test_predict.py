@@ -412,9 +412,9 @@ def test_a_tokenizer_of_another_model_is_told() -> None:
 
 
 def test_a_preset_cannot_read_texts() -> None:
-    model = regard.load("tiny-bert")
+    model = regard.create("tiny-bert")
     for call in (lambda: model.embed(["a"]), lambda: model.attention("a")):
-        with pytest.raises(InputError, match=r"no tokenizer \(a preset is a shape without words\).* Give ids"):
+        with pytest.raises(InputError, match=r"no tokenizer \(an untrained shape has none of its own\).* Give ids"):
             call()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regard.evaluation import evaluate
-    from regard.predict import Model, load
+    from regard.predict import Model, create, load
     from regard.predict.search import search
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
@@ -25,12 +25,13 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 
 __version__ = "0.1.0"
 
-__all__ = ["Model", "Ragged", "__version__", "evaluate", "load", "pretrain", "search", "train"]
+__all__ = ["Model", "Ragged", "__version__", "create", "evaluate", "load", "pretrain", "search", "train"]
 
 # Where each public name lives. It is imported when it is first used, so that `import regard` is free of torch.
 _HOMES = {
     "Model": "regard.predict",
     "Ragged": "regard.ragged",
+    "create": "regard.predict",
     "evaluate": "regard.evaluation",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",

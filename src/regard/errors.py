@@ -53,6 +53,10 @@ class MissingExtra(RegardError, ImportError):
         super().__init__(f'{what} needs an optional package. Install it with: pip install "regard[{extra}]"')
 
 
+class UntrainedWarning(UserWarning):
+    """A model whose weights are randomly initialized is about to be used."""
+
+
 def did_you_mean(given: str, choices: Iterable[str]) -> str:
     """` Did you mean "x"?` when a choice is near, else the choices themselves, as many as fit into a message."""
     known = sorted(choices)

@@ -16,17 +16,22 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 import regard
+from regard import samples
 from regard.checkpoint.folder import lay_out, write_folder
 from regard.checkpoint.hub import fetch, looks_like_hub_id
+from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.source import MINILM, find, from_preset, minilm_folder, open_checkpoint
-from regard.errors import FolderError, InputError, MissingExtra
+from regard.cli import main
+from regard.errors import FolderError, InputError, MissingExtra, UntrainedWarning
 from regard.model.presets import PRESETS
 from regard.predict import info
+from regard.text.learn import learn_from
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-PUBLISHED = {  # shared/peers.md
+SIZES = {  # shared/peers.md
     "bert-tiny": 4_385_920,
     "bert-mini": 11_170_560,
     "bert-small": 28_763_648,
@@ -88,18 +93,18 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "says"),
     [
-        ("bert-tinny", InputError, 'neither a folder nor a preset. Did you mean "bert-tiny"?'),
+        ("bert-tinny", InputError, 'neither a folder nor the name of a published model. Did you mean "bert-tiny"?'),
         ("minlm", InputError, 'Did you mean "minilm"?'),
         ("no-such-thing-at-all", InputError, "Models of the hub are named organisation/model."),
-        ("a/b/c", FolderError, "a/b/c does not exist. Expected a model folder, a preset, minilm, or a hub id."),
+        ("a/b/c", FolderError, "a/b/c does not exist. Expected a model folder, minilm, or a hub id."),
         ("./runs", FolderError, "runs does not exist."),
         ("/no/where", FolderError, "/no/where does not exist."),
         (Path("org/model"), FolderError, "org/model does not exist."),
         ("~nobody-at-all/model", FolderError, "~nobody-at-all/model does not exist."),
-        ("", InputError, "'' names no model. Name a folder, a preset, minilm, or a hub id."),
+        ("", InputError, "'' names no model. Name a folder, minilm, or a hub id."),
         (" ", InputError, "' ' names no model."),
         (None, InputError, "None names no model."),
-        ("a\0b", InputError, "is neither a folder nor a preset."),
+        ("a\0b", InputError, "is neither a folder nor the name of"),
     ],
 )
 def test_a_name_that_is_none(
@@ -119,10 +124,20 @@ def test_a_file_in_the_place_of_a_folder(folder: Path, monkeypatch: pytest.Monke
         find("model/config.json")
 
 
-@pytest.mark.parametrize("name", ["tiny-bert", "minilm"])
-def test_only_models_of_the_hub_have_revisions(name: str) -> None:
-    with pytest.raises(InputError, match=f'revision "v2" was asked for, but "{name}" is not a model of the hub'):
-        find(name, revision="v2")
+def test_only_models_of_the_hub_have_revisions() -> None:
+    with pytest.raises(InputError, match='revision "v2" was asked for, but "minilm" is not a model of the hub'):
+        find("minilm", revision="v2")
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name not in PUBLISHED])
+def test_a_shape_without_published_weights_is_never_loaded(name: str) -> None:
+    with pytest.raises(InputError, match=rf'no weights were published.* --preset {name} .*regard.create\("{name}"\)'):
+        regard.load(name)
+
+
+def test_names_of_published_models_are_hub_ids() -> None:
+    assert all(looks_like_hub_id(hub_id) for hub_id in PUBLISHED.values())
+    assert {"bert-base-uncased", "gpt2", "roberta-base", "t5-small", "bert-tiny"} <= set(PUBLISHED)
 
 
 @pytest.mark.parametrize(
@@ -157,21 +172,27 @@ def test_no_network_is_called_for_what_is_here(folder: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     for name in ("socket", "create_connection", "getaddrinfo"):
         monkeypatch.setattr(socket, name, refuse)
-    for name in (folder, "tiny-bert", "minilm"):
+    for name in (folder, "minilm"):
         regard.load(name)
         info(name)
+    for shape in ("tiny-bert", "bert-base-uncased"):
+        info(shape)
+    regard.create("tiny-bert")
 
 
 # info
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", SIZES)
 def test_info_counts_without_making_a_weight(name: str) -> None:
-    checkpoint, where = open_checkpoint(name, weights=False)
-    assert where is None
+    checkpoint = from_preset(name, weights=False)
     assert all(tensor.is_meta for tensor in checkpoint.network.state_dict().values())
-    assert info(name).parameters == PUBLISHED[name]
-    assert info(name).bytes == 4 * PUBLISHED[name]
+    found = info(name)
+    assert found.parameters == SIZES[name]
+    assert found.bytes == 4 * SIZES[name]
+    assert found.weights == "not read"
+    assert found.note is not None
+    assert f"numbers of the published shape; its weights ({PUBLISHED[name]} on the hub)" in found.note
 
 
 def test_info_of_a_folder_reads_no_tensor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +260,8 @@ def etag(content: bytes) -> str:
 def hub(folder: Path) -> Iterator[Hub]:
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     pickled = {"config.json": files["config.json"], "pytorch_model.bin": b"a pickle"}
-    served = Hub({"org/tiny": files | {"weights.h5": b"not wanted", "code.py": b"never"}, "org/pickled": pickled})
+    models = {"org/tiny": files | {"weights.h5": b"not wanted", "code.py": b"never"}, "org/pickled": pickled}
+    served = Hub(models | {PUBLISHED["bert-base-uncased"]: files})
     thread = threading.Thread(target=served.serve_forever)
     thread.start()
     yield served
@@ -250,7 +272,7 @@ def hub(folder: Path) -> Iterator[Hub]:
 
 ASK = """
 import json, sys, regard
-regard.load("tiny-t5")
+regard.create("tiny-t5")
 print(json.dumps("torch._dynamo" in sys.modules))
 for name in sys.argv[1:]:
     try:
@@ -283,7 +305,8 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
     assert absent.startswith('FolderError: "org/nothing" is no folder here, and the hub did not give it: 404')
     assert "Repository Not Found" in absent
     assert "Check the spelling" in absent
-    assert pickled.startswith('FolderError: "org/pickled" has no safetensors on the hub, and pickles are never read')
+    assert pickled.startswith('FolderError: "org/pickled" has no safetensors on the hub, or not in its cache')
+    assert "pickles are never read" in pickled
     assert "from_pretrained('org/pickled').save_pretrained('FOLDER')" in pickled
     assert not any(name in line for line in hub.asked for name in ("weights.h5", "code.py", "pytorch_model.bin"))
     hub.asked.clear()
@@ -291,3 +314,90 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
     assert tiny == ["bert", str(snapshot), wanted]
     assert absent.startswith('FolderError: "org/nothing" is no folder here, and the hub did not give it: ')
     assert hub.asked == []
+
+
+def test_a_published_name_means_its_published_weights(hub: Hub, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    (absent,) = ask(hub, cache, "bert-base-uncased", HF_HUB_OFFLINE="1")
+    assert absent.startswith(
+        'FolderError: "bert-base-uncased" means the published weights google-bert/bert-base-uncased'
+    )
+    assert "hf download google-bert/bert-base-uncased --local-dir FOLDER" in absent
+    assert '--preset bert-base-uncased, or regard.create("bert-base-uncased")' in absent
+    assert hub.asked == []
+    found, missing = ask(hub, cache, "bert-base-uncased", "gpt2")
+    assert found[:2] == ["bert", str(cache / "models--google-bert--bert-base-uncased" / "snapshots" / COMMIT)]
+    assert missing.startswith('FolderError: "gpt2" means the published weights openai-community/gpt2')
+    (cache / "models--google-bert--bert-base-uncased").rename(cache / "models--bert-base-uncased")  # an old cache
+    (found,) = ask(hub, cache, "bert-base-uncased", HF_HUB_OFFLINE="1")
+    assert found[:2] == ["bert", str(cache / "models--bert-base-uncased" / "snapshots" / COMMIT)]
+
+
+@pytest.mark.parametrize("command", ["embed", "fill", "predict", "generate", "evaluate"])
+def test_no_command_takes_random_weights_for_a_published_name(
+    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("regard.checkpoint.hub._download", refuse_download)
+    Path("text.csv").write_text("text,label\na text,x\n")
+    given = "text.csv" if command == "evaluate" else "a [MASK] text"
+    assert main([command, "bert-base-uncased", given]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "hf download google-bert/bert-base-uncased" in said.err
+    assert "--preset bert-base-uncased" in said.err
+
+
+@pytest.mark.parametrize("verb", ["train", "pretrain"])
+def test_no_training_takes_random_weights_for_a_published_name(
+    verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("regard.checkpoint.hub._download", refuse_download)
+    rows = [f"text {number},{'xy'[number % 2]}" for number in range(40)]
+    Path("text.csv").write_text("\n".join(["text,label", *rows]))
+    assert main([verb, "text.csv", "--start", "bert-base-uncased", "--out", "out"]) == 1
+    assert "hf download google-bert/bert-base-uncased" in capsys.readouterr().err
+
+
+def refuse_download(*_: object, **__: object) -> Path:
+    raise OSError("no connection")
+
+
+def test_a_preset_is_a_shape_whatever_folder_has_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.rename(folder.parent / "tiny-gpt2")
+    monkeypatch.chdir(folder.parent)
+    assert regard.create("tiny-gpt2").family == "gpt2"
+    with pytest.raises(InputError, match=r'preset "minilm" is not known.* --start'):
+        regard.train(samples.path("messages"), out="out", preset="minilm")
+
+
+def test_an_untrained_model_says_so_until_it_is_trained(tmp_path: Path) -> None:
+    model = regard.create("tiny-bert", heads={"masked": 0})
+    assert "untrained" in repr(model)
+    assert (model.info().weights, model.info().note) == ("untrained", "untrained: the weights are randomly initialized")
+    folder = model.save(tmp_path / "model")
+    assert info(folder).weights == "untrained"
+    with pytest.warns(UntrainedWarning, match="is untrained: its weights are randomly initialized"):
+        again = regard.load(folder)
+    assert "untrained" in repr(again)
+    step = torch.optim.SGD(again.network.parameters(), lr=0.1)
+    again.network(regard.Ragged.of([[5, 6]])).hidden.sum().backward()
+    step.step()
+    assert "untrained" not in repr(again)
+    assert info(again.save(tmp_path / "trained")).weights == "stored"
+
+
+def test_what_transformers_saved_again_is_not_called_untrained(tmp_path: Path) -> None:
+    folder = regard.create("tiny-bert").save(tmp_path / "model")
+    transformers.BertModel.from_pretrained(folder).save_pretrained(tmp_path / "again")
+    assert info(tmp_path / "again").weights == "stored"
+
+
+def test_a_network_is_created_with_other_settings_and_words(tmp_path: Path) -> None:
+    words = learn_from(["a small text about nothing"] * 9, kind="char")
+    model = regard.create("tiny-gpt2", tokenizer=words, layers=3)
+    assert (model.config.vocabulary, model.config.layers) == (words.size, 3)
+    assert isinstance(model.generate("a", max_tokens=2), str)
+    with pytest.raises(InputError, match=r'"layer" is not a setting of this network. Did you mean "layers"'):
+        regard.create("tiny-gpt2", layer=3)

@@ -277,7 +277,8 @@ def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list
 
 def test_words_for_a_mask(capsys: Capture, masked: Path) -> None:
     status, out, err = run(capsys, "fill", masked, "a [MASK] film", "--top", "3")
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert "is untrained: its weights are randomly initialized" in err
     assert len(out.splitlines()) == 3
     assert out.splitlines()[0].endswith(" film")
 
@@ -288,6 +289,7 @@ def test_words_for_several_masks(capsys: Capture, masked: Path) -> None:
     assert status == 0
     assert [len(words) for words in found["masks"]] == [5, 5]
     assert set(found["masks"][0][0]) == {"word", "score", "text"}
+    assert found["untrained"] is True
 
 
 def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:

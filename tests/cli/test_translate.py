@@ -114,7 +114,7 @@ def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
         (["tiny-gru"], 2, "no text was given"),
         (["tiny-gru", "a", "--input", "b"], 2, "texts were given and --input too"),
         (["minilm", "a text"], 1, "only encoder-decoders translate"),
-        (["tiny-bert", "a text"], 1, "only encoder-decoders translate"),
+        (["tiny-bert", "a text"], 1, "no weights were published for it"),
     ],
 )
 def test_wrong_use(given, status, said, capsys):

@@ -126,7 +126,7 @@ def test_an_encoder_decoder_writes_from_its_start_token(translator):
 )
 def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
     with pytest.raises(InputError, match="reads text and cannot write it") as error:
-        regard.load(name).generate_ids([[1]])
+        regard.create(name).generate_ids([[1]])
     assert instead in str(error.value)
 
 
@@ -154,7 +154,7 @@ def test_bad_input_is_named(writer, call, says):
 
 
 def test_without_a_tokenizer_only_ids():
-    plain = regard.load("tiny-gpt2")
+    plain = regard.create("tiny-gpt2")
     assert len(plain.generate_ids([[1, 2]], max_tokens=3)[0]) == 3
     for call in (lambda: plain.generate("a"), lambda: list(plain.stream("a"))):
         with pytest.raises(InputError, match="no tokenizer"):

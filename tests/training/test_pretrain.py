@@ -213,7 +213,7 @@ def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_a
         ({"objective": "mlm-nsp"}, 'objective "mlm-nsp" is not known. Did you mean "mlm+nsp"?'),
         ({"preset": None}, "neither of preset and start"),
         ({"start": "minilm"}, "both of preset and start"),
-        ({"preset": None, "start": "tiny-bert", "tokenizer": None}, "is a preset, a shape without weights"),
+        ({"preset": None, "start": "tiny-bert", "tokenizer": None}, "no weights were published for it"),
         ({"preset": None, "start": "minilm"}, "has a tokenizer of its own"),
         ({"preset": "tiny-gpt2"}, "is for networks of kind encoder, but this one (gpt2) is of kind decoder"),
         ({"preset": "tiny-roberta", "objective": "mlm+nsp"}, "family roberta have no head for next sentences"),

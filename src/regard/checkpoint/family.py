@@ -34,6 +34,7 @@ class Family:
     extra: Callable[[Any], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
     model_type: str | None = None  # in config.json, where it is not the name
     shared: bool = True  # whether transformers opens its folders too
+    own_names: bool = False  # whether tensors are stored under our names
 
     def table(self, heads: Iterable[str], *, tied: bool) -> Names:
         """Names of the heads' tensors; the network's own are in `base`."""

@@ -49,7 +49,7 @@ def places_of(network: nn.Module, family: Family, heads: Iterable[str], config: 
     theirs = family.table(heads, tied=config.tied)
     places: dict[str, Place] = {}
     for ours in own_tensors(network):
-        place = place_of(ours, theirs) or place_of(ours, family.base)
+        place = Place((ours,)) if family.own_names else place_of(ours, theirs) or place_of(ours, family.base)
         if place is None:
             raise FolderError(f"the family {family.name} has no name for {ours}: its folders cannot hold this network.")
         places[ours] = place
@@ -116,6 +116,8 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 def _known(family: Family, config: Config, *, any_heads: bool) -> list[str]:
     """Patterns of tensors that may stand in the file without being read."""
     known = [*family.dropped, *_copies(family, config), *(() if config.tied else family.untied)]
+    if any_heads and family.own_names:
+        known.append("heads.*")
     if any_heads:
         known += [path + "*" for table in family.heads.values() for path in paths(table)]
         known += [path + "*" for path in paths({k: v for k, v in family.base.items() if k.startswith("heads.")})]

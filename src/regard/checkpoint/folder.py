@@ -14,11 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from regard.checkpoint.families import family_for, family_of
+from regard.checkpoint.families import FAMILIES, family_for, family_of
 from regard.checkpoint.family import Family, Foreign, check_types, only
 from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.checkpoint.fit import by_tidy_name, check, check_copies, holds, own_tensors, part_sizes, paths, places_of
 from regard.checkpoint.names import Place, place_of
+from regard.checkpoint.own import KEY, STEM, is_untrained, own_fields, own_settings, with_own_settings
 from regard.checkpoint.sidecars import (
     generation_config,
     label_count,
@@ -57,6 +58,7 @@ class Checkpoint:
     companions: Mapping[str, Any] = field(default_factory=dict)  # small JSON files that are kept as they are
     fresh: tuple[str, ...] = ()  # tensors that were not in the folder and start anew
     special: Mapping[str, int] = field(default_factory=dict)  # ids by role, where the words are not the family's own
+    untrained: bool = False  # all weights are randomly initialized
 
 
 def read_folder(
@@ -92,7 +94,17 @@ def read_folder(
         check_copies(stored, family, config, folder)
     if labels is not None and len(labels) not in {size for head, size in wanted.items() if head in LABELLED}:
         labels = None
-    return Checkpoint(family.name, config, network.eval(), foreign, labels, pool, companions, tuple(fresh))
+    return Checkpoint(
+        family.name,
+        config,
+        network.eval(),
+        foreign,
+        labels,
+        pool,
+        companions,
+        tuple(fresh),
+        untrained=is_untrained(foreign),
+    )
 
 
 @contextmanager
@@ -141,6 +153,8 @@ def read_config(foreign: Foreign, family: Family) -> Config:
         only(foreign, quantization_config=None)
         check_types(foreign, family.defaults)
         config = family.read({**family.defaults, **foreign})
+        if not family.own_names:
+            config = with_own_settings(config, foreign)
     except FolderError:
         raise
     except InputError as error:
@@ -165,6 +179,8 @@ def _classes(foreign: Foreign, family: Family) -> tuple[str, tuple[str, ...]]:
 def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> dict[str, int]:
     """The heads the architecture has, and those that stand in the file beside it."""
     kind, own = _classes(foreign, family)
+    if family.own_names:
+        return dict.fromkeys(_own_heads(foreign, family), label_count(foreign))
     if kind not in family.classes:
         raise FolderError(
             f'config.json: the architecture "{kind}" is not known for the family {family.name}.'
@@ -182,6 +198,16 @@ def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> di
     elif present and "pooled" not in names:
         names.append("pooled")
     return dict.fromkeys(names, label_count(foreign))
+
+
+def _own_heads(foreign: Foreign, family: Family) -> list[str]:
+    """The heads that a folder in our own format names."""
+    known = {"pooled", *(head for heads in family.classes.values() for head in heads)}
+    given = own_fields(foreign).get("heads")
+    if not isinstance(given, list) or not all(isinstance(head, str) and head in known for head in given):
+        choices = ", ".join(sorted(known))
+        raise FolderError(f'config.json: "{KEY}.heads" is {given!r:.80}, expected a list of: {choices}.')
+    return given
 
 
 def _fill(
@@ -250,7 +276,7 @@ def write_folder(
     tensors = foreign_tensors(checkpoint, family)
     config = foreign_config(checkpoint, family)
     with whole_folder(target, overwrite=overwrite) as fresh:
-        write_weights(fresh, tensors, shard_bytes=shard_bytes)
+        write_weights(fresh, tensors, shard_bytes=shard_bytes, stem=STEM if family.own_names else "model")
         write_json(fresh / "config.json", config)
         for file in fresh.glob("*.safetensors"):
             shutil.copymode(fresh / "config.json", file)  # safetensors writes for the owner alone
@@ -265,6 +291,8 @@ def write_folder(
 def foreign_tensors(checkpoint: Checkpoint, family: Family) -> dict[str, Tensor]:
     """Every tensor under their name."""
     network, config = checkpoint.network, checkpoint.config
+    if family.own_names:
+        return {name: tensor.detach() for name, tensor in own_tensors(network).items()}
     theirs = family.table(network.heads, tied=config.tied)
     bare = family.architecture(network.heads) == next(iter(family.classes))
     tensors: dict[str, Tensor] = {}
@@ -284,17 +312,35 @@ def foreign_tensors(checkpoint: Checkpoint, family: Family) -> dict[str, Tensor]
 
 def foreign_config(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
     """config.json: what was read, with what changed since."""
-    given = checkpoint.foreign
+    given = {key: value for key, value in checkpoint.foreign.items() if key not in (KEY, "torch_dtype")}
     written = family.write(checkpoint.config)
-    if given:
+    if family.own_names:
+        given = _without_settings(given, checkpoint)
+    elif given.get("model_type", KEY) != KEY:
         before = family.write(read_config(given, family))
         written = {key: given.get(key, value) if value == before.get(key) else value for key, value in written.items()}
-    dtype = next(checkpoint.network.parameters()).dtype
+    own = written.pop(KEY, {}) | _own_fields(checkpoint, family)
     config = {**given, **written, "model_type": family.model_type or family.name}
+    dtype = next(checkpoint.network.parameters()).dtype
     config |= {"architectures": [family.architecture(checkpoint.network.heads)], "dtype": DTYPE_NAMES[dtype]}
-    config.pop("torch_dtype", None)
     ids = special_ids(config, checkpoint.special) if "language" in checkpoint.network.heads else {}
-    return config | ids | _labels(checkpoint)
+    return config | ids | _labels(checkpoint) | ({KEY: own} if own else {})
+
+
+def _without_settings(given: Foreign, checkpoint: Checkpoint) -> dict[str, Any]:
+    """What config.json says beside the settings of the network, which our own format keeps under its own key."""
+    settings = {"transformers_version", *FAMILIES[checkpoint.family].write(checkpoint.config)}
+    settings |= set(FAMILIES[checkpoint.family].defaults)
+    return {key: value for key, value in given.items() if key not in settings or key.endswith("_token_id")}
+
+
+def _own_fields(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
+    """What only this library reads."""
+    own: dict[str, Any] = {"untrained": True} if checkpoint.untrained else {}
+    if family.own_names:
+        return own | {"heads": list(checkpoint.network.heads)}
+    settings = own_settings(family, checkpoint.config)
+    return own | ({"settings": settings} if settings else {})
 
 
 def _labels(checkpoint: Checkpoint) -> dict[str, Any]:

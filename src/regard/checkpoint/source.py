@@ -1,4 +1,4 @@
-"""From a name to a checkpoint: a folder, a preset, `minilm`, or a hub id."""
+"""From a name to a checkpoint: a folder, `minilm`, a model of the hub, or an untrained network of a known shape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder
-from regard.checkpoint.hub import fetch, looks_like_hub_id
+from regard.checkpoint.hub import fetch, fetch_published, looks_like_hub_id
+from regard.checkpoint.published import PUBLISHED
 from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
 from regard.model.initial import initialise
 from regard.model.presets import PRESETS, preset
@@ -27,28 +28,40 @@ def minilm_folder() -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "model"
 
 
-def find(name: str | Path, *, revision: str | None = None) -> Path | str:
-    """The folder of that name, or the name itself where it is a preset."""
+def find(name: str | Path, *, revision: str | None = None) -> Path:
+    """The folder of that name: a folder here, `minilm`, or a model of the hub, by its id or its published name."""
     text, path = str(name), _path(name)
-    if path.is_dir() or text in ("minilm", *PRESETS):
+    if path.is_dir() or text == "minilm":
         if revision is not None:
             raise InputError(f'the revision "{revision}" was asked for, but "{text}" is not a model of the hub.')
-        return path if path.is_dir() else minilm_folder() if text == "minilm" else text
-    if isinstance(name, str) and looks_like_hub_id(text) and not path.exists():
-        return fetch(text, revision=revision)
+        return path if path.is_dir() else minilm_folder()
     if path.exists():
         raise FolderError(f"{path} is a file. Expected the folder that holds config.json and model.safetensors.")
+    if isinstance(name, str) and text in PUBLISHED:
+        return fetch_published(text, revision=revision)
+    if isinstance(name, str) and text in PRESETS:
+        raise InputError(
+            f'"{text}" is the name of a shape, and no weights were published for it. For an untrained network of this '
+            f'shape: --preset {text} (train, pretrain), or regard.create("{text}").'
+        )
+    if isinstance(name, str) and looks_like_hub_id(text):
+        return fetch(text, revision=revision)
     if "/" in text or isinstance(name, Path):
-        raise FolderError(f"{path} does not exist. Expected a model folder, a preset, minilm, or a hub id.")
+        raise FolderError(f"{path} does not exist. Expected a model folder, minilm, or a hub id.")
     raise InputError(
-        f'"{text}" is neither a folder nor a preset.{did_you_mean(text, ["minilm", *PRESETS])} '
-        "Models of the hub are named organisation/model."
+        f'"{text}" is neither a folder nor the name of a published model.'
+        f"{did_you_mean(text, ['minilm', *PUBLISHED, *PRESETS])} Models of the hub are named organisation/model."
     )
+
+
+def is_shape(name: str | Path) -> bool:
+    """Whether this is the name of a preset, and no folder has it."""
+    return isinstance(name, str) and name in PRESETS and not _path(name).is_dir()
 
 
 def _path(name: object) -> Path:
     if not isinstance(name, str | Path) or not str(name).strip():
-        raise InputError(f"{name!r} names no model. Name a folder, a preset, minilm, or a hub id.")
+        raise InputError(f"{name!r} names no model. Name a folder, minilm, or a hub id.")
     try:
         return Path(name).expanduser()
     except RuntimeError:  # no such user
@@ -64,7 +77,10 @@ def from_preset(
     heads: Mapping[str, int] | None = None,
     **changed: Any,
 ) -> Checkpoint:
-    """A preset with weights drawn from a seed: untrained. `heads` and settings of its network may be others."""
+    """A network of a known shape, untrained: its weights are drawn from a seed.
+
+    `heads` and settings of its network may be others.
+    """
     chosen = preset(name)
     config = replace(chosen.config, **changed)
     network = lay_out(config, chosen.heads if heads is None else heads)
@@ -76,14 +92,12 @@ def from_preset(
                 put(network, {path: torch.zeros(buffer.shape)})
         initialise(network, config, generator=torch.Generator().manual_seed(seed))
         network.to(dtype)
-    return Checkpoint(chosen.family, config, network.eval())
+    return Checkpoint(chosen.family, config, network.eval(), untrained=True)
 
 
 def open_checkpoint(
     name: str | Path, *, dtype: torch.dtype = torch.float32, revision: str | None = None, weights: bool = True
-) -> tuple[Checkpoint, Path | None]:
-    """The checkpoint of that name, and its folder where it has one."""
-    found = find(name, revision=revision)
-    if isinstance(found, str):
-        return from_preset(found, dtype=dtype, weights=weights), None
-    return read_folder(found, dtype=dtype, weights=weights), found
+) -> tuple[Checkpoint, Path]:
+    """The checkpoint of that name, and its folder."""
+    folder = find(name, revision=revision)
+    return read_folder(folder, dtype=dtype, weights=weights), folder

@@ -17,6 +17,7 @@ from regard.errors import FolderError, listed, shortened
 from regard.foreign import check_regular, inside, reading
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+STEMS = ("model", "regard")  # names of the weights: of transformers' format, and of our own
 FLOATS = ("F32", "BF16", "F16", "F64")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt", "rng_state.pt")
 
@@ -44,7 +45,7 @@ def stored_tensors(folder: Path) -> dict[str, Stored]:
     """Every tensor by its stored name, from the headers alone."""
     places = _places(folder)
     found: dict[str, Stored] = {}
-    for file in sorted(set(places.values())) or [folder / SINGLE]:
+    for file in weight_files(folder):
         for name, tensor in _header(file).items():
             if name in found:
                 raise FolderError(f"{folder}: {found[name].file.name} and {file.name} both hold the tensor {name}.")
@@ -77,19 +78,28 @@ def _opened_header(file: Path) -> dict[str, Stored]:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a folder, every name checked before any is opened."""
-    return sorted(set(_places(folder).values())) or [folder / SINGLE]
+    return sorted(set(_places(folder).values())) or [folder / f"{_stem(folder)}.safetensors"]
 
 
 def _places(folder: Path) -> dict[str, Path]:
     """The file of each tensor as the index has it; empty where one file holds all."""
-    if inside(folder, SINGLE).exists():
+    stem = _stem(folder)
+    if inside(folder, f"{stem}.safetensors").exists():
         return {}
-    if not inside(folder, INDEX).exists():
-        raise FolderError(_nothing_found(folder))
-    places = read_json(folder, INDEX).get("weight_map")
+    index = f"{stem}.safetensors.index.json"
+    places = read_json(folder, index).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
-        raise FolderError(f'{folder / INDEX} has no "weight_map" from tensor names to file names.')
+        raise FolderError(f'{folder / index} has no "weight_map" from tensor names to file names.')
     return {tensor: inside(folder, name) for tensor, name in places.items()}
+
+
+def _stem(folder: Path) -> str:
+    """How the files with the weights are called; an error where there are none."""
+    for stem in STEMS:
+        names = (f"{stem}.safetensors", f"{stem}.safetensors.index.json")
+        if any(inside(folder, name).exists() for name in names):
+            return stem
+    raise FolderError(_nothing_found(folder))
 
 
 def _nothing_found(folder: Path) -> str:
@@ -136,7 +146,7 @@ def _finite(tensor: Tensor) -> bool:
     return bool(torch.isfinite(low) and torch.isfinite(high))
 
 
-def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: int) -> None:
+def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: int, stem: str = "model") -> None:
     """One file, or shards with an index where it would be larger than `shard_bytes`."""
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
@@ -147,15 +157,15 @@ def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: i
         shards[-1][name] = tensor.detach().cpu().contiguous()
         size += tensor.nbytes
     if len(shards) == 1:
-        _save(shards[0], folder / SINGLE)
+        _save(shards[0], folder / f"{stem}.safetensors")
         return
     places: dict[str, str] = {}
     for i, shard in enumerate(shards, start=1):
-        file = f"model-{i:05d}-of-{len(shards):05d}.safetensors"
+        file = f"{stem}-{i:05d}-of-{len(shards):05d}.safetensors"
         _save(shard, folder / file)
         places |= dict.fromkeys(shard, file)
     total = sum(tensor.nbytes for tensor in tensors.values())
-    write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": places})
+    write_json(folder / f"{stem}.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": places})
 
 
 def _save(tensors: dict[str, Tensor], file: Path) -> None:

@@ -37,7 +37,7 @@ from regard.cli import (
 )
 from regard.cli.flags import READERS
 from regard.cli.shared import UsageError, Verb
-from regard.errors import RegardError, did_you_mean
+from regard.errors import RegardError, UntrainedWarning, did_you_mean
 
 VERBS: dict[str, Verb] = {
     "info": Verb(info.Info, info.ABOUT, info.run),
@@ -72,9 +72,9 @@ Examples:
   regard embed minilm "a text" "another"    one vector a text
   regard embed --help                       everything a verb can do, with examples
 
-MODEL is a folder, the name of a preset, "minilm", or a hub id. Every verb takes --json. Answers go to stdout, progress
-and warnings to stderr; the exit status is 0, 1 for something that failed, 2 for wrong use. regard --version tells the
-version."""
+MODEL is a folder, "minilm", a published name such as gpt2 (its published weights), or a hub id; an untrained network is
+trained from its shape: --preset NAME. Every verb takes --json. Answers go to stdout, progress and warnings to stderr;
+the exit status is 0, 1 for something that failed, 2 for wrong use. regard --version tells the version."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -133,4 +133,5 @@ def _warnings_on_stderr() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.showwarning = show
+        warnings.simplefilter("always", UntrainedWarning)  # whatever filters there are, this is said
         yield

@@ -12,7 +12,7 @@ from regard.cli.shared import UsageError
 from regard.errors import InputError
 
 ModelName = Annotated[
-    Positional[str], arg(help='A model folder, the name of a preset, "minilm", or a hub id.', metavar="MODEL")
+    Positional[str], arg(help='A model folder, "minilm", a published name such as gpt2, or a hub id.', metavar="MODEL")
 ]
 Texts = Annotated[
     Positional[tuple[str, ...]], arg(help="The texts themselves.", metavar="[TEXT ...]", help_behavior_hint="")

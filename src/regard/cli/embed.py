@@ -24,7 +24,7 @@ from regard.cli.arguments import (
     check_texts,
     read_texts,
 )
-from regard.cli.shared import UsageError, print_json, print_table, progress_bar, short
+from regard.cli.shared import UsageError, print_json, print_table, progress_bar, short, untrained_field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,11 +89,12 @@ def run(verb: Embed) -> None:
     if verb.output is not None:
         _write_arrays(verb.output, vectors)
         said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(verb.output)}
+        said |= untrained_field(model)
         print_json(said) if verb.json else print(f"{len(texts)} texts, {said['width']} numbers each: {verb.output}")
     elif verb.json:
         name = "vectors" if verb.pool == "none" else "vector"
         for text, vector in zip(texts, vectors, strict=True):
-            print_json({"text": text, name: vector.tolist()})
+            print_json({"text": text, name: vector.tolist()} | untrained_field(model))
     else:
         print_table([(short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Device, Json, ModelName
-from regard.cli.shared import print_json
+from regard.cli.shared import print_json, untrained_field
 
 ABOUT = """Words in the place of [MASK], as a pretrained model guesses them.
 
@@ -31,9 +31,11 @@ def run(verb: Fill) -> None:
     from regard.predict import load
     from regard.predict.words import fill
 
-    found = fill(load(verb.model, device=verb.device), verb.text, top=verb.top)
+    model = load(verb.model, device=verb.device)
+    found = fill(model, verb.text, top=verb.top)
     if verb.json:
-        print_json({"text": verb.text, "masks": [[dataclasses.asdict(one) for one in words] for words in found]})
+        masks = [[dataclasses.asdict(one) for one in words] for words in found]
+        print_json({"text": verb.text, "masks": masks} | untrained_field(model))
         return
     for number, words in enumerate(found, 1):
         if len(found) > 1:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from regard.metrics.confidence import Score
+    from regard.predict.model import Model
 
 
 class UsageError(Exception):
@@ -29,6 +30,11 @@ class Verb(NamedTuple):
 def print_json(value: dict[str, Any]) -> None:
     """One object on one line."""
     print(json.dumps(value, ensure_ascii=False))
+
+
+def untrained_field(model: Model) -> dict[str, Any]:
+    """What JSON says of a model whose weights are randomly initialized; nothing of any other."""
+    return {"untrained": True} if model.untrained else {}
 
 
 def print_table(rows: Sequence[tuple[str, str]]) -> None:

@@ -270,5 +270,8 @@ PRESETS: Mapping[str, Preset[Config]] = {
 def preset(name: str) -> Preset[Config]:
     """The network of that name."""
     if name not in PRESETS:
-        raise InputError(f'preset "{name}" is not known.{did_you_mean(name, PRESETS)}')
+        raise InputError(
+            f'preset "{name}" is not known: presets are the shapes of untrained networks.{did_you_mean(name, PRESETS)} '
+            "A trained model is given with --start, or regard.load."
+        )
     return PRESETS[name]

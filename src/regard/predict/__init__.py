@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from regard.predict.create import create
 from regard.predict.info import Info
 from regard.predict.load import info, load
 from regard.predict.model import BATCH_TOKENS, Model
 
-__all__ = ["BATCH_TOKENS", "Info", "Model", "info", "load"]
+__all__ = ["BATCH_TOKENS", "Info", "Model", "create", "info", "load"]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from regard.predict.model import Model
 
 
+UNTRAINED = "untrained: the weights are randomly initialized"
+
+
 @dataclass(frozen=True)
 class Info:
     """Of an encoder-decoder the layers are those of both; bytes are those on disk, where it comes from there."""
@@ -33,6 +36,8 @@ class Info:
     tokenizer: str | None
     labels: tuple[str, ...] | None
     mix: tuple[float, ...] | None = None  # how much of each layer a two-sided network takes, the embeddings first
+    weights: str = "stored"  # "stored" in a folder, "untrained" (randomly initialized), or "not read" of a shape
+    note: str | None = None  # about the weights, in words
 
     @classmethod
     def of(cls, model: Model) -> Self:
@@ -57,6 +62,8 @@ class Info:
             tokenizer=None if model.tokenizer is None else model.tokenizer.kind,
             labels=model.labels,
             mix=_mix(model),
+            weights="untrained" if model.untrained else "stored",
+            note=UNTRAINED if model.untrained else None,
         )
 
 

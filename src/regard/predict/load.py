@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from regard.checkpoint.source import open_checkpoint
+from regard.checkpoint.published import PUBLISHED
+from regard.checkpoint.source import from_preset, is_shape, open_checkpoint
 from regard.device import pick_device, pick_dtype
+from regard.errors import UntrainedWarning
 from regard.predict.info import Info
 from regard.predict.model import Model
 from regard.text.tokenizer import Tokenizer
@@ -21,20 +25,41 @@ def load(
     revision: str | None = None,
     compile: bool = False,
 ) -> Model:
-    """A model by name: a folder, a preset (untrained), `minilm`, or a hub id such as `organisation/model`.
+    """A trained model by name: a folder, `minilm`, a hub id such as `organisation/model`, or a published name (`gpt2`).
 
-    Nothing is downloaded but for a hub id. `compile` trades a minute at the first call for speed on a GPU after it.
+    A published name always means its published weights, from the hub or its cache; `regard.create` makes an untrained
+    network of that shape. Nothing else is downloaded. `compile` trades a minute at the first call for speed on a GPU
+    after it.
     """
     checkpoint, folder = open_checkpoint(name, dtype=pick_dtype(dtype), revision=revision)
     tokenizer = _read_tokenizer(folder)
     checkpoint.network.to(pick_device(device))
+    if checkpoint.untrained:
+        warnings.warn(
+            f"{folder} is untrained: its weights are randomly initialized, so what it computes means nothing yet. "
+            "Train it with regard train or regard pretrain.",
+            UntrainedWarning,
+            stacklevel=2,
+        )
     return Model(checkpoint, tokenizer, folder=folder, compile=compile)
 
 
 def info(name: str | Path, *, revision: str | None = None) -> Info:
-    """What a model is, from its settings and headers alone: no weight is read."""
+    """What a model is, from its settings and headers alone: no weight is read.
+
+    Of the name of a shape it gives the numbers of the shape, and nothing is downloaded.
+    """
+    if is_shape(name) and revision is None:
+        shape = Model(from_preset(str(name), weights=False)).info()
+        return replace(shape, weights="not read", note=_shape_note(str(name)))
     checkpoint, folder = open_checkpoint(name, revision=revision, weights=False)
     return Model(checkpoint, _read_tokenizer(folder), folder=folder).info()
+
+
+def _shape_note(name: str) -> str:
+    if name not in PUBLISHED:
+        return f"numbers of the shape alone; no weights were published for it (untrained: --preset {name})"
+    return f"numbers of the published shape; its weights ({PUBLISHED[name]} on the hub) were not read"
 
 
 def _read_tokenizer(folder: Path | None) -> Tokenizer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ class Model(Writes):
     ) -> None:
         self.checkpoint, self.tokenizer, self.folder, self.compile = checkpoint, tokenizer, folder, compile
         self._runs: dict[int | str | None, Callable[..., Any]] = {}
+        self._drawn = _sample(checkpoint.network) if checkpoint.untrained else None
         pack(checkpoint.network)  # it reads more often than it changes
 
     @property
@@ -94,21 +96,31 @@ class Model(Writes):
         return name_of(self.network.heads, encoder=self.network.encoder is not None)
 
     @property
+    def untrained(self) -> bool:
+        """Whether the weights are randomly initialized, and were not changed since."""
+        return self.checkpoint.untrained and _is_same(self._drawn, _sample(self.network))
+
+    @property
     def device(self) -> torch.device:
         return next(self.network.parameters()).device
 
     def __repr__(self) -> str:
         parameters = sum(parameter.numel() for parameter in self.network.parameters())
-        return f"Model({self.family}, {self.task or 'no task'}, {parameters:,} parameters, {self.device})"
+        untrained = ", untrained" if self.untrained else ""
+        return f"Model({self.family}, {self.task or 'no task'}, {parameters:,} parameters, {self.device}{untrained})"
 
     def info(self) -> Info:
         """Shape and size."""
         return Info.of(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the model as a folder that transformers' `from_pretrained` opens too."""
+        """Write the model as a folder, which `regard.load` reads back bit for bit.
+
+        transformers' `from_pretrained` opens it too where its families can hold these settings; see docs/families.md.
+        """
         target = Path(folder).expanduser()
-        write_folder(target, self.checkpoint, overwrite=overwrite, beside=self._save_beside)
+        checkpoint = replace(self.checkpoint, untrained=self.untrained)
+        write_folder(target, checkpoint, overwrite=overwrite, beside=self._save_beside)
         return target
 
     def _save_beside(self, fresh: Path) -> None:
@@ -335,8 +347,8 @@ class Model(Writes):
             return Tokenizer.load(self.folder)  # says what was looked for, and what to do about other kinds
         if self.tokenizer is None:
             raise InputError(
-                "this model has no tokenizer (a preset is a shape without words), so it cannot read texts. "
-                "Give ids, or load a model that has one."
+                "this model has no tokenizer (an untrained shape has none of its own), so it cannot read texts. "
+                "Give ids, load a model that has one, or make it with regard.create(…, tokenizer=folder)."
             )
         return self.tokenizer
 
@@ -393,3 +405,18 @@ class Model(Writes):
                 check_encoding(encoding, f"text {row}", self.config.vocabulary)
                 pieces += cut(row, encoding, self.config.longest)
         return pieces
+
+
+def _sample(network: Network) -> Tensor | None:
+    """One number of every weight, which tells whether the network was trained since; None of a mere layout."""
+    weights = [weight.detach() for weight in network.parameters()]
+    if any(weight.is_meta for weight in weights):
+        return None
+    return torch.stack([weight.flatten()[0] for weight in weights]).cpu()
+
+
+def _is_same(before: Tensor | None, now: Tensor | None) -> bool:
+    """Whether these are the same numbers, in another number format perhaps."""
+    if before is None or now is None:
+        return before is now
+    return before.shape == now.shape and torch.equal(before.to(now.dtype), now)

@@ -43,7 +43,7 @@ def begin(
     dropout: float | None = None,
     prefix: str | None = None,
 ) -> tuple[Checkpoint, Tokenizer, bool]:
-    """A pretrained network with the heads of the task, or a preset drawn anew; whether it is pretrained.
+    """A network with the heads of the task, and whether it is pretrained, not randomly initialized.
 
     A preset without a tokenizer learns one from the texts, as large as the preset's vocabulary at most; and another
     from the `targets` where these are to have one of their own. `prefix` is kept in config.json.
@@ -56,11 +56,11 @@ def begin(
             f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
             "nothing: transformer-small, gru-additive, …"
         )
-    found = find(preset if preset is not None else start or "minilm")
-    if isinstance(found, str):
-        _check_kind(task, found, from_preset(found, weights=False))
-        words = opened(tokenizer) if tokenizer is not None else learned_words(found, texts, targets)
-        checkpoint = fresh(task, found, words, seed=seed, apart=targets is not None)
+    found: str | Path = preset if preset is not None else find(start or "minilm")
+    if preset is not None:
+        _check_kind(task, preset, from_preset(preset, weights=False))
+        words = opened(tokenizer) if tokenizer is not None else learned_words(preset, texts, targets)
+        checkpoint = fresh(task, preset, words, seed=seed, apart=targets is not None)
     elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         raise InputError(f"{found} has a tokenizer of its own; leave tokenizer out, or name a preset.")
     elif targets is not None:
@@ -68,19 +68,22 @@ def begin(
             f"{found} has its words already; leave vocabularies out, or name a preset to train from nothing."
         )
     else:
-        _check_kind(task, found, read_folder(found, weights=False))
-        checkpoint, words = read_folder(found, heads=task.heads), opened(tokenizer or found)
+        folder = Path(found)
+        _check_kind(task, folder, read_folder(folder, weights=False))
+        checkpoint, words = read_folder(folder, heads=task.heads), opened(tokenizer or folder)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
     named: dict[str, Any] = {"problem_type": task.problem} if task.problem else {}
     named |= {"prefix": prefix} if prefix is not None else {}
+    pretrained = not checkpoint.untrained
     checkpoint = replace(
         checkpoint,
+        untrained=False,  # once it is saved
         labels=task.labels,
         companions={} if "embed" not in task.name else checkpoint.companions,
         foreign={**checkpoint.foreign, **named},
     )
-    return checkpoint, words, not isinstance(found, str)
+    return checkpoint, words, pretrained
 
 
 def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
@@ -108,11 +111,9 @@ def _check_apart(name: str) -> None:
         )
 
 
-def fresh_config(start: str | Path | None, preset: str | None) -> Config | None:
+def fresh_config(preset: str | None) -> Config | None:
     """The settings of a network that is to be drawn anew; None where one is fine-tuned."""
-    name = start if preset is None else preset
-    found = None if name is None else find(name)
-    return from_preset(found, weights=False).config if isinstance(found, str) else None
+    return None if preset is None else from_preset(preset, weights=False).config
 
 
 def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint) -> None:

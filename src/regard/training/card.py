@@ -33,7 +33,9 @@ CALLS = {
 def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     """What the model is, what it was trained on, how good it is, how to use it."""
     task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
-    begun = f"going on from `{run['start']}`" if run["pretrained"] else f"from nothing, in the shape `{run['start']}`,"
+    begun = f"going on from `{run['start']}`"
+    if not run["pretrained"]:
+        begun = f"from scratch (randomly initialized), in the shape `{run['start']}`,"
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
     shared = family_for(checkpoint.family, checkpoint.config).shared
     front = [

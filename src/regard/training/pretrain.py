@@ -38,7 +38,7 @@ from regard.training.outcome import RUN, finish
 from regard.training.parallel import World, join, leave
 from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell
-from regard.training.run import Result, kept
+from regard.training.run import Result, kept, model_line
 from regard.training.schedule import warm_steps
 from regard.training.settings import Settings
 from regard.training.shards import unshard
@@ -163,7 +163,7 @@ def pretrain(
     if held is not None and held.lengths.sum() < SHORT:
         _check_held(job)
     if tell is not None and world.first:
-        tell(_beginning(texts, job, objective, len(lengths)))
+        tell(_beginning(texts, job, objective, len(lengths), pretrained=pretrained))
     done = fit(job)
     if chosen.lora.rank:
         merge(network)
@@ -226,22 +226,16 @@ def _words(
 ) -> Tokenizer:
     """The tokenizer that was given, the one of the model, or one learned from the files."""
     if start is not None:
-        found = find(start)
-        if isinstance(found, str):
-            raise InputError(f'"{start}" is a preset, a shape without weights to go on from. Use preset="{start}".')
-        return opened(found)
+        return opened(find(start))
     assert preset is not None
-    name = find(preset)
-    if not isinstance(name, str):
-        raise InputError(f'"{preset}" is a model, not a shape. Use start="{preset}" to go on from it.')
-    shape = from_preset(name, weights=False)
+    shape = from_preset(preset, weights=False)
     _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned
     if tokenizer is not None:
         return _around(opened(tokenizer), objective)
-    vocabulary = vocabulary_of(name)
+    vocabulary = vocabulary_of(preset)
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
-    with with_room(name):
+    with with_room(preset):
         size = min(vocabulary.size, max(room, LEAST_PIECES))
         kind, special_tokens = vocabulary.kind, vocabulary.special_tokens
         learned = learn(files, kind=kind, size=size, special_tokens=special_tokens, encoding=encoding)
@@ -340,16 +334,15 @@ def _check_held(job: Job) -> None:
         ) from error
 
 
-def _beginning(texts: Texts, job: Job, objective: str, sequences: int) -> Event:
+def _beginning(texts: Texts, job: Job, objective: str, sequences: int, *, pretrained: bool) -> Event:
     """What is read, and what was chosen, in words."""
     chosen = job.settings
     held = f"{len(texts.dev):,} documents held out" if len(texts.dev) else "none held out"
-    weights = sum(parameter.numel() for parameter in job.network.parameters())
     warmup = warm_steps(job.steps, chosen.warmup or 0.0)
     size = f"{chosen.batch_tokens:,}"
     said = [
         f"data: {texts.why}; {held}",
-        f"model: {job.identity['start']}, {weights:,} parameters, on {next(job.network.parameters()).device}",
+        model_line(job, job.identity["start"], pretrained=pretrained),
         f"objective: {objective}, {sequences:,} sequences of up to {chosen.window} tokens",
         f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {job.steps:,} steps, {warmup:,} of them warm-up",
     ]

@@ -19,7 +19,6 @@ from regard.data.records import Record
 from regard.device import pick_device
 from regard.errors import FolderError
 from regard.metrics.confidence import Score
-from regard.model.network import Network
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
@@ -129,7 +128,7 @@ def train(
     )
     known = [*found.train, *found.dev] if found.split_off else found.train
     kind = task_class(found.task)
-    recipe = kind.recipe(fresh_config(start, preset), len(found.train))
+    recipe = kind.recipe(fresh_config(preset), len(found.train))
     chosen = filled(chosen, recipe)
     work = kind.learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
     checkpoint, words, pretrained = begin(
@@ -167,7 +166,7 @@ def train(
         leave(world)
         return before
     if tell is not None and world.first:
-        tell(beginning(found, asked, job, identity["start"], network))
+        tell(beginning(found, asked, job, identity["start"], pretrained=pretrained))
     done = fit(replace(job, identity=identity))
     if chosen.lora.rank:
         merge(network)
@@ -189,18 +188,24 @@ def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
         task.examples(records[start : start + CHUNK], reading, labelled=True)
 
 
-def beginning(data: Data, asked: Settings, job: Job, start: str, network: Network) -> Event:
+def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> Event:
     """What was recognised, and what was chosen, in words."""
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
     rows = f"{len(data.train):,} rows to learn from"
     rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
     said = [f"data: {data.why}", f"rows: {rows}", *(f"hint: {hint}" for hint in data.hints)]
-    weights = sum(parameter.numel() for parameter in network.parameters())
-    said.append(f"model: {start}, {weights:,} parameters, on {next(network.parameters()).device}")
+    said.append(model_line(job, start, pretrained=pretrained))
     own = own_choices(asked, chosen)
     if own:
         said.append(f"chosen: {', '.join(own)}: {job.steps:,} steps")
     return Event("begin", 0, job.steps, 0.0, {"said": said})
+
+
+def model_line(job: Job, start: str, *, pretrained: bool) -> str:
+    """The model a training begins with, in words."""
+    weights = sum(parameter.numel() for parameter in job.network.parameters())
+    untrained = "" if pretrained else ", untrained (randomly initialized)"
+    return f"model: {start}, {weights:,} parameters, on {next(job.network.parameters()).device}{untrained}"
 
 
 def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:

@@ -17,6 +17,7 @@ from regard.checkpoint.families.recurrent import ELMO, RECURRENT, RECURRENT_LANG
 from regard.checkpoint.families.roberta import ROBERTA
 from regard.checkpoint.families.t5 import T5, T5_GATED
 from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.own import KEY, format_for, own_fields, own_format
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, did_you_mean
 
@@ -50,6 +51,8 @@ def family_of(foreign: Foreign) -> Family:
     name = foreign.get("model_type")
     if not isinstance(name, str):
         raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
+    if name == KEY:
+        return own_format(_named(own_fields(foreign).get("family")))
     if name in OURS:
         return OURS[name]
     if name not in FAMILIES:
@@ -63,10 +66,18 @@ def family_of(foreign: Foreign) -> Family:
 
 
 def family_for(name: str, config: Config) -> Family:
-    """The family of that name for these settings (T5 and Marian have two)."""
+    """The family of that name for these settings (T5 and Marian have two); our own format where it cannot hold them."""
     if name not in FAMILIES:
         raise FolderError(f'the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
     if name in APART and config.target_vocabulary is not None:
-        return APART[name]
+        return format_for(APART[name], config)
     gated = isinstance(config, ModelConfig) and config.activation in ("geglu", "geglu-tanh", "swiglu")
-    return T5_GATED if name == "t5" and gated else FAMILIES[name]
+    return format_for(T5_GATED if name == "t5" and gated else FAMILIES[name], config)
+
+
+def _named(name: object) -> Family:
+    """The family of a folder in our own format."""
+    if not isinstance(name, str) or name not in FAMILIES:
+        shown = str(name)[:80]
+        raise FolderError(f'config.json: the family "{shown}" is not known.{did_you_mean(shown, FAMILIES)}')
+    return FAMILIES[name]

@@ -70,7 +70,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "activation_function": unbend(config.activation),
         "dropout": config.dropout,
         "attention_dropout": config.attention.dropout,
-        "init_std": config.spread or 0.02,
+        "init_std": 0.02 if config.spread is None else config.spread,
         "scale_embedding": config.embedding_scale,
         "is_encoder_decoder": True,
         "bos_token_id": 0,

@@ -56,7 +56,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "attention_probs_dropout_prob": config.attention.dropout,
         "max_position_embeddings": (config.longest or 0) + config.positions.offset,
         "type_vocab_size": config.segments,
-        "initializer_range": config.spread or 0.02,
+        "initializer_range": 0.02 if config.spread is None else config.spread,
         "layer_norm_eps": config.eps,
         "pad_token_id": 0,
         "tie_word_embeddings": config.tied,

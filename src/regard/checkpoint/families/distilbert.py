@@ -50,7 +50,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "dropout": config.dropout,
         "attention_dropout": config.attention.dropout,
         "max_position_embeddings": config.longest,
-        "initializer_range": config.spread or 0.02,
+        "initializer_range": 0.02 if config.spread is None else config.spread,
         "pad_token_id": 0,
         "tie_word_embeddings": config.tied,
     }

@@ -58,7 +58,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "embd_pdrop": config.dropout,
         "attn_pdrop": config.attention.dropout,
         "layer_norm_epsilon": config.eps,
-        "initializer_range": config.spread or 0.02,
+        "initializer_range": 0.02 if config.spread is None else config.spread,
         "bos_token_id": last,
         "eos_token_id": last,
         "tie_word_embeddings": config.tied,

@@ -65,7 +65,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "head_dim": config.head_width,
         "hidden_act": "silu",
         "max_position_embeddings": config.longest,
-        "initializer_range": config.spread or 0.02,
+        "initializer_range": 0.02 if config.spread is None else config.spread,
         "rms_norm_eps": config.eps,
         "attention_dropout": config.attention.dropout,
         "rope_parameters": rope_parameters(config.positions),

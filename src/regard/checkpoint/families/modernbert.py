@@ -98,7 +98,7 @@ def read(foreign: Foreign) -> ModelConfig:
 
 def write(config: ModelConfig) -> dict[str, Any]:
     attention, places = config.attention, config.positions
-    gate = next(plain for plain, gated in GATES.items() if gated == config.activation)
+    gate = {gated: plain for plain, gated in GATES.items()}.get(config.activation, config.activation)
     return {
         "vocab_size": config.vocabulary,
         "hidden_size": config.width,
@@ -107,7 +107,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "num_attention_heads": attention.heads,
         "hidden_activation": unbend(gate),
         "max_position_embeddings": config.longest,
-        "initializer_range": config.spread or 0.02,
+        "initializer_range": 0.02 if config.spread is None else config.spread,
         "norm_eps": config.eps,
         "global_attn_every_n_layers": attention.global_every,
         "layer_types": layer_types(attention.global_every, config.layers),
@@ -119,7 +119,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "classifier_activation": unbend(config.pool.activation),
         "rope_parameters": {
             "full_attention": rope_parameters(places),
-            "sliding_attention": {"rope_theta": places.local_theta, "rope_type": "default"},
+            "sliding_attention": {"rope_theta": places.local_theta or places.theta, "rope_type": "default"},
         },
         "pad_token_id": 50283 if config.vocabulary > 50283 else 0,
         "bos_token_id": 50281 if config.vocabulary > 50283 else None,

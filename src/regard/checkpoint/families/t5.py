@@ -63,7 +63,7 @@ def read(foreign: Foreign) -> ModelConfig:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    unit = next(theirs for theirs, ours in UNITS.items() if ours == config.activation)
+    unit = {ours: theirs for theirs, ours in UNITS.items()}.get(config.activation, config.activation)
     return {
         "vocab_size": config.vocabulary,
         "d_model": config.width,

@@ -1,0 +1,54 @@
+"""An untrained model of a known shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.checkpoint.source import from_preset
+from regard.device import pick_device, pick_dtype
+from regard.errors import InputError, did_you_mean
+from regard.model.presets import preset
+from regard.predict.model import Model
+from regard.text.tokenizer import Tokenizer
+
+
+def create(
+    shape: str,
+    *,
+    tokenizer: str | Path | Tokenizer | None = None,
+    heads: Mapping[str, int] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    dtype: str | torch.dtype = "fp32",
+    **settings: Any,
+) -> Model:
+    """An untrained model of a known shape: its weights are randomly initialized from `seed`.
+
+    shape: the name of a preset, such as "bert-tiny"; docs/families.md lists them.
+    tokenizer: a tokenizer or its folder; the vocabulary becomes as large as its. Without one the model reads ids only.
+    heads: other heads than the shape has, with their number of classes: {"sequence": 3}, {"masked": 0, "next": 2}.
+    settings: fields of `regard.config.ModelConfig` to change, such as layers=4.
+
+    Until it is trained, everything that is said about it says "untrained", also after it was saved and loaded.
+    """
+    words = tokenizer if isinstance(tokenizer, Tokenizer) or tokenizer is None else Tokenizer.load(tokenizer)
+    if words is not None:
+        settings.setdefault("vocabulary", words.size)
+        if words.target is not None:
+            settings.setdefault("target_vocabulary", words.target.size)
+    known = [field.name for field in fields(preset(shape).config)]
+    for name in settings:
+        if name not in known:
+            raise InputError(f'"{name}" is not a setting of this network.{did_you_mean(name, known)}')
+    checkpoint = from_preset(shape, dtype=pick_dtype(dtype), seed=seed, heads=heads, **settings)
+    if words is not None:
+        from regard.training.begin import with_ends
+
+        checkpoint = with_ends(replace(checkpoint, special=words.writes.special), words)
+    checkpoint.network.to(pick_device(device))
+    return Model(checkpoint, words)
