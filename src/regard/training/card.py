@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.checkpoint.families import family_for
+from regard.checkpoint.family import Family
 from regard.checkpoint.folder import Checkpoint
 
 PIPELINES = {
@@ -37,7 +38,8 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     if not run["pretrained"]:
         begun = f"from scratch (randomly initialized), in the shape `{run['start']}`,"
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
-    shared = family_for(checkpoint.family, checkpoint.config).shared
+    family = family_for(checkpoint.family, checkpoint.config)
+    shared = family.shared
     front = [
         "---",
         f"library_name: {'transformers' if shared else 'regard'}",
@@ -68,12 +70,19 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         "model." + CALLS.get(task, 'predict(["a text"])'),
         "```",
         "",
-        "The folder also opens with `from_pretrained` of transformers."
-        if shared
-        else "transformers cannot open this folder: it has no recurrent networks.",
+        _opens(family),
         "",
     ]
     return "\n".join(front + lines)
+
+
+def _opens(family: Family) -> str:
+    """Whether another library opens the folder too."""
+    if family.shared:
+        return "The folder also opens with `from_pretrained` of transformers."
+    if family.own_names:
+        return f"transformers cannot open this folder: its {family.name} models do not have these settings."
+    return "transformers cannot open this folder: it has no recurrent networks."
 
 
 def _scores(run: Mapping[str, Any]) -> list[str]:
