@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Tests compare with the CPU's results; those of the GPU name it. Processes that a test starts inherit this.
+os.environ["REGARD_DEVICE"] = "cpu"
 
 GOOD = ("a lovely film", "great and warm", "really good fun", "the best of the year", "warm and lovely")
 BAD = ("a dull film", "poor and cold", "really bad work", "the worst of the year", "cold and dull")

@@ -22,6 +22,19 @@ def test_devices_by_name() -> None:
         device.pick_device("tpu9")
 
 
+def test_the_environment_decides_what_auto_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("REGARD_DEVICE", "cpu")
+    assert device.pick_device() == torch.device("cpu")
+    assert device.pick_device("cuda") == torch.device("cuda")
+    monkeypatch.setenv("REGARD_DEVICE", "")
+    assert device.pick_device() == torch.device("cuda")
+    monkeypatch.setenv("REGARD_DEVICE", "gpu7")
+    with pytest.raises(InputError, match='device "gpu7"'):
+        device.pick_device()
+
+
 def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert device.pick_device() == torch.device("cpu")
@@ -38,7 +51,7 @@ def test_number_formats_by_name() -> None:
 @pytest.mark.parametrize("asked", ["has_flash", "has_cudnn", "has_triton"])
 def test_the_compiler_sees_through_what_a_kernel_is_chosen_by(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
     """A break here would fall into every layer of a network."""
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (9, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index=0: (9, 0))
     monkeypatch.setattr(device, "_CUDNN", True)
     monkeypatch.setattr(device, "_TRITON", True)
 

@@ -25,7 +25,9 @@ EXTRAS = {
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The device asked for, or the fastest one present."""
+    """The device asked for; "auto" is what the environment variable REGARD_DEVICE names, or the fastest one present."""
+    if name == "auto":
+        name = os.environ.get("REGARD_DEVICE", "").strip() or "auto"
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -52,18 +52,27 @@ def resolved(
     if epochs is None and settings.steps is None:
         epochs = recipe.epochs or _epochs(size.sequences, pretrained=pretrained)
     usual = _recipe_rate(recipe, texts, size) or _rate(config, texts, size.sequences, pretrained=pretrained)
+    steps = settings.steps or (epochs or 0) * size.sequences / texts
+    warmup = settings.warmup
+    if given_warmup is None and recipe.least_warmup:
+        warmup, share = _least_warmup(steps, settings.warmup or 0.0, recipe)
+        usual *= share
     lr = settings.lr or usual * (LORA if settings.lora.rank else 1)
-    settings = replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens)
-    return settings if given_warmup is not None else _with_least_warmup(settings, texts, size, recipe)
+    return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens, warmup=warmup)
 
 
-def _with_least_warmup(settings: Settings, texts: float, size: Size, recipe: Recipe) -> Settings:
-    """A warm-up of at least the recipe's number of steps, and at most half of all steps."""
-    steps = settings.steps or (settings.epochs or 0) * size.sequences / texts
-    least = min(recipe.least_warmup, int(steps / 2))
-    assert settings.warmup is not None
-    too_short = settings.warmup < 1 and settings.warmup * steps < least
-    return replace(settings, warmup=float(least)) if too_short and least >= 1 else settings
+def _least_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, float]:
+    """A warm-up of at least the recipe's number of steps, and the share of its rate.
+
+    Where that would be more than half of all steps, half of them is the warm-up, and the rate is lower in proportion:
+    it rises no faster than with all of it.
+    """
+    if warmup * steps >= recipe.least_warmup:
+        return warmup, 1.0
+    half = max(int(steps / 2), 1)
+    if half >= recipe.least_warmup:
+        return float(recipe.least_warmup), 1.0
+    return float(half), half / recipe.least_warmup
 
 
 def own_choices(asked: Settings, chosen: Settings) -> list[str]:
