@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -33,9 +33,11 @@ def pick_device(name: str = "auto") -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise InputError(f'device "{name}" is not known. Use "auto", "cpu", "cuda" or "cuda:1".') from error
+        raise InputError(
+            f'{setting("device")} "{name}" is not known. Use "auto", "cpu", "cuda" or "cuda:1".'
+        ) from error
     if device.type not in ("cpu", "cuda"):
-        raise InputError(f'device "{name}" is not used by regard. Use "auto", "cpu", "cuda" or "cuda:1".')
+        raise InputError(f'{setting("device")} "{name}" is not used by regard. Use "auto", "cpu", "cuda" or "cuda:1".')
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f'device "{name}" was asked for, but this machine has no usable GPU. Use "cpu" or "auto".')
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():

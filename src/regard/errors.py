@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterable
 
 MOST_COMPARED = 3000  # names a word is compared with
 MOST_NAMED = 60  # names in a message
 LONGEST_WORD = 100  # characters of a name in a message
+MARKED = re.compile("\x02([^\x02\x03\x1f]*)\x1f([^\x02\x03\x1f]*)\x03")  # a setting: in Python, on the command line
+NO_VALUE = object()
+
+
+def setting(name: str, value: object = NO_VALUE) -> str:
+    """A setting inside the message of an error: `name` or `name=value`; the command line shows `--name value`.
+
+    raise InputError(f"{setting('lr')} is {lr}, expected more than 0.")
+    raise InputError(f"{setting('epochs', 2)} and {setting('steps', 9)} were both given.")
+    """
+    flag = f"--{name.replace('_', '-')}"
+    if value is NO_VALUE:
+        return f"\x02{name}\x1f{flag}\x03"
+    if isinstance(value, float):
+        shown = typed = f"{value:g}"
+    else:
+        shown, typed = shortened(repr(value), 80), shortened(str(value), 80)
+    given = flag if value is True else f"{flag} {typed}"
+    return f"\x02{name}={shown}\x1f{given}\x03"
 
 
 class RegardError(Exception):
-    """Anything a user can mend. The command line prints it without a traceback and exits with 1."""
+    """Anything a user can mend. The command line prints it without a traceback and exits with 1.
+
+    `str(error)` names settings as Python does (`dev_share`); `error.with_flags` as the command line (`--dev-share`).
+    """
+
+    def __init__(self, message: object = "", *rest: object) -> None:
+        self.with_flags = MARKED.sub(r"\2", str(message))
+        super().__init__(MARKED.sub(r"\1", str(message)), *rest)
 
 
 class InputError(RegardError, ValueError):

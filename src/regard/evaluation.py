@@ -20,7 +20,7 @@ from regard.data.running import pieces, windows
 from regard.data.sources import Source, Where, find
 from regard.data.tables import format_of_name, table_file
 from regard.data.whole import check_place, whole
-from regard.errors import DataError, InputError, did_you_mean
+from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
 from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
 from regard.predict import BATCH_TOKENS, Model, load
@@ -167,13 +167,15 @@ class _Asked:
 def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None) -> _Asked:
     reading = model.reading()
     if overlap is not None and not isinstance(task, Running):
-        raise InputError(f"overlap is for models of next words on plain text; this is a model for {task.name}.")
+        raise InputError(
+            f"{setting('overlap')} is for models of next words on plain text; this is a model for {task.name}."
+        )
     if window is not None and task.name not in GUESSES:
-        raise InputError(f"window is for language models on plain text; this is a model for {task.name}.")
+        raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
     places = reading.config.longest
     if window is not None and not 2 <= window <= (places or window):
         most = "" if places is None else f", and at most {places}, for which the network has places"
-        raise InputError(f"windows of {window} tokens were asked for; use at least 2{most}.")
+        raise InputError(f"{setting('window')} is {window}; use at least 2 tokens{most}.")
     reading = replace(reading, window=window or reading.window)
     if not isinstance(task, Running):
         return _Asked(reader, reading)
@@ -193,7 +195,10 @@ def _answered(
     run = model.run_of(task)
     if beams != 1:
         if not isinstance(task, Translate):
-            raise InputError(f"beams are for models that translate; this is a model for {task.name}.")
+            raise InputError(
+                f"{setting('beams', beams)} was given, but beams are for models that translate; "
+                f"this is a model for {task.name}."
+            )
         run, batch_tokens = beam_run(model, task, beams), batch_tokens // max(beams, 1)
     if isinstance(task, Running):
         batch_tokens = min(batch_tokens, LOGITS // model.config.vocabulary)
@@ -241,7 +246,8 @@ def _split(data: Where, split: str | None) -> str | None:
     there = splits(data)
     if split is not None and split not in there:
         name = data if isinstance(data, str | Path) else "the data"
-        raise InputError(f'there is no split "{split}" in {name}.{did_you_mean(split, there) if there else ""}')
+        choices = did_you_mean(split, there) if there else ""
+        raise InputError(f'{setting("split")}: there is no split "{split}" in {name}.{choices}')
     return split or next((name for name in ("test", "valid", *there) if name in there), None)
 
 

@@ -408,5 +408,5 @@ def test_alignments_by_word():
 
 
 def test_what_is_for_labels_is_refused():
-    with pytest.raises(InputError, match='balance "weights" is for labels, and translations have none'):
+    with pytest.raises(InputError, match="balance='weights' is for labels, and translations have none"):
         Translate.learn([TranslateRecord("a", "b")], balance="weights")

@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"regard: {error}", file=sys.stderr)
         return 2
     except RegardError as error:
-        print(f"regard: {error}", file=sys.stderr)
+        print(f"regard: {error.with_flags}", file=sys.stderr)
         return 130 if getattr(error, "signal", None) == signal.SIGINT else 1  # a training that Ctrl-C stopped
     except KeyboardInterrupt:
         print("regard: stopped", file=sys.stderr)

@@ -135,4 +135,4 @@ def converse(model: Model, settings: dict[str, Any], *, as_json: bool) -> None:
             else:
                 flow(model, prompt, settings)
         except InputError as error:
-            print(f"regard: {error}", file=sys.stderr)
+            print(f"regard: {error.with_flags}", file=sys.stderr)

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 
 IGNORE = -100  # the label of a place that is no target
 
@@ -37,9 +37,9 @@ class MaskSettings:
 
     def __post_init__(self) -> None:
         if self.unit not in ("token", "word", "span"):
-            raise InputError(f'masking by "{self.unit}" is not known. Choose one of: token, word, span.')
+            raise InputError(f'{setting("mask_unit")} "{self.unit}" is not known. Choose one of: token, word, span.')
         if not 0 < self.rate < 1:
-            raise InputError(f"the rate of masking is {self.rate}, but it must lie between 0 and 1.")
+            raise InputError(f"{setting('mask_rate')} is {self.rate:g}, expected a share above 0 and below 1.")
         if min(self.masked, self.random) < 0 or self.masked + self.random > 1:
             raise InputError(f"of the chosen, {self.masked} masked and {self.random} random do not make a whole of 1.")
         if not 0 < self.stop <= 1 or self.longest < 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from regard.errors import DataError, InputError, did_you_mean
+from regard.errors import DataError, InputError, did_you_mean, setting
 
 Columns = Mapping[str, str | int | Sequence[str]]  # role -> column, or for label the columns of one-hot labels
 
@@ -63,7 +63,7 @@ SAY = 'Say it: --columns text=NAME,label=NAME, by name or by number from 0 (colu
 
 def known_task(given: str) -> str:
     if given not in TASKS:
-        raise InputError(f'"{given}" is not a task.{did_you_mean(given, TASKS)}')
+        raise InputError(f'{setting("task")}: "{given}" is not a task.{did_you_mean(given, TASKS)}')
     return TASKS[given]
 
 
@@ -77,7 +77,7 @@ def parse_columns(written: str) -> dict[str, str | tuple[str, ...]]:
             found[last].append(part)
             continue
         if not (role.strip() and equals and name):
-            raise InputError(f'columns: "{part}" is not ROLE=NAME. Write text=review,label=stars.')
+            raise InputError(f'{setting("columns")}: "{part}" is not ROLE=NAME. Write text=review,label=stars.')
         last = role.strip()
         found[last] = [name]
     columns = {role: names[0] if len(names) == 1 else tuple(names) for role, names in found.items()}
@@ -91,11 +91,11 @@ def known_roles(columns: Columns) -> dict[str, str]:
     found = {}
     for role, name in columns.items():
         if role not in ROLES:
-            raise InputError(f'columns: "{role}" is not what a column can be.{did_you_mean(role, ROLES)}')
+            raise InputError(f'{setting("columns")}: "{role}" is not what a column can be.{did_you_mean(role, ROLES)}')
         several = not isinstance(name, str | int)
         if several and role != "label":
             given = ", ".join(map(str, name)) if isinstance(name, Sequence) else repr(name)
-            raise InputError(f"columns: {role} is {given:.80}; only label can have several columns.")
+            raise InputError(f"{setting('columns')}: {role} is {given:.80}; only label can have several columns.")
         found[plural.get(role, role)] = ",".join(one_hot_columns(columns)) if several else str(name)
     return found
 

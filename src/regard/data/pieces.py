@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.data.windows import windows
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.text.tokenizer import Encoding
 
 
@@ -51,7 +51,7 @@ def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     Rows of one length stay in order, and so do the windows of a text, which are all full.
     """
     if tokens < 1:
-        raise InputError(f"a batch must hold at least 1 token, not {tokens}.")
+        raise InputError(f"{setting('batch_tokens')} is {tokens}, expected at least 1 token.")
     rows: list[int] = []
     held = 0
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):

@@ -31,7 +31,7 @@ from regard.data.rows import Bad, Row
 from regard.data.sniff import check_text, delimiter_of, format_of, quoted, whole_lines
 from regard.data.sources import FIRST_READ, Source
 from regard.data.tags import known_scheme, scheme_of
-from regard.errors import DataError, InputError, did_you_mean
+from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.text.encodings import UTF8, known_encoding
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "text", "lines", "aligned")
@@ -61,7 +61,7 @@ class Told:
         """With every name known."""
         for name, known in (("format", FORMATS), ("labels", LABELS)):
             if told.get(name) is not None and told[name] not in known:
-                raise InputError(f'{name}: "{told[name]}" is not known.{did_you_mean(told[name], known)}')
+                raise InputError(f'{setting(name)}: "{told[name]}" is not known.{did_you_mean(told[name], known)}')
         if told.get("task") is not None:
             told["task"] = known_task(told["task"])
         if told.get("scheme") is not None:
@@ -70,7 +70,9 @@ class Told:
             told["encoding"] = known_encoding(told["encoding"])
         one_hot = one_hot_columns(columns or {})
         if one_hot and told.get("labels") == "number":
-            raise InputError("labels=number was given with several label columns; numbers are read from one column.")
+            raise InputError(
+                f"{setting('labels', 'number')} was given with several label columns; numbers are read from one column."
+            )
         return cls(columns=known_roles(columns or {}), one_hot=one_hot, **told)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.generate.beam import search
 from regard.generate.contrast import contrast
 from regard.generate.lookup import leap
@@ -61,19 +61,20 @@ def prepare(
     for name, words in (("banned", banned), ("forced", forced)):
         for word in words:
             if not word or min(word) < 0 or max(word) >= vocabulary:
-                raise InputError(f"{name}: {list(word)} is no run of ids from 0 to {vocabulary - 1}.")
+                raise InputError(f"{setting(name)}: {list(word)} is no run of ids from 0 to {vocabulary - 1}.")
     for word in forced:
         for other in banned:
             size = len(other)
             if any(list(word[i : i + size]) == list(other) for i in range(len(word) - size + 1)):
                 raise InputError(
-                    f"forced and banned contradict each other: the forced {list(word)} holds the banned {list(other)}. "
+                    f"{setting('forced')} and {setting('banned')} contradict each other: the forced {list(word)} holds "
+                    f"the banned {list(other)}. "
                     "Take one of them out."
                 )
     if sum(map(len, forced)) > settings.max_tokens:
         raise InputError(
-            f"forced and max_tokens={settings.max_tokens} contradict each other: the forced words have "
-            f"{sum(map(len, forced))} tokens. Raise max_tokens."
+            f"{setting('forced')} and {setting('max_tokens', settings.max_tokens)} contradict each other: the forced "
+            f"words have {sum(map(len, forced))} tokens. Raise {setting('max_tokens')}."
         )
     rules = build_rules(settings, ends, banned, forced)
     return Job(network, settings, ends, rules, ended, log_probs, device or torch.device("cpu"), fixed)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Config
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.generate.history import History
 from regard.generate.rules import Rule, apply
 from regard.generate.settings import Decoding, Ends
@@ -97,7 +97,8 @@ class Job:
             if room < 1 and longest is not None:
                 raise InputError(
                     f"prompt {number} has {len(start)} tokens, which leaves no place for a new one: this network has "
-                    f"{longest}. Shorten it to at most {longest - 1}, or let the oldest tokens go with slide=True."
+                    f"{longest}. Shorten it to at most {longest - 1}, or let the oldest tokens go with "
+                    f"{setting('slide', True)}."
                 )
             rows += [Row(number, room) for _ in range(copies)]
         return rows

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.generate.settings import Decoding, Ends
 
 NEVER = float("-inf")
@@ -225,6 +225,7 @@ def apply(rules: Sequence[Rule], logits_BV: Tensor, seen: Seen) -> Tensor:
             row = int(stuck_B.long().argmax())
             raise InputError(
                 f"nothing may follow the {seen.new} new tokens of prompt {seen.prompts[row]}: the constraints together "
-                "(banned words, no_repeat, min_tokens, the constraint function) forbid every word. Loosen one."
+                f"({setting('banned')}, {setting('no_repeat')}, {setting('min_tokens')}, the constraint function) "
+                "forbid every word. Loosen one."
             )
     return logits_BV

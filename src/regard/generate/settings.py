@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.errors import InputError, did_you_mean, shortened
+from regard.errors import InputError, did_you_mean, setting, shortened
 
 Constraint = Callable[[int, list[int]], Sequence[int] | None]
 """(number of the prompt, its new ids so far) -> the ids that may come next; None where all may."""
@@ -62,10 +62,12 @@ class Decoding:
         for name in (*LEAST, *SHARES):
             check_number(name, getattr(self, name))
         if self.early_stop not in (True, False, "never"):
-            raise InputError(f'early_stop is {_shown(self.early_stop)}. Choose True, False or "never".')
+            raise InputError(f'{setting("early_stop")} is {_shown(self.early_stop)}. Choose True, False or "never".')
         seeds = self.seed if isinstance(self.seed, Sequence) and not isinstance(self.seed, str) else [self.seed]
         if not all(seed is None or (type(seed) is int and -(2**63) <= seed < 2**63) for seed in seeds):
-            raise InputError(f"seed is {_shown(self.seed)}, expected a whole number, or one for each prompt.")
+            raise InputError(
+                f"{setting('seed')} is {_shown(self.seed)}, expected a whole number, or one for each prompt."
+            )
         for name in ("beams", "best"):
             if getattr(self, name) * self.max_tokens > MOST_AT_ONCE:
                 raise _against(self, name, "max_tokens", f"together at most {MOST_AT_ONCE:,}", mend="Lower one.")
@@ -84,13 +86,14 @@ class Decoding:
         if len(ways) > 1:
             raise _against(self, ways[0], ways[1], "they are two ways to choose the next token")
         if self.best > 1 and self.beams == 1 and not self.samples:
-            raise _against(self, "best", "beams", "one beam finds one continuation", mend="Raise beams, or sample.")
+            fix = f"Raise {setting('beams')}, or draw with {setting('temperature')}."
+            raise _against(self, "best", "beams", "one beam finds one continuation", mend=fix)
         if 1 < self.beams < self.best:
             raise _against(self, "best", "beams", "there are no more continuations than beams")
         both = [word for word in self.forced if any(list(word) == list(other) for other in self.banned)]
         if both:
-            word = _shown(both[0])
-            raise InputError(f"forced and banned contradict each other: both hold {word}. Take it out of one.")
+            names = f"{setting('forced')} and {setting('banned')}"
+            raise InputError(f"{names} contradict each other: both hold {_shown(both[0])}. Take it out of one.")
         for name in ("beams", "contrast", "lookup"):
             if self.slide and self._is_set(name):
                 raise _against(self, "slide", name, "only greedy decoding and sampling can slide")
@@ -158,14 +161,14 @@ def check_number(name: str, given: Any) -> None:
         return
     if name in LEAST:
         if type(given) is not int or given < LEAST[name]:
-            raise InputError(f"{name} must be a whole number of at least {LEAST[name]}, not {_shown(given)}.")
+            raise InputError(f"{setting(name)} must be a whole number of at least {LEAST[name]}, not {_shown(given)}.")
         if given > MOST[name]:
-            raise InputError(f"{name} must be at most {MOST[name]:,}, not {_shown(given)}.")
+            raise InputError(f"{setting(name)} must be at most {MOST[name]:,}, not {_shown(given)}.")
     elif name in SHARES:
         least, most = SHARES[name]
         number = isinstance(given, int | float) and not isinstance(given, bool)
         if not (number and least <= given <= most and (given != 0 or least < 0)):
-            raise InputError(f"{name} must be a number {_range(least, most)}, not {_shown(given)}.")
+            raise InputError(f"{setting(name)} must be a number {_range(least, most)}, not {_shown(given)}.")
 
 
 def _range(least: float, most: float) -> str:
@@ -183,11 +186,11 @@ def _words(name: str, given: Any) -> tuple[Word, ...]:
     one = isinstance(given, str) or (isinstance(given, Sequence) and len(given) > 0 and type(given[0]) is int)
     words = (given,) if one else given
     if not isinstance(words, Sequence) or not all(_is_word(word) for word in words):
-        raise InputError(f"{name} is {_shown(given)}, expected words: texts, or lists of ids.")
+        raise InputError(f"{setting(name)} is {_shown(given)}, expected words: texts, or lists of ids.")
     if any(len(word) == 0 for word in words):
-        raise InputError(f"{name} holds an empty word. Leave it out.")
+        raise InputError(f"{setting(name)} holds an empty word. Leave it out.")
     if name == "stop" and not all(isinstance(word, str) for word in words):
-        raise InputError(f"stop is {_shown(given)}, expected texts.")
+        raise InputError(f"{setting(name)} is {_shown(given)}, expected texts.")
     return tuple(words)
 
 
@@ -196,5 +199,5 @@ def _is_word(word: object) -> bool:
 
 
 def _against(settings: Decoding, one: str, other: str, why: str, *, mend: str = "Leave one out.") -> InputError:
-    values = f"{one}={_shown(getattr(settings, one))} and {other}={_shown(getattr(settings, other))}"
+    values = f"{setting(one, getattr(settings, one))} and {setting(other, getattr(settings, other))}"
     return InputError(f"{values} contradict each other: {why}. {mend}")

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.model.negative import Floats, Ints, Progress, Table, check_text
 
 CHUNK = 1 << 20  # words of a text that are counted at once
@@ -42,7 +42,7 @@ def count_pairs(
     """Pairs of words in the same line, at most `window` apart."""
     check_text(ids, bounds, words)
     if window < 1 or most < 1:
-        raise InputError(f"window is {window} and most is {most}, expected 1 or more.")
+        raise InputError(f"{setting('window')} is {window} and most is {most}, expected 1 or more.")
     lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
     runs: list[Run] = []
     forgotten = 0
@@ -114,10 +114,10 @@ class GloveSettings:
     def __post_init__(self) -> None:
         for name in ("width", "epochs"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected 1 or more.")
+                raise InputError(f"{setting(name)} is {getattr(self, name)}, expected 1 or more.")
         for name in ("rate", "enough"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}, expected more than 0.")
+                raise InputError(f"{setting(name)} is {getattr(self, name)}, expected more than 0.")
 
 
 class Glove:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]
@@ -55,12 +55,13 @@ class NegativeSettings:
             raise InputError(f'kind "{self.kind}" is not one of skipgram, cbow.')
         for name in ("width", "window", "epochs"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected 1 or more.")
+                raise InputError(f"{setting(name)} is {getattr(self, name)}, expected 1 or more.")
         for name in ("negatives", "rate"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}, expected more than 0.")
+                raise InputError(f"{setting(name)} is {getattr(self, name)}, expected more than 0.")
         if self.subsample < 0 or self.threads < 0:
-            raise InputError("subsample and threads are 0 or more.")
+            given = f"{setting('subsample')} is {self.subsample:g} and threads is {self.threads}"
+            raise InputError(f"{given}, expected 0 or more.")
 
 
 @dataclass

@@ -20,7 +20,7 @@ from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 from regard.model import taps
 from regard.model.dense import pack
 from regard.model.heads import TOKEN_HEADS
@@ -182,7 +182,7 @@ class Model(Writes):
         """
         how = self.pool if pool == "auto" else pool
         if how is not None and how not in POOLS:
-            raise InputError(f'pooling "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
+            raise InputError(f'{setting("pool")} "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
         depth = self._layer(layer)
         texts = text_list(texts)
         pieces = self._pieces(texts)
@@ -365,10 +365,13 @@ class Model(Writes):
         if layer == MIX and isinstance(self.network, TwoSided):
             return MIX
         if isinstance(layer, str):
-            raise InputError(f'layer "{layer}" was asked for; expected a number, or "{MIX}" of a two-sided network.')
+            raise InputError(
+                f'{setting("layer")} "{layer}" was asked for; expected a number, or "{MIX}" of a two-sided network.'
+            )
         if not -depth - 1 <= layer <= depth:
             raise InputError(
-                f"layer {layer} was asked for; this network has 0 (embeddings) to {depth}, or -1 for the last."
+                f"{setting('layer')} {layer} was asked for; this network has 0 (embeddings) to {depth}, "
+                "or -1 for the last."
             )
         counted = layer % (depth + 1)
         return None if counted == depth else counted

@@ -21,7 +21,7 @@ from regard.data.readers import read
 from regard.data.records import DocumentRecord
 from regard.data.sources import TABLES, Where, suffix_of
 from regard.data.windows import windows
-from regard.errors import DataError, InputError
+from regard.errors import DataError, InputError, setting
 from regard.predict.load import load
 from regard.predict.model import BATCH_TOKENS, Model, Progress
 from regard.predict.vector_cache import Vectors, cache_file, model_key, read_cache, texts_key, write_cache
@@ -312,7 +312,7 @@ def _queries(query: str | Sequence[str]) -> list[str]:
 
 def _check_top(top: int) -> None:
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise InputError(f"top is {top!r}, expected a whole number of at least 1.")
+        raise InputError(f"{setting('top')} is {top!r}, expected a whole number of at least 1.")
 
 
 def _window(model: Model, window: int | None) -> int:
@@ -323,5 +323,5 @@ def _window(model: Model, window: int | None) -> int:
     least = 8
     if window < least or (most is not None and window > most):
         limit = "" if most is None else f" and at most {most}, which this model can read"
-        raise InputError(f"window is {window}, expected at least {least} tokens{limit}.")
+        raise InputError(f"{setting('window')} is {window}, expected at least {least} tokens{limit}.")
     return window

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from regard.data.pieces import cut
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
 from regard.predict.kinds import can
@@ -38,7 +38,7 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     if "masked" not in model.network.heads:
         raise InputError(f"this model has no head for masked words, so it cannot fill them in. {can(model.network)}")
     if top < 1:
-        raise InputError(f"top is {top}, expected at least 1 word.")
+        raise InputError(f"{setting('top')} is {top}, expected at least 1 word.")
     tokenizer = model.reading().tokenizer
     text, spans = _masked(tokenizer, text)
     encoding = tokenizer.encode(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 from regard.tasks.answer import Extract
 from regard.tasks.causal import Causal
 from regard.tasks.classify import Classify
@@ -22,5 +22,5 @@ TASKS: dict[str, type[Task]] = {
 def task_class(name: str) -> type[Task]:
     """The task of that name."""
     if name not in TASKS:
-        raise InputError(f'"{name}" is not a task that can be trained.{did_you_mean(name, TASKS)}')
+        raise InputError(f'{setting("task")}: "{name}" is not a task that can be trained.{did_you_mean(name, TASKS)}')
     return TASKS[name]

@@ -63,7 +63,7 @@ class Masked(Task):
         if tokenizer.mask is None:
             raise InputError(
                 "this tokenizer has no token for hidden words ([MASK]), so masked words cannot be learned with it. "
-                'Use objective "causal", or learn a WordPiece vocabulary: regard tokenizer FILE --out DIR'
+                "Use another objective, or learn a WordPiece vocabulary: regard tokenizer FILE --out DIR"
             )
         if unit == "word":
             WordStarts.of(tokenizer)  # says so where they cannot be told

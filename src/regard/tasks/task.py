@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.config import Config
 from regard.data.examples import Examples, Inputs
 from regard.data.records import Record
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
@@ -216,7 +216,7 @@ def drawn_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
 def refuse(why: str, *, balance: str = "none", smoothing: float = 0.0) -> None:
     """Say so where a setting for labels was given that would do nothing. `why` ends the sentence."""
     if balance != "none" or smoothing:
-        given = f'balance "{balance}"' if balance != "none" else f"smoothing {smoothing:g}"
+        given = setting("balance", balance) if balance != "none" else setting("smoothing", smoothing)
         raise InputError(f"{given} is for labels, and {why}. Leave it out.")
 
 

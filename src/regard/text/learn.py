@@ -19,7 +19,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 from regard.text.counts import WordCounter, characters, ranked, scaled
 from regard.text.files import BERT_TOKENS, bert_backend
 from regard.text.stream import Progress, cut_pieces, read_pieces
@@ -127,16 +127,18 @@ def _plan(
     kind: str, size: int, lowercase: bool | None, alphabet: int, most_words: int, special_tokens: str | None = None
 ) -> Plan:
     if kind not in KINDS:
-        raise InputError(f'"{kind}" is not a kind of vocabulary.{did_you_mean(kind, KINDS)}')
+        raise InputError(f'{setting("kind")}: "{kind}" is not a kind of vocabulary.{did_you_mean(kind, KINDS)}')
     if special_tokens is not None and kind != "bpe":
-        raise InputError(f"special tokens can be chosen for bpe only; {kind} has its own. Leave special_tokens out.")
+        raise InputError(
+            f"special tokens can be chosen for bpe only; {kind} has its own. Leave {setting('special_tokens')} out."
+        )
     if special_tokens is not None and special_tokens not in BYTE_LEVEL_TOKENS:
         raise InputError(
             f'special tokens "{special_tokens}" are not known.{did_you_mean(special_tokens, BYTE_LEVEL_TOKENS)}'
         )
     for name, value in (("size", size), ("alphabet", alphabet), ("most_words", most_words)):
         if value < 1:
-            raise InputError(f"{name} is {value}, but at least 1 was expected.")
+            raise InputError(f"{setting(name)} is {value}, but at least 1 was expected.")
     lower = kind == "wordpiece" if lowercase is None else lowercase
     return Plan(kind, size, lower, alphabet, most_words, special_tokens or "gpt2")
 

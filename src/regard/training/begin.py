@@ -17,7 +17,7 @@ from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find, from_preset
 from regard.config import Config
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.model.attention import Attention
 from regard.model.network import Network
 from regard.tasks.task import Reading, Task
@@ -50,7 +50,8 @@ def begin(
     """
     torch.manual_seed(seed)  # heads that start anew are drawn
     if start is not None and preset is not None:
-        raise InputError(f'start "{start}" and preset "{preset}" were both given; give one of them.')
+        both = f"{setting('start', str(start))} and {setting('preset', preset)}"
+        raise InputError(f"{both} were both given; give one of them.")
     if start is None and preset is None and task.network is not None:
         raise InputError(
             f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
@@ -62,10 +63,11 @@ def begin(
         words = opened(tokenizer) if tokenizer is not None else learned_words(preset, texts, targets)
         checkpoint = fresh(task, preset, words, seed=seed, apart=targets is not None)
     elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
-        raise InputError(f"{found} has a tokenizer of its own; leave tokenizer out, or name a preset.")
+        raise InputError(f"{found} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
     elif targets is not None:
         raise InputError(
-            f"{found} has its words already; leave vocabularies out, or name a preset to train from nothing."
+            f"{found} has its words already; leave {setting('vocabularies')} out, or name a preset to train "
+            "from nothing."
         )
     else:
         folder = Path(found)
@@ -92,7 +94,7 @@ def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) ->
     if apart and words.target is None:
         raise InputError(
             f"separate vocabularies were asked for, but the tokenizer has none for the other language ({TARGET}). "
-            "Leave tokenizer out to learn both, or name a folder that holds both."
+            f"Leave {setting('tokenizer')} out to learn both, or name a folder that holds both."
         )
     if words.target is not None:
         _check_apart(name)
@@ -107,7 +109,7 @@ def _check_apart(name: str) -> None:
     if family not in TWO_WORDS:
         raise InputError(
             f"folders of the family {family} hold one vocabulary for both languages. Use a preset of the families "
-            f"{', '.join(TWO_WORDS)} (transformer-small, gru-additive, …), or leave vocabularies out."
+            f"{', '.join(TWO_WORDS)} (transformer-small, gru-additive, …), or leave {setting('vocabularies')} out."
         )
 
 

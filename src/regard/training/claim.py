@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError, InputError, setting
 from regard.locks import alone
 from regard.training.outcome import RUN
 from regard.training.parallel import speaks
@@ -37,7 +37,8 @@ def exclusive(training: Callable[P, R]) -> Callable[P, R]:
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     """The folder to write, refused where it holds something that is not to be touched."""
     if resume and overwrite:
-        raise InputError("resume and overwrite were both given: go on, or begin again?")
+        both = f"{setting('resume')} and {setting('overwrite')}"
+        raise InputError(f"{both} were both given: go on, or begin again?")
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; expected a folder to write.")
     if Path.cwd().is_relative_to(folder.resolve()):

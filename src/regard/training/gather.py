@@ -24,7 +24,7 @@ from regard.data.records import (
 )
 from regard.data.splits import said, split
 from regard.data.whole import check_place
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.training.settings import Settings
 
 Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-", rows in memory
@@ -61,7 +61,9 @@ def gather(
         if given := [name for name, value in again.items() if value is not None]:
             raise InputError(f"this data is read already, so {' and '.join(given)} cannot change it. Leave them out.")
         if task not in (None, data.task):
-            raise InputError(f'this data is read already, for task {data.task}, not "{task}". Leave task out.')
+            raise InputError(
+                f'this data is read already, for task {data.task}, not "{task}". Leave {setting("task")} out.'
+            )
         return data
     if skip_bad is not None:
         check_place(Path(skip_bad), "skip_bad", inputs=[data, dev])
@@ -77,7 +79,7 @@ def gather(
             parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
         except InputError as error:
             raise InputError(
-                f"{error} Or name rows to score on with --dev; --dev-share 0 is without scores."
+                f"{error} Or name rows to score on with {setting('dev')}; {setting('dev_share', 0)} is without scores."
             ) from error
         records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
     else:
@@ -166,7 +168,7 @@ def texts_for(data: Data, settings: Settings) -> dict[str, Iterator[str]]:
     if data.task != "translate":
         asked = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
         for name in (name for name, given in asked.items() if given):
-            raise InputError(f"{name} was given, but the task is {data.task}; only translate takes it.")
+            raise InputError(f"{setting(name)} was given, but the task is {data.task}; only translate takes it.")
     if settings.vocabularies == "joint":
         return {"texts": texts_of(data.train)}
     pairs = [record for record in data.train if isinstance(record, TranslateRecord)]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
 from regard.model.network import Network
@@ -48,7 +48,9 @@ def adapt(network: Network, lora: Lora, *, seed: int) -> None:
     """Freeze everything but the heads, and give every block small matrices to train."""
     highest = network.config.width
     if lora.rank > highest:
-        raise InputError(f"lora.rank is {lora.rank}, but the network is {highest} wide. Use a rank far below that.")
+        raise InputError(
+            f"{setting('lora.rank')} is {lora.rank}, but the network is {highest} wide. Use a rank far below that."
+        )
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(name.startswith("heads."))

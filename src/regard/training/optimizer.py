@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.model.network import Network
 from regard.training.settings import Settings
 from regard.training.shards import is_shard
@@ -26,13 +26,14 @@ def freeze(network: Network, parts: Iterable[str]) -> None:
         if not held:
             depth = network.reader.depth
             raise InputError(
-                f'there is no part "{part}" to freeze; expected embeddings, encoder, decoder, heads, or a layer from '
-                f"0 to {depth - 1}."
+                f'{setting("freeze")}: there is no part "{part}" to freeze; expected embeddings, encoder, decoder, '
+                f"heads, or a layer from 0 to {depth - 1}."
             )
         for parameter in held:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in network.parameters()):
-        raise InputError("every part of the network is frozen, so there is nothing to train. Leave one out of freeze.")
+        fix = f"Leave one out of {setting('freeze')}."
+        raise InputError(f"every part of the network is frozen, so there is nothing to train. {fix}")
 
 
 def _belongs(name: str, part: str) -> bool:

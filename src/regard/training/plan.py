@@ -10,7 +10,7 @@ import torch
 from regard.config import RecurrentConfig
 from regard.data.batches import BatchSettings
 from regard.data.packing import Ints
-from regard.errors import InputError
+from regard.errors import InputError, setting
 from regard.model.kernels import runs_flat
 from regard.model.network import Network
 from regard.tasks.task import Task
@@ -29,9 +29,11 @@ STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 def set_up(network: Network, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
     if settings.lora.rank and settings.shard:
-        raise InputError("lora and shard were both given; small matrices need no splitting: leave shard out.")
+        both = f"{setting('lora.rank')} and {setting('shard')}"
+        raise InputError(f"{both} were both given; small matrices need no splitting: leave {setting('shard')} out.")
     if settings.lora.rank and isinstance(network.config, RecurrentConfig):
-        raise InputError("lora has no place in a recurrent network: it has no blocks. Leave lora out.")
+        name = setting("lora.rank")
+        raise InputError(f"{name} has no place in a recurrent network: it has no blocks. Leave it out.")
     if settings.lora.rank:
         adapt(network, settings.lora, seed=settings.seed)
     freeze(network, settings.freeze)

@@ -19,7 +19,7 @@ from regard.data.framing import Frame
 from regard.data.starts import WordStarts
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
 from regard.device import pick_device
-from regard.errors import FolderError, InputError, did_you_mean
+from regard.errors import FolderError, InputError, did_you_mean, setting
 from regard.tasks.answering import Rows, Scored, runner
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked
@@ -114,13 +114,14 @@ def pretrain(
     if preset is not None and chosen.dropout is None:
         chosen = replace(chosen, dropout=0.0)  # text that is read a few times is not learned by heart
     _check(objective, preset, start, tokenizer)
+    wanted = pick_device(chosen.device)
     folder, place = Path(out).expanduser(), Path(store or f"{out}.corpus").expanduser()
     early = resume and place.is_dir() and not any((folder / name).exists() for name in (STATE, "config.json"))
     resume = resume and not early  # what was stopped before a state was saved begins again, with the text it has read
     folder = claim(folder, resume=resume, overwrite=overwrite or early)
     if resume and (folder / RUN).exists() and not (folder / STATE).exists():
         raise FolderError(f"{folder} cannot be resumed: its training ended. Begin again with --overwrite.")
-    world, device = join(pick_device(chosen.device))
+    world, device = join(wanted)
     words = _words(files, preset, start, tokenizer, objective, encoding)
     task: Task = TwoSided() if objective == "two-sided" else Causal()
     hides = objective in ("mlm", "mlm+nsp")
@@ -184,22 +185,22 @@ def pretrain(
 
 def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> None:
     if objective not in OBJECTIVES:
-        raise InputError(f'objective "{objective}" is not known.{did_you_mean(objective, OBJECTIVES)}')
+        raise InputError(f'{setting("objective")} "{objective}" is not known.{did_you_mean(objective, OBJECTIVES)}')
     if (preset is None) == (start is None):
         given = "neither" if preset is None else "both"
         raise InputError(
-            f"{given} of preset and start was given; give one of them: a shape to train from nothing (preset="
-            '"bert-tiny"), or a model to go on from (start="minilm").'
+            f"{given} of {setting('preset')} and {setting('start')} was given; give one of them: a shape to train from "
+            f"nothing ({setting('preset', 'bert-tiny')}), or a model to go on from ({setting('start', 'minilm')})."
         )
     if start is not None and tokenizer is not None:
-        raise InputError(f"{start} has a tokenizer of its own; leave tokenizer out, or name a preset.")
+        raise InputError(f"{start} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
 
 
 def _check_settings(settings: Settings) -> None:
     """Settings that only labelled data gives a meaning."""
     for name in LABELLED:
         if getattr(settings, name) != getattr(Settings(), name):
-            raise InputError(f"{name} is for regard train: a pretraining has no use for it. Leave it out.")
+            raise InputError(f"{setting(name)} is for regard train: a pretraining has no use for it. Leave it out.")
 
 
 def _check_network(family: str, config: Config, objective: str) -> None:
@@ -209,8 +210,8 @@ def _check_network(family: str, config: Config, objective: str) -> None:
     mend = f"Use objective {can[0]}." if can else "It has no pretraining here."
     if config.kind != wanted:
         raise InputError(
-            f'objective "{objective}" is for networks of kind {wanted}, but this one ({family}) is of kind '
-            f"{config.kind}. {mend}"
+            f'{setting("objective")} "{objective}" is for networks of kind {wanted}, but this one ({family}) is of '
+            f"kind {config.kind}. {mend}"
         )
     if head not in there:
         raise InputError(f"models of the family {family} have no head for {what}. {mend}")
@@ -330,7 +331,7 @@ def _check_held(job: Job) -> None:
     except InputError as error:
         raise InputError(
             "the text that is held out is too short to be scored: no word of it came to be asked for. Give more text, "
-            "or dev_share=0 for no scores."
+            f"or {setting('dev_share', 0)} for no scores."
         ) from error
 
 

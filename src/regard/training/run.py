@@ -113,6 +113,7 @@ def train(
     settings: see `regard.training.settings.Settings`.
     """
     asked = chosen = Settings.of(settings)
+    wanted = pick_device(chosen.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     began = time.monotonic()
     found = gather(
@@ -141,7 +142,7 @@ def train(
         dropout=chosen.dropout,
         prefix=chosen.prefix,
     )
-    world, device = join(pick_device(chosen.device))
+    world, device = join(wanted)
     network = checkpoint.network.to(device)
     reading = reading_of(checkpoint, words, window=chosen.window, overlap=chosen.overlap)
     examples = work.examples(found.train, reading, labelled=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 
 SCHEDULES = ("linear", "cosine", "wsd", "sqrt", "constant")
 FALL = 0.2  # of a warm-up-stable-decay schedule: the share of all steps in which it falls
@@ -13,7 +13,7 @@ FALL = 0.2  # of a warm-up-stable-decay schedule: the share of all steps in whic
 def rate(kind: str, step: int, total: int, warmup: float) -> float:
     """The share at a step, counted from 0. `warmup` is a share of all steps, or a number of them from 1 on."""
     if kind not in SCHEDULES:
-        raise InputError(f'schedule "{kind}" is not known.{did_you_mean(kind, SCHEDULES)}')
+        raise InputError(f'{setting("schedule")} "{kind}" is not known.{did_you_mean(kind, SCHEDULES)}')
     rising = warm_steps(total, warmup)
     if step < rising:
         return (step + 1) / (rising + 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
 
@@ -85,12 +85,14 @@ class Lora:
     alpha: float = 16.0  # how much they count
     dropout: float = 0.0  # of what goes into them
 
-    def __post_init__(self) -> None:
-        if self.rank < 0 or not 0 <= self.dropout < 1 or not self.alpha > 0:
-            raise InputError(
-                f"lora has rank {self.rank}, alpha {self.alpha:g} and dropout {self.dropout:g}; expected a rank from 0 "
-                "(for none), an alpha above 0 and a dropout from 0 to 1."
-            )
+    def check(self) -> None:
+        """Done by Settings: raised in here, the parser of the command line would show it without the flag."""
+        if self.rank < 0:
+            raise InputError(f"{setting('lora.rank')} is {self.rank}, expected at least 1, or 0 for none.")
+        if not 0 < self.alpha < math.inf:
+            raise InputError(f"{setting('lora.alpha')} is {self.alpha:g}, expected a number above 0.")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"{setting('lora.dropout')} is {self.dropout:g}, expected a share from 0 to 1.")
 
 
 @dataclass(frozen=True)
@@ -143,20 +145,25 @@ class Settings:
         for name in ("warmup", "decay", "clip", "patience", "eval_every", "save_every", "seed", "smoothing"):
             self._at_least(name, 0)
         if self.epochs is not None and self.steps is not None:
-            raise InputError(f"epochs={self.epochs:g} and steps={self.steps} were both given; give one of them.")
+            both = f"{setting('epochs', self.epochs)} and {setting('steps', self.steps)}"
+            raise InputError(f"{both} were both given; give one of them.")
         for name in ("dev_share", "overlap", "smoothing", "dropout", "beta1", "beta2"):
             if not 0 <= (getattr(self, name) or 0) < 1:
-                raise InputError(f"{name} is {getattr(self, name):g}, expected a share from 0 to 1.")
+                raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected a share from 0 to 1.")
         if not 0 < self.layer_decay <= 1:
-            raise InputError(f"layer_decay is {self.layer_decay:g}, expected a share above 0, up to 1 for none.")
+            value = f"{setting('layer_decay')} is {self.layer_decay:g}"
+            raise InputError(f"{value}, expected a share above 0, up to 1 for none.")
         for name in ("schedule", "balance", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
+        self.lora.check()
 
     def _at_least(self, name: str, least: float, *, above: bool = False) -> None:
         value = getattr(self, name)
         if value is not None and (not least <= value < math.inf or (above and value == least)):
             bound = f"{'more than' if above else 'at least'} {least:g}"
-            raise InputError(f"{name} is {value:g}, expected {bound if value != math.inf else 'a finite number'}.")
+            raise InputError(
+                f"{setting(name)} is {value:g}, expected {bound if value != math.inf else 'a finite number'}."
+            )
 
     @classmethod
     def of(cls, given: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
@@ -190,7 +197,7 @@ def _lora(name: str, value: Any) -> dict[str, Any]:
     held = {name.partition(".")[2]: value} if "." in name else {"rank": value} if isinstance(value, int) else value
     known = [field.name for field in fields(Lora)]
     if not isinstance(held, Mapping) or not set(held) <= set(known):
-        raise InputError(f"lora is {value!r}, expected its rank, or some of {', '.join(known)}.")
+        raise InputError(f"{setting('lora')} is {value!r:.80}, expected its rank, or some of {', '.join(known)}.")
     return {name: _typed(Lora, name, one, shown=f"lora.{name}") for name, one in held.items()}
 
 
@@ -202,7 +209,9 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
     if choices and not (value is None and NoneType in kinds):
         value = {True: "yes", False: "no"}[value] if isinstance(value, bool) and "yes" in choices else value
         if value not in choices:
-            raise InputError(f'{shown or name} "{value}" is not known.{did_you_mean(str(value), choices)}')
+            raise InputError(
+                f'{setting(shown or name)} "{value!s:.80}" is not known.{did_you_mean(str(value), choices)}'
+            )
         return value
     if get_origin(wanted) is tuple:
         given = [value] if isinstance(value, str | int) else value
@@ -216,7 +225,7 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
     if not isinstance(value, plain) or (isinstance(value, bool) and bool not in plain):
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
         expected = next((words[kind] for kind in plain if kind in words), "a list of texts")
-        raise InputError(f"{shown or name} is {value!r:.80}, expected {expected}.")
+        raise InputError(f"{setting(shown or name)} is {value!r:.80}, expected {expected}.")
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 from regard.model.cooccurrence import Glove, GloveSettings, count_pairs
 from regard.model.negative import NegativeSampling, NegativeSettings
 from regard.model.static import Vectors, lean_on_parts
@@ -43,7 +43,7 @@ class VectorSettings:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f'kind "{self.kind}" is none.{did_you_mean(self.kind, KINDS)}')
+            raise InputError(f'{setting("kind")} "{self.kind}" is not known.{did_you_mean(self.kind, KINDS)}')
 
 
 @dataclass(frozen=True)
