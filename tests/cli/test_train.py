@@ -222,7 +222,7 @@ def test_evaluate_as_table_and_json(
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 30
     status, out, _ = run(capsys, "evaluate", trained, data, *told, "--json")
     found = json.loads(out)
-    assert set(found) == {"task", "rows", "scores", "seconds", "folder"}
+    assert set(found) == {"task", "rows", "scores", "seconds", "folder", "classes", "averages", "confusion"}
     assert found["folder"] == str(trained)
 
 

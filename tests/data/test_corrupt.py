@@ -123,7 +123,7 @@ def test_few_tokens_are_no_trouble(unit: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"rate": 0.0}, "rate of masking is 0.0"),
+        ({"rate": 0.0}, "mask_rate is 0"),
         ({"masked": 0.8, "random": 0.3}, "do not make a whole"),
         ({"unit": "letter"}, "Choose one of: token, word, span"),
         ({"mask": 1000}, "must lie in a vocabulary of 1000"),

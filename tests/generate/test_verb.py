@@ -63,7 +63,7 @@ def test_prompt_after_prompt(folder, capsys, monkeypatch):
         ([], 2, "no prompt was given"),
         (["a", "--interactive"], 2, "give one of them"),
         (["a", "--beams", "0"], 1, "beams must be a whole number of at least 1"),
-        (["a", "--beams", "2", "--top-k", "3"], 1, "beams=2 and top_k=3 contradict"),
+        (["a", "--beams", "2", "--top-k", "3"], 1, "--beams 2 and --top-k 3 contradict"),
         ([""], 1, "prompt 0 is empty"),
         (["a", "--topp", "1"], 2, "--top-p"),
     ],
