@@ -49,7 +49,7 @@ def test_lora_in_every_form() -> None:
     assert Settings.of({"lora.rank": 4, "lora.alpha": 8}).lora == Lora(4, 8)
     with pytest.raises(InputError, match="expected its rank, or some of rank, alpha, dropout"):
         Settings.of({"lora": {"size": 4}})
-    with pytest.raises(InputError, match="lora.rank is -1"):
+    with pytest.raises(InputError, match=r"lora\.rank is -1"):
         Settings.of({"lora": -1})
 
 
