@@ -38,9 +38,9 @@ class Check:
     ]
     dev: Annotated[str | None, arg(help="Data that must share nothing with it.", metavar="DATA")] = None
     task: Annotated[str | None, arg(help="classify, pair, tag, answer, translate or text.", metavar="TASK")] = None
-    format: Annotated[str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, text, lines.", metavar="NAME")] = (
-        None
-    )
+    format: Annotated[
+        str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, trec, text, lines.", metavar="NAME")
+    ] = None
     columns: Columns = None
     labels: Labels = None
     encoding: Encoding = None

@@ -18,6 +18,7 @@ from regard.data.records import Place
 from regard.data.rows import Bad, Row, check_strings
 from regard.data.sources import SPLITS, Source
 from regard.errors import DataError
+from regard.text.encodings import UTF8, Guess
 
 NAME = "the data"
 CHUNK = 1024  # rows of an Arrow table that are Python objects at once
@@ -78,7 +79,7 @@ class MemorySource(Source):
                 raise DataError(f'holds no "{split}"', file=NAME, mend=f"It holds: {', '.join(splits)}.")
         self.data = data if split is None else splits.get(split, data)
         self.name = f"{NAME}, {split}," if splits else NAME
-        self.path, self.encoding, self.sheet = None, None, None
+        self.path, self.encoding, self.sheet, self.part = None, None, None, None
         self.once = isinstance(self.data, Iterator)
         self._ahead: list[Any] = []
         self._begun = False
@@ -90,6 +91,10 @@ class MemorySource(Source):
     def head(self, size: int = 0) -> bytes:
         """Nothing: rows in memory have no bytes."""
         return b""
+
+    def guess(self) -> Guess:
+        """Text in memory has no encoding."""
+        return Guess(UTF8, "")
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.formats import texts
+from regard.data.formats.objects import splits_inside
 from regard.data.memory import MemorySource, splits_in_memory
 from regard.data.names import Columns
 from regard.data.recognise import Recognised, Told, arranged, recognise, rows
@@ -27,10 +28,12 @@ from regard.data.records import Record
 from regard.data.rows import Bad, LeftOut, Row
 from regard.data.rows import lines as numbered
 from regard.data.sniff import check_text
-from regard.data.sources import Source, Where, find, splits_of
+from regard.data.sources import Source, Where, find, holds_splits, splits_of, suffix_of
 from regard.data.whole import check_place, open_text
 from regard.errors import DataError, shortened
 from regard.foreign import reading
+
+BEGINNING = 4096  # bytes that show whether a file holds several splits
 
 
 def read(
@@ -83,11 +86,27 @@ def read(
 
 
 def splits(where: Where) -> tuple[str, ...]:
-    """The splits of a folder or of a dict of tables: some of train, valid, test; none of anything else."""
-    if isinstance(where, str | Path):
-        path = Path(where).expanduser()
-        return tuple(splits_of(path)) if path.is_dir() else ()
-    return tuple(splits_in_memory(where))
+    """The splits of a folder, of a JSON object with a list for each, or of a dict of tables: some of train, valid and
+    test; none of anything else."""
+    if not isinstance(where, str | Path):
+        return tuple(splits_in_memory(where))
+    path = Path(where).expanduser()
+    if path.is_dir():
+        return tuple(splits_of(path))
+    return _splits_inside(path) if path.is_file() and suffix_of(path) in (".json", "") else ()
+
+
+def _splits_inside(path: Path) -> tuple[str, ...]:
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(BEGINNING)
+    except OSError:  # said when it is read
+        return ()
+    if not holds_splits(beginning):
+        return ()
+    source = Source(path)
+    with source.open() as stream:
+        return splits_inside(stream, source.name)
 
 
 class Reader:

@@ -29,12 +29,12 @@ from regard.data.names import (
 from regard.data.records import Place
 from regard.data.rows import Bad, Row
 from regard.data.sniff import check_text, delimiter_of, format_of, quoted, whole_lines
-from regard.data.sources import FIRST_READ, Source
+from regard.data.sources import FIRST_READ, Source, holds_splits
 from regard.data.tags import known_scheme, scheme_of
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.text.encodings import UTF8, known_encoding
 
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "text", "lines", "aligned")
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
 LABELS = ("class", "single", "multi", "number")
 SAMPLE = 500
 SECOND_READ = 1 << 24
@@ -91,6 +91,7 @@ class Recognised:
     scheme: str = "iob2"
     decimal_comma: str | None = None  # the column with numbers such as 3,5
     encoding: str = UTF8
+    part: str | None = None  # the split, of a file that holds several
     layout: str = ""  # the tool that wrote the rows, where they are rearranged before they are read
 
     @property
@@ -130,9 +131,11 @@ def _rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[
             header=found.header,
             decimal_comma=found.decimal_comma,
         )
+    if found.format == "json":
+        return objects.item_rows(stream, name, bad, found.part)
     read = {
         "jsonl": objects.line_rows,
-        "json": objects.item_rows,
+        "trec": texts.trec_rows,
         "parquet": parquet.rows,
         "conll": conll.rows,
         "text": texts.document_rows,
@@ -165,6 +168,9 @@ def _recognise(source: Source, head: bytes, told: Told) -> Recognised:
         return _table(source.name, whole_lines(head), layout, told)
     if format in ("text", "lines"):
         return _plain(source.name, layout, told)
+    if format == "json" and holds_splits(head):
+        part = source.part or "train"
+        layout = replace(layout, part=part, why=f"{why}; this is {part}")
     sample = _sample(source, head, layout)
     if format == "conll":
         return _conll(source.name, layout, told, sample)

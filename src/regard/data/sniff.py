@@ -8,10 +8,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from regard.data.formats import conll, tables
+from regard.data.formats import conll, tables, texts
 from regard.data.names import is_header
 from regard.data.rows import BOM
-from regard.data.sources import EXCEL, FIRST_READ, looks_nested, too_many_parts
+from regard.data.sources import EXCEL, FIRST_READ, holds_splits, looks_nested, too_many_parts
 from regard.data.tags import TAG
 from regard.errors import DataError
 
@@ -69,7 +69,7 @@ def format_of(head: bytes, suffix: str) -> tuple[str, str]:
     text = whole_lines(head)
     if named_delimiter(text) is not None and suffix not in TAGGED:
         return "csv", "the first line says what separates the columns"
-    found = _json(head, text, suffix) or _conll(text, suffix)
+    found = _json(head, text, suffix) or _conll(text, suffix) or _trec(text, suffix)
     if found is not None:
         return found
     if suffix in (".csv", ".tsv", ".tab"):
@@ -93,6 +93,8 @@ def _first_cells(line: str) -> list[str]:
 
 def _json(head: bytes, text: str, suffix: str) -> tuple[str, str] | None:
     first, _, rest = text.lstrip().partition("\n")
+    if suffix not in (".jsonl", ".ndjson") and holds_splits(head):
+        return "json", "it is one JSON object with a list for each split"
     if first.startswith("{"):
         try:
             value = None if too_many_parts(first) else json.loads(first)
@@ -122,6 +124,16 @@ def _conll(text: str, suffix: str) -> tuple[str, str] | None:
     if all(TAG.fullmatch(found[-1]) for found in words):
         return "conll", "every line is a word with its columns, the last a tag"
     return None
+
+
+def _trec(text: str, suffix: str) -> tuple[str, str] | None:
+    """Lines of TREC's question classification: LABEL:sub text."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if suffix in (".csv", ".tsv", ".tab") or (len(lines) < 3 and suffix != ".label"):
+        return None
+    if not all(texts.TREC.fullmatch(line) for line in lines):
+        return None
+    return "trec", "every line is LABEL:sub and a text"
 
 
 def named_delimiter(text: str) -> str | None:

@@ -39,6 +39,9 @@ SPLITS = {
     "test": ("test",),
 }
 NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{|\[\s*")|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
+INSIDE = re.compile(  # the first split of CLINC's data_full.json and the like
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:oos_)?(?:train|training|valid|validation|val|dev|test)"\s*:\s*\[(?=\s*[\[{])'
+)
 FIRST_READ = 1 << 18
 PARTS = 4_000_000  # lists and objects in one row of JSON
 LONGEST = 1 << 27  # bytes in one line, or in one field with line ends in it
@@ -54,6 +57,7 @@ class Source:
     def __init__(self, name: str | Path, *, sheet: str | None = None, suffix: str | None = None) -> None:
         self.encoding: str | None = None
         self.sheet, self._suffix = sheet, suffix
+        self.part: str | None = None  # the split to read of a file that holds several
         self._guess: Guess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)
@@ -211,6 +215,17 @@ def looks_nested(head: bytes) -> bool:
     return NESTED.match(head) is not None
 
 
+def holds_splits(head: bytes) -> bool:
+    """Whether a file begins as a JSON object with a list of rows for each split, such as CLINC's."""
+    return INSIDE.match(head) is not None
+
+
+def split_named(key: Any) -> str | None:
+    """The split that a key of such an object names; those of CLINC that are out of scope go with the others."""
+    name = str(key).lower().removeprefix("oos_")
+    return next((split for split, names in SPLITS.items() if name in names), None)
+
+
 def too_many_parts(text: str, start: int = 0) -> bool:
     """Whether JSON has so many lists and objects that it would take gigabytes as Python's."""
     return len(text) - start > PARTS and text.count("{", start) + text.count("[", start) > PARTS
@@ -218,7 +233,7 @@ def too_many_parts(text: str, start: int = 0) -> bool:
 
 def _holds_item(head: bytes) -> bool:
     """Whether the beginning of such a file is enough to see what its rows are."""
-    match = NESTED.match(head)
+    match = INSIDE.match(head) or NESTED.match(head)
     if match is None or b'"paragraphs"' in head:
         return match is not None
     try:
@@ -260,7 +275,9 @@ def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
             raise DataError(f'holds no "{split}"', file=str(path), mend=f"It holds: {', '.join(splits)}.")
         return splits[split or next(iter(splits))]
     if path.exists():
-        return [(Source(path),)]
+        source = Source(path)
+        source.part = split
+        return [(source,)]
     book, hash, sheet = name.rpartition("#")
     if hash and suffix_of(Path(book)) in EXCEL:
         return [(Source(_file(book), sheet=sheet),)]

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from regard.data.records import Place
 from regard.data.rows import BOM, Bad, Row, bare, check_strings, lines
-from regard.data.sources import LONGEST, PARTS, too_many_parts
+from regard.data.sources import LONGEST, PARTS, SPLITS, split_named, too_many_parts
 from regard.errors import DataError
 
 ESCAPED = re.compile(r"\\u(0000|[dD][89a-fA-F])")
@@ -61,15 +61,23 @@ def _is_annotated_text(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
+def _is_pair(value: Any) -> bool:
+    """Whether this is CLINC's [text, label]."""
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value)
+
+
 def _kind(value: Any) -> str:
     kinds = {list: "a list", str: "a string", bool: "true or false", type(None): "null", dict: "an object"}
     return kinds.get(type(value), "a number")
 
 
-def item_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
-    """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions."""
+def item_rows(stream: BinaryIO, name: str, bad: Bad, part: str | None = None) -> Iterator[Row]:
+    """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions.
+
+    Of an object with a list for each split, `part` is the split to read.
+    """
     number = 0
-    for item in _items(stream, name, bad):
+    for item in _items(stream, name, bad, part):
         if "paragraphs" not in item.values:
             yield item
             continue
@@ -142,9 +150,20 @@ def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
             yield {**values, "title": title}, None
 
 
-def _items(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
-    for row, (line, value, raw) in enumerate(_Items(stream, name), 1):
+def splits_inside(stream: BinaryIO, name: str) -> tuple[str, ...]:
+    """The splits of an object with a list for each: some of train, valid and test."""
+    items = _Items(stream, name)
+    for _ in items:
+        pass
+    return tuple(split for split in SPLITS if split in items.splits)
+
+
+def _items(stream: BinaryIO, name: str, bad: Bad, part: str | None = None) -> Iterator[Row]:
+    items = _Items(stream, name, part)
+    for row, (line, value, raw) in enumerate(items, 1):
         place = Place(name, line, row)
+        if items.splits and _is_pair(value):
+            value = {"text": value[0], "label": value[1]}
         try:
             found = Row(place, _checked(value, place, escaped=ESCAPED.search(raw) is not None), raw)
         except DataError as error:
@@ -159,8 +178,9 @@ def _items(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
 class _Items:
     """Values of a JSON list one after the other, holding no more of the file than the longest of them."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        self.stream, self.name = stream, name
+    def __init__(self, stream: BinaryIO, name: str, part: str | None = None) -> None:
+        self.stream, self.name, self.part = stream, name, part
+        self.splits: list[str] = []  # seen so far, of an object with a list for each
         self.text, self.at, self.line, self.left = "", 0, 1, b""
         self.decoder = json.JSONDecoder()
         self.ended = False
@@ -169,9 +189,14 @@ class _Items:
     def __iter__(self) -> Iterator[tuple[int, Any, str]]:
         self._more()
         if self._next() == "{":
-            self._enter_data()
+            yield from self._lists()
+            return
+        yield from self._list()
+
+    def _list(self) -> Iterator[tuple[int, Any, str]]:
         self._take("[")
         if self._next() == "]":
+            self._take("]")
             return
         while True:
             self._next()
@@ -182,20 +207,30 @@ class _Items:
             self._take(",")
         self._take("]")
 
-    def _enter_data(self) -> None:
-        """Past the keys before "data"."""
+    def _lists(self) -> Iterator[tuple[int, Any, str]]:
+        """The list under "data", or those of the splits; of a part only its own."""
         self._take("{")
         while True:
             self._next()
             key, _ = self._value()
             self._next()
             self._take(":")
-            if self._next() == "[" and key == "data":
+            split = split_named(key)
+            if self._next() == "[" and key == "data" and not self.splits:
+                yield from self._list()
                 return
-            self._value()
+            if self._next() == "[" and split is not None:
+                self.splits.append(split)
+                wanted = self.part in (None, split)
+                yield from (item for item in self._list() if wanted)
+            else:
+                self._value()
             if self._next() != ",":
-                raise self._fault('there is no list under "data"', expected="SQuAD, or a list of objects")
+                break
             self._take(",")
+        if not self.splits:
+            raise self._fault('there is no list under "data"', expected="SQuAD, or a list of objects")
+        self._take("}")
 
     def _next(self) -> str:
         """The next character that is no space, not taken."""

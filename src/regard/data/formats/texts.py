@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import BinaryIO
@@ -9,6 +10,8 @@ from typing import BinaryIO
 from regard.data.records import Place
 from regard.data.rows import Bad, Row, bare, every_line, lines
 from regard.errors import DataError
+
+TREC = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
 LONGEST_DOCUMENT = 1 << 24  # characters; a longer one is given in parts, cut between lines
 
@@ -47,6 +50,20 @@ def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
     """A text a row, an empty line too."""
     for number, line in lines(stream, name, bad):
         yield Row(Place(name, number), {"text": bare(line)}, line)
+
+
+def trec_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    """Lines such as "DESC:manner How did it begin ?": a text, its label and the label with its subclass."""
+    for number, line in lines(stream, name, bad):
+        if not line.strip():
+            continue
+        place = Place(name, number)
+        found = TREC.fullmatch(bare(line).strip())
+        if found is None:
+            bad(place.fault(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
+            continue
+        label, fine, text = found.groups()
+        yield Row(place, {"text": text, "label": label, "fine": f"{label}:{fine}"}, line)
 
 
 class _Lengths:
