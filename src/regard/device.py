@@ -21,6 +21,7 @@ EXTRAS = {
     "onnx": ("onnx", "onnxscript", "onnxruntime"),
     "hub": ("huggingface_hub",),
     "track": ("tensorboard",),
+    "excel": ("openpyxl",),
 }
 
 

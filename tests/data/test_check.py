@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from regard import samples
 from regard.data.check.alike import alike, distance
 from regard.data.check.encoding import clean, mended, mojibake
-from regard.data.check.estimate import Size, estimate
-from regard.data.check.finding import Lengths, Report
+from regard.data.check.finding import Estimate, Lengths, Report
 from regard.data.check.kinds import KINDS
 from regard.data.check.languages import language_of, script_of
 from regard.data.check.lengths import with_tokenizer
@@ -305,26 +304,23 @@ def test_lengths_in_tokens_and_what_exceeds_the_model(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", rows(12, ("word " * 300, "pos")))
     corpus = put(tmp_path / "corpus.txt", "\n".join(good(30)))
     tokenizer = learn([corpus], size=150)
-    size = Size("tiny", 1_000_000, 2, 64, 200)
-    reading = Reading(with_tokenizer(tokenizer), limit=128, size=size)
+    asked: list[tuple[str, int]] = []
+
+    def forecast(task: str, rows: int, lengths: Lengths) -> Estimate:
+        asked.append((task, rows))
+        return Estimate("tiny", 1000, lengths.total, 10**6, "this machine", 12.0, 2.0, 5, "much")
+
+    reading = Reading(with_tokenizer(tokenizer), limit=128, forecast=forecast)
     report = check(path, reading=reading)
     assert kinds(report)["too-long"] == 14
     assert report.lengths is not None
     assert report.lengths.longest > 300
     assert report.lengths.over == pytest.approx(1 / 13)
     assert sum(report.lengths.counts) == report.lengths.rows == 13
+    assert asked == [("classify", 13)]
     assert report.estimate is not None
     assert report.estimate.tokens == report.lengths.total
     assert check(path).lengths is not None
-
-
-def test_the_estimate_grows_with_the_work() -> None:
-    lengths = Lengths("tokens", 10, 1_000_000, 100.0, 100, 120, 130, 512, 0.0, (0, 10), (10,))
-    base, large = Size("a", 110_000_000, 12, 768, 30_000), Size("b", 340_000_000, 24, 1024, 30_000)
-    one, two = estimate(base, lengths), estimate(large, lengths)
-    assert one.memory < two.memory
-    assert all(one.seconds[device] < two.seconds[device] for device in one.seconds)
-    assert 1e9 < one.memory < 2e10
 
 
 def test_texts_to_a_pattern_are_not_nearly_the_same(tmp_path: Path) -> None:

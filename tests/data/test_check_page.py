@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.check.estimate import Size
-from regard.data.check.finding import Report
+from regard.data.check.finding import Estimate, Lengths, Report
 from regard.data.check.page import page
 from regard.data.check.run import Reading, check
 
@@ -24,13 +23,17 @@ def body(html: str) -> ElementTree.Element:
     return ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
 
 
+def forecast(task: str, rows: int, lengths: Lengths) -> Estimate:
+    return Estimate(f"{EVIL} {task}", 1000, lengths.total, 10**9, EVIL, 720.0, 2.0, 5, EVIL)
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = tmp_path_factory.mktemp("page")
     rows = [f"{n} words and more words here{' too' * (n % 30)},{'ab'[n % 2]}" for n in range(200)]
     (folder / "train.csv").write_text("text,label\n" + "\n".join(rows) + f'\n"{EVIL.replace(chr(34), "")} x",<b>evil\n')
     (folder / "valid.csv").write_text("text,label\n" + "\n".join(rows[:5]) + "\n")
-    return check(folder, reading=Reading(limit=20, size=Size("tiny", 1_000_000, 2, 64, 1000)))
+    return check(folder, reading=Reading(limit=20, forecast=forecast))
 
 
 def test_the_page_is_whole(report: Report) -> None:

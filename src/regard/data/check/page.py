@@ -148,19 +148,17 @@ def _training(report: Report) -> str:
     about = report.estimate
     if about is None:
         return ""
-    rows = "".join(
-        f"<tr><td>{safe(device)}</td><td>{_time(seconds)}</td></tr>" for device, seconds in about.seconds.items()
-    )
     said = (
-        f"<p>{safe(about.model)}, {about.parameters / 1e6:,.1f} million parameters, {about.tokens:,} tokens a pass: "
-        f"about {about.memory / 1e9:.1f} GB of memory.</p>"
-        f'<p class="faint">A rough estimate: {safe(about.assumes)}.</p>'
+        f"<p>{safe(about.model)}, {about.parameters / 1e6:,.1f} million parameters, {about.tokens:,} tokens per epoch: "
+        f"about {in_time(about.seconds)} on {safe(about.device)}, {about.memory / 1e9:.1f} GB of memory.</p>"
+        f'<p class="faint">An estimate from a short measurement: {safe(about.assumes)}.</p>'
     )
-    return _card("What training will take", f"{said}<table><tr><th>device</th><th>one pass</th></tr>{rows}</table>")
+    return _card("What training will take", said)
 
 
-def _time(seconds: float) -> str:
-    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+def in_time(seconds: float) -> str:
+    """A duration in words."""
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("min", 60)):
         if seconds >= 1.5 * size:
-            return f"{seconds / size:.3g} {unit}"
+            return f"{seconds / size:.2g} {unit}"
     return f"{max(seconds, 1):.0f} s"

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from regard.data.check.estimate import Size, estimate
 from regard.data.check.faults import note_fault
-from regard.data.check.finding import Lengths, Report, Split
+from regard.data.check.finding import Estimate, Lengths, Report, Split
 from regard.data.check.gather import Gather
 from regard.data.check.labels import Labels
 from regard.data.check.languages import Languages
@@ -49,12 +48,15 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """The model the rows are for: how it counts tokens, how many it has places for, and its size."""
+    """The model the rows are for: how it counts tokens, how many it has places for, and what training it takes.
+
+    `forecast` is called with the task, the rows to train on and their lengths.
+    """
 
     count: Count = by_words
     frame: int = 2  # tokens put around a text
     limit: int | None = None
-    size: Size | None = None
+    forecast: Callable[[str, int, Lengths], Estimate | None] | None = None
 
 
 def check(
@@ -184,7 +186,6 @@ class _Run:
         if first is not None:
             self._hints(first)
         lengths: Lengths | None = found["Measure"]
-        size = self.reading.size
         return Report(
             rows=len(self.rows),
             bad=sum(reader.bad for reader in self.readers.values()),
@@ -196,7 +197,7 @@ class _Run:
             overlaps=same.overlaps(),
             numbers=self.labels.spread,
             lengths=lengths,
-            estimate=None if size is None or lengths is None else estimate(size, lengths),
+            estimate=self._estimate(first, lengths),
             encoding=None if first is None else first.recognised.encoding,
             complete=self.complete,
         )
@@ -206,6 +207,11 @@ class _Run:
         place = Place(reader.sources[0][0].name)
         for hint in hints(reader.recognised, self.labels.total, task=self.task, kind=self.kind):
             self.gather.note(hint.kind, place, hint.message, mend=hint.fix)
+
+    def _estimate(self, first: Reader | None, lengths: Lengths | None) -> Estimate | None:
+        if self.reading.forecast is None or first is None or lengths is None:
+            return None
+        return self.reading.forecast(first.recognised.task, first.rows, lengths)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)

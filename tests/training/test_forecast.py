@@ -1,0 +1,53 @@
+"""What a training would take here: counted from the data, with a speed that is measured."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from regard.checkpoint.source import from_preset
+from regard.data.check.finding import Lengths
+from regard.training.forecast import MOMENT, Speed, estimated, forecast, measured
+
+LENGTHS = Lengths("tokens", 1000, 30_000, 30.0, 30, 50, 60, 512, 0.0, (0, 10), (10,))
+SPEED = Speed("this machine (2 CPU cores)", 1e11, 5e8, gpu=False)
+
+
+def test_it_grows_with_the_network_and_with_the_data() -> None:
+    small, large = (from_preset(name, weights=False) for name in ("bert-tiny", "bert-base-uncased"))
+    one = estimated("small", small, SPEED, "classify", 1000, LENGTHS, pretrained=True)
+    two = estimated("large", large, SPEED, "classify", 1000, LENGTHS, pretrained=True)
+    more = estimated("large", large, SPEED, "classify", 10_000, LENGTHS, pretrained=True)
+    assert one.seconds < two.seconds < more.seconds
+    assert one.memory < two.memory
+    assert (one.epochs, two.epochs) == (6, 6)
+    assert one.tokens == 30_000
+    work = 6 * 85e6 * 6 * 30_000 / 1e11  # operations a weight and token, weights, epochs, tokens
+    assert work < two.seconds < 1.6 * work
+    assert two.device == "this machine (2 CPU cores)"
+
+
+@pytest.mark.parametrize("name", ["bert-tiny", "gpt2", "transformer-small", "t5-small"])
+def test_any_network_is_measured_in_a_moment(name: str) -> None:
+    checkpoint = from_preset(name, weights=False)
+    state = torch.random.get_rng_state()
+    began = time.process_time()
+    speed = measured(checkpoint.config, LENGTHS, torch.device("cpu"))
+    assert time.process_time() - began < 40 * MOMENT
+    assert speed.operations > 1e6
+    assert speed.updates > 1e4
+    assert "CPU core" in speed.device
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_every_task() -> None:
+    checkpoint = from_preset("bert-tiny", weights=False)
+    found = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS)
+    assert found is not None
+    assert found.model == "bert-tiny"
+    assert found.seconds > 0
+    assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS) is None
+    for task in ("pair", "tag", "answer", "text"):
+        assert estimated("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0
