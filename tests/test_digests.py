@@ -18,10 +18,15 @@ def test_a_file_that_changed_is_missing_or_no_file_is_named(tmp_path: Path) -> N
     assert damaged(tmp_path, digests) is None
     (tmp_path / "two").write_bytes(b"twO" + b"two" * 999)
     assert damaged(tmp_path, digests) == f"{tmp_path / 'two'} is damaged: its content is not what was written"
+    (tmp_path / "two").write_bytes(b"two")
+    assert damaged(tmp_path, digests) == f"{tmp_path / 'two'} is damaged: it has 3 bytes, expected 3000"
     (tmp_path / "one").unlink()
     assert damaged(tmp_path, digests) == f"{tmp_path / 'one'} is missing"
     os.mkfifo(tmp_path / "one")  # would block whoever reads it
+    assert "is damaged" in (damaged(tmp_path, digests) or "")
+    digests["one"]["bytes"] = 0
     assert "is not a regular file" in (damaged(tmp_path, digests) or "")
+    assert damaged(tmp_path, {"one": None}) == f"there is no digest of {tmp_path / 'one'}"
 
 
 def test_an_object_is_what_was_sealed_however_it_is_written() -> None:

@@ -10,37 +10,44 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from regard.errors import FolderError
 from regard.foreign import open_regular
 
 DIGEST = "digest"  # the field of a JSON object that holds the digest of its other fields
 THREADS = 4
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a regular file: processors have instructions for it, so that writing the file takes longer."""
+Digests = dict[str, dict[str, Any]]  # by file name: {"bytes": its size, "sha256": its digest}
+
+
+def file_digest(path: Path) -> dict[str, Any]:
+    """Size and SHA-256 of a regular file. Processors have instructions for SHA-256: writing the file takes longer."""
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        size = os.fstat(file.fileno()).st_size
+        return {"bytes": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def file_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
+def file_digests(folder: Path, names: Iterable[str]) -> Digests:
     """The digests of files of a folder, by name; several files at once."""
     every = list(names)
     with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
         return dict(zip(every, pool.map(file_digest, [folder / name for name in every]), strict=True))
 
 
-def damaged(folder: Path, digests: Mapping[str, str]) -> str | None:
+def damaged(folder: Path, digests: Mapping[str, Any]) -> str | None:
     """The first file that is missing or not the one that was written, in words; None where all are."""
     for name, expected in digests.items():
-        if not (folder / name).exists():
-            return f"{folder / name} is missing"
+        if not isinstance(expected, dict):
+            return f"there is no digest of {folder / name}"
         try:
-            found = file_digest(folder / name)
-        except (OSError, FolderError) as error:
-            return f"{folder / name} cannot be read: {error}"
-        if found != expected:
-            return f"{folder / name} is damaged: its content is not what was written"
+            size = (folder / name).stat().st_size
+            if size != expected.get("bytes"):
+                return f"{folder / name} is damaged: it has {size:,} bytes, expected {str(expected.get('bytes'))[:20]}"
+            if file_digest(folder / name) != expected:
+                return f"{folder / name} is damaged: its content is not what was written"
+        except FileNotFoundError:
+            return f"{folder / name} is missing"
+        except OSError as error:
+            return f"{folder / name} cannot be read: {error.strerror or error}"
     return None
 
 

@@ -80,7 +80,7 @@ def read_bytes(path: Path, *, limit: int = DEFAULT_LIMIT) -> bytes:
                 f"{path} has {size:,} bytes; expected at most {limit:,}. This is not a file of that kind."
             )
         with reading(path):
-            return file.read(limit)
+            return file.read(min(limit, size + 4096))  # room for that many is made at once
 
 
 def read_text(path: Path, *, limit: int = DEFAULT_LIMIT) -> str:

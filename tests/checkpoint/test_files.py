@@ -17,6 +17,7 @@ import pytest
 from regard.checkpoint import files
 from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.checkpoint.folder import read_folder
+from regard.checkpoint.manifest import MANIFEST
 from regard.errors import FolderError
 from regard.foreign import inside
 
@@ -132,7 +133,9 @@ def filled(folder: Path, **contents: str) -> Path:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    """What the files hold, but for the manifest."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
 def names(folder: Path) -> list[str]:
@@ -181,7 +184,7 @@ def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
 
 
 def test_foreign_files_are_carried_over_and_those_of_the_old_model_are_not(tmp_path: Path) -> None:
-    old = {"notes.md": "mine", "config.json": "old", "model-00001-of-00002.safetensors": "stale"}
+    old = {"notes.md": "mine", "config.json": '{"model_type": "bert"}', "model-00001-of-00002.safetensors": "stale"}
     old |= {"model.safetensors.index.json": "stale", "generation_config.json": "stale", "modules.json": "stale"}
     target = filled(tmp_path / "model", **old)
     filled(target / "1_Pooling", **{"config.json": "old", "readme": "mine"})

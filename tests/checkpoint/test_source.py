@@ -22,6 +22,7 @@ import regard
 from regard import samples
 from regard.checkpoint.folder import lay_out, write_folder
 from regard.checkpoint.hub import fetch, looks_like_hub_id
+from regard.checkpoint.manifest import MANIFEST
 from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.source import MINILM, find, from_preset, minilm_folder, open_checkpoint
 from regard.cli import main
@@ -258,7 +259,7 @@ def etag(content: bytes) -> str:
 
 @pytest.fixture
 def hub(folder: Path) -> Iterator[Hub]:
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != MANIFEST}
     pickled = {"config.json": files["config.json"], "pytorch_model.bin": b"a pickle"}
     models = {"org/tiny": files | {"weights.h5": b"not wanted", "code.py": b"never"}, "org/pickled": pickled}
     served = Hub(models | {PUBLISHED["bert-base-uncased"]: files})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from regard import locks
 from regard.errors import FolderError
+from regard.training.loop import Stopped
 from regard.training.pretrain import pretrain
 from regard.training.record import Event
 from regard.training.run import Result
@@ -58,3 +60,57 @@ def test_the_folder_one_stands_in_is_refused_before_anything_is_read(
         with pytest.raises(FolderError, match="the folder you stand in"):
             small(Path(out), **TWO, overwrite=True)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["below"]
+
+
+def put(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine")
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["state/notes.txt", "state", "run.json", "curves.png", "README.md", "tokenizer.json", "config.json"]
+)
+def test_overwrite_refuses_to_replace_what_regard_has_not_written(small: Train, tmp_path: Path, name: str) -> None:
+    mine, other = put(tmp_path / "run", name), put(tmp_path / "run", "notes.txt")
+    with pytest.raises(FolderError, match=f"not written by regard.*\n  {name.split('/')[0]}"):
+        small(tmp_path / "run", **TWO, overwrite=True)
+    assert (mine.read_text(), other.read_text()) == ("mine", "mine")
+
+
+def test_overwrite_keeps_the_files_of_others(small: Train, tmp_path: Path) -> None:
+    """Over a finished training, over one that was stopped, and over a folder that never held one."""
+    for _ in range(2):
+        kept = [put(tmp_path / "run", name) for name in ("notes.txt", "data/rows.csv", "lexicon.model")]
+        small(tmp_path / "run", **TWO, overwrite=True)
+        assert {path.read_text() for path in kept} == {"mine"}
+    kept.append(put(tmp_path / "run", "state/notes.txt"))
+    with pytest.raises(FolderError, match=r"state/"):
+        small(tmp_path / "run", **TWO, overwrite=True)
+    kept.pop().unlink()
+    (tmp_path / "run/state").rmdir()
+
+    def stop(event: Event) -> None:
+        if event.kind == "log":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Stopped):
+        small(tmp_path / "run", **TWO, overwrite=True, tell=stop)
+    kept.append(put(tmp_path / "run", "state/notes.txt"))  # into the state of a training that has not ended
+    small(tmp_path / "run", **TWO, overwrite=True)
+    assert {path.read_text() for path in kept} == {"mine"}
+    assert [path.name for path in (tmp_path / "run/state").iterdir()] == ["notes.txt"]
+
+
+def test_what_is_put_there_while_a_training_runs_is_not_replaced(small: Train, tmp_path: Path) -> None:
+    def tell(event: Event) -> None:
+        if event.step == event.steps:
+            put(tmp_path / "run", "README.md")
+
+    with pytest.raises(FolderError, match=r"README\.md\n.*state saved before is kept.*--resume"):
+        small(tmp_path / "run", **TWO, tell=tell)
+    assert (tmp_path / "run/README.md").read_text() == "mine"
+    (tmp_path / "run/README.md").unlink()
+    small(tmp_path / "run", **TWO, resume=True)
+    assert (tmp_path / "run/README.md").read_text() != "mine"

@@ -19,6 +19,7 @@ import pytest
 from safetensors import SafetensorError
 
 from regard.checkpoint import files
+from regard.checkpoint.manifest import MANIFEST
 from regard.data.examples import Examples
 from regard.digests import file_digests, sealed
 from regard.errors import FolderError, InputError
@@ -222,7 +223,7 @@ def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: D
     train(**{**settings, "out": out})
     assert digest(out) == digest(whole)
     assert told(out) == told(whole)
-    assert not [*out.glob(".*"), *tmp_path.glob(f".{out.name}.*")]
+    assert [path.name for path in (*out.glob(".*"), *tmp_path.glob(f".{out.name}.*"))] == [MANIFEST]
     assert amid >= 5, f"only {amid} kills fell into a save"
     assert len(set(moments)) >= 3, f"the kills fell at the same few steps: {moments}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fnmatch
 import json
 import os
 import secrets
@@ -13,26 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint.manifest import CARD, MANIFEST, MODEL, RUN_FILES, files_of, matches, owned, write_manifest
 from regard.errors import FolderError
 from regard.foreign import inside, read_json_value
-from regard.text.tokenizer import TARGET
-
-# What belongs to the model itself: it is never carried over from the folder that is overwritten.
-STALE = (
-    *("*.safetensors", "*.safetensors.index.json", "generation_config.json"),
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.spm", TARGET),
-    *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
-    *("run.json", "metrics.jsonl", "curves.png", "state"),  # of the training that made it
-)
 
 
 def model_files(folder: Path) -> list[Path]:
     """The files of a folder that make up its model; none where it is no folder."""
     if not folder.is_dir():
         return []
-    names = ("config.json", *STALE)
-    return [path for path in folder.iterdir() if path.is_file() and any(path.match(name) for name in names)]
+    return [
+        path
+        for path in folder.iterdir()
+        if path.is_file() and matches(path.name, (*MODEL, *RUN_FILES, "*.safetensors"))
+    ]
 
 
 def read_any_json(folder: Path, name: str) -> Any:
@@ -55,11 +48,20 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def model_only(ours: set[str]) -> set[str]:
+    """What is left out of an overwritten folder unless something else is asked for: all of regard but the README."""
+    return ours - {CARD}
+
+
 @contextmanager
-def whole_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def whole_folder(
+    target: Path, *, overwrite: bool = False, drop: Callable[[set[str]], set[str]] = model_only, manifest: bool = True
+) -> Iterator[Path]:
     """A temporary folder that takes the target's place at the end, flushed: the old one or the new one, never half.
 
-    Files of an old folder that the new one does not write are carried over, except those of the old model (`STALE`).
+    Files of an old folder that the new one does not write are carried over, except those that `drop` picks from what
+    regard has written there (see `regard.checkpoint.manifest`): unless told, all but its README. The files written are
+    put into the folder's manifest.
     """
     target = _real(target)
     occupied = target.is_dir() and any(target.iterdir())
@@ -74,8 +76,12 @@ def whole_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         yield fresh
         if target.is_dir():
             shutil.copymode(target, fresh)
+        written = files_of(fresh)
+        ours = owned(target) if occupied else set()
         if occupied:
-            _carry_over(target, fresh, stale=STALE)
+            _carry_over(target, fresh, leave=drop(ours) | {MANIFEST})
+        if manifest:
+            write_manifest(fresh, written | (ours & files_of(fresh)))
         _flush(fresh)
         _put(fresh, target, occupied=occupied)
     except OSError as error:
@@ -98,17 +104,22 @@ def _real(target: Path) -> Path:
     return real
 
 
-def _carry_over(old: Path, fresh: Path, *, stale: tuple[str, ...] = ()) -> None:
-    """Copy what only the old folder has, links as links."""
-    for path in old.iterdir():
-        new = fresh / path.name
-        if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in stale):
-            continue
-        if path.is_dir() and not path.is_symlink():
-            new.mkdir(exist_ok=True)
-            _carry_over(path, new)
-        elif not new.exists():
-            shutil.copy2(path, new, follow_symlinks=False)
+def _carry_over(old: Path, fresh: Path, *, leave: set[str]) -> None:
+    """Copy what only the old folder has, links as links, empty folders too."""
+    for place, folders, names in os.walk(old, onerror=_fail):
+        here = Path(place)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in [*names, *links]:
+            path = (here / name).relative_to(old)
+            if path.as_posix() not in leave and not os.path.lexists(fresh / path):
+                (fresh / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(here / name, fresh / path, follow_symlinks=False)
+        if not folders and not names:
+            (fresh / here.relative_to(old)).mkdir(parents=True, exist_ok=True)
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def _flush(folder: Path) -> None:

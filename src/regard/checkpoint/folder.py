@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from regard.checkpoint.families import FAMILIES, family_for, family_of
 from regard.checkpoint.family import Family, Foreign, check_types, only
-from regard.checkpoint.files import read_json, whole_folder, write_json
+from regard.checkpoint.files import model_only, read_json, whole_folder, write_json
 from regard.checkpoint.fit import by_tidy_name, check, check_copies, holds, own_tensors, part_sizes, paths, places_of
 from regard.checkpoint.names import Place, place_of
 from regard.checkpoint.own import KEY, STEM, is_untrained, own_fields, own_settings, with_own_settings
@@ -270,12 +270,16 @@ def write_folder(
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
     beside: Callable[[Path], None] | None = None,
+    drop: Callable[[set[str]], set[str]] = model_only,
 ) -> None:
-    """Write the folder whole; `beside` adds files of its own (a tokenizer) before it takes its place."""
+    """Write the folder whole; `beside` adds files of its own (a tokenizer) before it takes its place.
+
+    `drop` picks what is left out of the folder that is overwritten: see `whole_folder`.
+    """
     family = family_for(checkpoint.family, checkpoint.config)
     tensors = foreign_tensors(checkpoint, family)
     config = foreign_config(checkpoint, family)
-    with whole_folder(target, overwrite=overwrite) as fresh:
+    with whole_folder(target, overwrite=overwrite, drop=drop) as fresh:
         write_weights(fresh, tensors, shard_bytes=shard_bytes, stem=STEM if family.own_names else "model")
         write_json(fresh / "config.json", config)
         for file in fresh.glob("*.safetensors"):

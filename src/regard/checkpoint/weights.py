@@ -13,11 +13,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from regard.checkpoint.files import read_json, write_json
+from regard.checkpoint.manifest import STEMS
 from regard.errors import FolderError, listed, shortened
 from regard.foreign import check_regular, inside, reading
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-STEMS = ("model", "regard")  # names of the weights: of transformers' format, and of our own
 FLOATS = ("F32", "BF16", "F16", "F64")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt", "rng_state.pt")
 

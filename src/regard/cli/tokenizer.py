@@ -55,6 +55,7 @@ def run(verb: LearnTokenizer) -> None:
     if not verb.files:
         raise UsageError("no file was given. Name at least one text file to learn from.")
     from regard.checkpoint.files import whole_folder
+    from regard.checkpoint.manifest import tokenizer_files
     from regard.text.learn import learn
     from regard.text.report import report
     from regard.text.stream import first_lines
@@ -62,7 +63,7 @@ def run(verb: LearnTokenizer) -> None:
     _check_inputs(verb)
     lowercase = verb.lowercase if verb.lowercase or verb.cased else None
     began = time.monotonic()
-    with whole_folder(verb.out, overwrite=verb.overwrite) as folder:
+    with whole_folder(verb.out, overwrite=verb.overwrite, drop=tokenizer_files) as folder:
         with progress_bar("bytes") as progress:
             learned = learn(
                 verb.files,

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from regard.errors import FolderError, InputError, setting
+from regard.checkpoint.manifest import MODEL, RUN, RUN_FILES, files_of, matches, owned
+from regard.errors import FolderError, InputError, listed, setting
 from regard.locks import alone
-from regard.training.outcome import RUN
 from regard.training.parallel import speaks
+from regard.training.state import STATE, state_files
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,8 +51,23 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
         raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
         raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
+    if occupied:
+        check_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
     return folder
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder in which a training would replace files that regard has not written."""
+    names = (*MODEL, *RUN_FILES, "metrics.part")
+    lost = sorted(name for name in files_of(folder) - owned(folder) if matches(name, names))
+    if (folder / STATE).exists() and not state_files(folder):
+        lost.append(f"{STATE}/")
+    if lost:
+        raise FolderError(
+            f"{folder} holds files that were not written by regard and would be replaced:\n{listed(lost)}\n"
+            "Move them to another place, or name another folder with --out."
+        )

@@ -48,7 +48,7 @@ def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], usual: Mapping[str
         if name in usual:
             axis.axhline(usual[name], color=colour, linestyle="--", linewidth=1)
             axis.annotate(f"by counting {usual[name]:.3f}", (0, usual[name]), **_beside(4, 3), color=colour)
-    best = next(line for line in reversed(scores) if line["best"])
+    best = next((line for line in reversed(scores) if line["best"]), scores[-1])
     axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
     right = best["step"] > steps[-1] / 2
     where = _beside(-6 if right else 6, 8, align="right" if right else "left")

@@ -15,17 +15,17 @@ import torch
 from regard import __version__
 from regard.checkpoint.files import write_json
 from regard.checkpoint.folder import Checkpoint, write_folder
+from regard.checkpoint.manifest import CARD, CURVES, METRICS, RUN
 from regard.errors import FolderError
 from regard.tasks.answering import Scored
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.card import card
+from regard.training.claim import check_free
 from regard.training.curves import draw_curves
 from regard.training.job import Done, Job
-from regard.training.record import METRICS, read_metrics
-from regard.training.state import STATE
-
-RUN = "run.json"
+from regard.training.record import read_metrics
+from regard.training.state import STATE, remove_state, state_files
 
 
 class About(Protocol):
@@ -62,16 +62,18 @@ def finish(
     def beside(fresh: Path) -> None:
         tokenizer.save(fresh)
         write_json(fresh / RUN, run)
-        (fresh / "README.md").write_text(card(checkpoint, run), encoding="utf-8")
+        (fresh / CARD).write_text(card(checkpoint, run), encoding="utf-8")
         shutil.copy2(folder / METRICS, fresh / METRICS)
-        draw_curves(read_metrics(folder), fresh / "curves.png", usual=run.get("baseline"))
+        draw_curves(read_metrics(folder), fresh / CURVES, usual=run.get("baseline"))
 
     try:
-        write_folder(folder, checkpoint, overwrite=True, beside=beside)
+        check_free(folder)  # once more: something may have been put there meanwhile
+        state = {f"{STATE}/{name}" for name in state_files(folder)}
+        write_folder(folder, checkpoint, overwrite=True, beside=beside, drop=lambda ours: ours | state)
     except OSError as error:
         kept = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
         raise FolderError(f"{error} {kept}: mend that, then go on with --resume.") from error
-    shutil.rmtree(folder / STATE, ignore_errors=True)
+    remove_state(folder)
 
 
 def run_json(

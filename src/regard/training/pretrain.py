@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoint.families import family_for
+from regard.checkpoint.manifest import RUN
 from regard.checkpoint.source import find, from_preset
 from regard.config import Config
 from regard.data.corpus import Corpus, Progress, tokenizer_hash
@@ -34,7 +35,7 @@ from regard.training.held import baseline, score_rows
 from regard.training.job import Job
 from regard.training.loop import fit
 from regard.training.lora import merge
-from regard.training.outcome import RUN, finish
+from regard.training.outcome import finish
 from regard.training.parallel import World, join, leave
 from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint.manifest import METRICS
 from regard.errors import FolderError
+from regard.foreign import inside, read_bytes
 
-METRICS = "metrics.jsonl"
+MOST = 1 << 30  # bytes of metrics.jsonl; a million events have 0.2 of it
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,42 @@ def _written(path: Path) -> Iterator[None]:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; one that a kill cut short is left out."""
-    path, found = folder / METRICS, []
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                continue
+    """The lines of metrics.jsonl; one that a kill cut short, or that is no event, is left out."""
+    try:
+        text = read_bytes(inside(folder, METRICS), limit=MOST).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            event = json.loads(line)
+            if _is_event(event):
+                found.append(event)
     return found
+
+
+def _is_event(line: Any) -> bool:
+    """Whether a line holds what its kind of event has."""
+    if not isinstance(line, dict) or not isinstance(line.get("kind"), str) or not _is_step(line.get("step")):
+        return False
+    if line["kind"] == "log":
+        return "loss" in line and _is_number(line["loss"])
+    if line["kind"] == "score":
+        return _is_score(line.get("scores"), line.get("main"), line.get("dev_loss")) and "best" in line
+    return True
+
+
+def _is_score(scores: Any, main: Any, dev_loss: Any) -> bool:
+    if not isinstance(scores, dict) or not isinstance(main, str) or scores.get(main) is None:
+        return False
+    return all(map(_is_number, (dev_loss, *scores.values())))
+
+
+def _is_step(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+
+
+def _is_number(value: Any) -> bool:
+    """A float, or null for one that is not finite."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 62
+    return value is None or isinstance(value, float) or whole

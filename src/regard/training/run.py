@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from regard.checkpoint.files import read_json
+from regard.checkpoint.manifest import RUN
 from regard.checkpoint.reading import reading_of
 from regard.data.corpus import tokenizer_hash
 from regard.data.names import Columns
@@ -28,7 +29,7 @@ from regard.training.gather import Data, Where, gather, texts_for
 from regard.training.job import Done, Job, Source
 from regard.training.loop import fit
 from regard.training.lora import merge
-from regard.training.outcome import RUN, finish
+from regard.training.outcome import finish
 from regard.training.parallel import join, leave
 from regard.training.plan import plan_job, set_up
 from regard.training.record import Event, Tell
@@ -36,7 +37,7 @@ from regard.training.sampling import balanced
 from regard.training.settings import Settings
 from regard.training.shards import unshard
 from regard.training.start import Size, filled, own_choices, resolved
-from regard.training.state import STATE
+from regard.training.state import POSITION, STATE
 from regard.training.track import tracked
 
 # Settings that may differ between a run and its resumption.
@@ -211,7 +212,7 @@ def model_line(job: Job, start: str, *, pretrained: bool) -> str:
 
 def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
     """What the training in the folder gave, where it has come to its end."""
-    if (folder / STATE).is_dir() or not (folder / RUN).exists():
+    if (folder / STATE / POSITION).exists() or not (folder / RUN).exists():
         return None
     run = read_json(folder, RUN)
     try:

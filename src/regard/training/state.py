@@ -6,6 +6,7 @@ import contextlib
 import glob
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from regard.checkpoint.files import read_json, whole_folder, write_json
-from regard.digests import damaged, file_digests, is_sealed, sealed
+from regard.checkpoint.manifest import files_of
+from regard.digests import Digests, damaged, file_digests, is_sealed, sealed
 from regard.errors import FolderError, InputError, shortened
 from regard.foreign import inside, open_regular, reading
 from regard.training.parallel import World
@@ -62,10 +64,10 @@ def save_state(
     """Replace the state in the run's folder. Best weights that have not changed since are linked, not written again."""
     target = folder / STATE
     try:
-        with whole_folder(target, overwrite=True) as fresh:
+        with _whole(folder) as fresh:
             _save(fresh / WEIGHTS, weights)
             _save(fresh / OPTIMIZER, optimizer)
-            digests: dict[str, str] = {}
+            digests: Digests = {}
             if best is not None:
                 digests = _linked(target, fresh, position.best_step)
             if best is not None and not digests:
@@ -81,7 +83,7 @@ def save_sharded(
     """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
     target = folder / STATE
     try:
-        with whole_folder(target, overwrite=True) if world.first else contextlib.nullcontext(Path()) as fresh:
+        with _whole(folder) if world.first else contextlib.nullcontext(Path()) as fresh:
             save_shards(world.told(fresh / SHARDS), tensors)
             if world.first:
                 _write(fresh, position, identity, {})
@@ -89,7 +91,13 @@ def save_sharded(
         raise _unsaved(error, target, position) from error
 
 
-def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: Mapping[str, str]) -> None:
+def _whole(folder: Path) -> contextlib.AbstractContextManager[Path]:
+    """A new state for the one before; files in it that are not of a state stay."""
+    before = state_files(folder)
+    return whole_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
+
+
+def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: Digests) -> None:
     """state.json, with the digest of every file beside it and of its own content. Some may be known already."""
     names = {path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file()}
     digests = {**known, **file_digests(fresh, sorted(names - known.keys()))}
@@ -104,13 +112,13 @@ def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
     )
 
 
-def _linked(old: Path, fresh: Path, best_step: int) -> dict[str, str]:
+def _linked(old: Path, fresh: Path, best_step: int) -> Digests:
     """Link the best weights of the state before where they are still the best; their name and digest then."""
     try:
         stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
         if not is_sealed(stored) or stored["position"]["best_step"] != best_step:
             return {}
-        digest: str = stored["files"][BEST]
+        digest: dict[str, Any] = stored["files"][BEST]
         os.link(old / BEST, fresh / BEST)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
@@ -249,12 +257,47 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
         )
 
 
+def state_files(folder: Path) -> set[str]:
+    """The files of the state in a run's folder, by their path in `state/`; none where `state/` is something else."""
+    target = folder / STATE
+    parts = [name for name in (WEIGHTS, OPTIMIZER, SHARDS) if (target / name).exists()]
+    if not (target / POSITION).is_file() or not (parts or _is_state(target)):
+        return set()
+    return {
+        name
+        for name in files_of(target)
+        if name in (POSITION, WEIGHTS, OPTIMIZER, BEST) or name.startswith(f"{SHARDS}/")
+    }
+
+
+def _is_state(target: Path) -> bool:
+    try:
+        return "position" in read_json(target, POSITION)
+    except FolderError:
+        return False
+
+
+def remove_state(folder: Path) -> None:
+    """Remove the state; from a `state/` that holds something else too, its own files alone."""
+    target = folder / STATE
+    ours = state_files(folder)
+    if ours and ours == files_of(target):
+        aside = folder / f".{STATE}.{secrets.token_hex(6)}.part"  # at once: killed on the way, no half of it is left
+        target.replace(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+        return
+    for name in sorted(ours, key=lambda name: name != POSITION):
+        (target / name).unlink(missing_ok=True)
+
+
 def clean(folder: Path, *, state: bool = False) -> None:
     """Remove what killed saves left; the state itself too, where a training begins anew."""
     target, name = folder.resolve() / STATE, folder.resolve().name[:100]
-    aside = list(target.parent.glob(f".{STATE}.*.old"))
+    aside = list(target.parent.glob(f".{STATE}.????????????.old"))
     if aside and not target.exists():  # killed between two names, where the system cannot exchange them
         aside.pop().replace(target)
     whole = [*target.parent.parent.glob(f".{glob.escape(name)}.????????????.part")]
-    for left in [*target.parent.glob(f".{STATE}.*.part"), *aside, *whole, *([target] if state else [])]:
+    for left in [*target.parent.glob(f".{STATE}.????????????.part"), *aside, *whole]:
         shutil.rmtree(left, ignore_errors=True)
+    if state:
+        remove_state(folder.resolve())
