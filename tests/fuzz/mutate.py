@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import functools
 import json
 import os
@@ -109,7 +110,7 @@ def other_value(draw: random.Random, value: Any) -> Any:
         return draw.choice(LETTERS)
     if kind == 4:
         return nested(draw.choice((10, 200, 900, 100_000)), draw)
-    return draw.choice(NUMBERS) if kind < 7 else draw.choice(JUNK)
+    return draw.choice(NUMBERS) if kind < 7 else copy.deepcopy(draw.choice(JUNK))  # later changes go into the copy
 
 
 class Raw(str):
