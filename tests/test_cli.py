@@ -321,6 +321,7 @@ def test_progress_is_shown_to_a_terminal_only(
     assert "1/2" in capsys.readouterr().err
 
 
+@pytest.mark.minilm
 def test_a_whole_run_as_a_process(tmp_path: Path) -> None:
     done = child("embed", "minilm", "--input", "-", "--json", input="one\ntwo\n", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

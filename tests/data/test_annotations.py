@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from regard.data.check.fix import fix
 from regard.data.check.run import check
 from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Entity, TagRecord
@@ -278,21 +277,3 @@ def test_spans_that_cannot_be_used_are_named_and_skipped(tmp_path: Path, spans: 
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
     found = check(path)
     assert (found.task, found.rows, found.bad, found.findings[0].line) == ("tag", 2, 1, 2)
-
-
-def test_a_fixed_copy_keeps_every_span_whatever_its_notation(tmp_path: Path) -> None:
-    damaged = "caf\u00c3\u00a9 Oslo is cold"
-    assert damaged.index("Oslo") == 6
-    for spans in ([[6, 10, "LOC"]], [{"start_offset": 6, "end_offset": 10, "label": "LOC"}]):
-        path = lines(tmp_path / "a.jsonl", {"text": damaged, "label": spans}, {"text": OTHER, "label": []})
-        done = fix(path, tmp_path / "fixed.jsonl")
-        assert done.changes == {"texts freed from damage of encodings": 1}
-        ((text, (entity,)), _) = found_entities(tmp_path / "fixed.jsonl")
-        assert (text, text[slice(*entity[:2])]) == ("caf\u00e9 Oslo is cold", "Oslo")
-    browser = {"start": 3, "end": 7, "text": "Oslo", "labels": ["LOC"]}
-    path = whole(tmp_path / "b.json", [task(1, EMOJI, marked(browser)), task(2, OTHER)])
-    assert fix(path, tmp_path / "b.jsonl").changes == {}
-    assert found_entities(tmp_path / "b.jsonl")[0] == (EMOJI, (Entity(2, 6, "LOC"),))
-    edges = lines(tmp_path / "c.jsonl", {"text": TEXT, "label": [[0, 9, "PER"]]}, {"text": OTHER, "label": []})
-    assert fix(edges, tmp_path / "d.jsonl").changes == {"entities freed from spaces at an edge": 1}
-    assert found_entities(tmp_path / "d.jsonl")[0] == (TEXT, (ADA,))

@@ -130,7 +130,7 @@ def test_flex_passes_gradients_to_a_learned_bias():
 
 
 def test_flash_dropout_keeps_the_mean_and_has_a_gradient():
-    lengths = [64] * 16
+    lengths = [64] * 15 + [48]  # of one length, they are "dense" where cuDNN is
     layout = Layout.own(bounds(lengths), 64)
     q, k, v = (tensors(lengths, 4, torch.bfloat16, i) for i in range(3))
     free = attend(q, k, v, Call(layout, Mask(), Score(0.2)), kernel="varlen")

@@ -184,7 +184,9 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
         texts = [getattr(row, side) for row in reversals(60)]
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
     where = f"{tmp_path / 'rows.so'},{tmp_path / 'rows.ta'}"
-    found = train(where, out=tmp_path / "out", preset=preset, steps=12, eval_every=6, batch=16, smoothing=0.1)
+    found = train(
+        where, out=tmp_path / "out", preset=preset, steps=12, eval_every=6, batch=16, smoothing=0.1, device="cpu"
+    )
     assert found.task == "translate"
     assert set(found.scores) == {"bleu", "chrf"}
     run = json.loads((tmp_path / "out" / "run.json").read_text())
@@ -343,7 +345,7 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
     assert set(found.alignments[0].source) <= set(words.backend.get_vocab())
     assert set(found.alignments[0].target) <= set(words.target.backend.get_vocab())
     assert found.text == found.text.upper()
-    assert regard.evaluate(out, tmp_path / "rows.tsv").rows == 60
+    assert regard.evaluate(model, tmp_path / "rows.tsv").rows == 60
     model.save(tmp_path / "copy")
     assert regard.load(tmp_path / "copy", device="cpu").translate(["a b c"]) == [found.text]
     said = json.loads((out / "config.json").read_text())
@@ -358,7 +360,7 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
 
 def test_vocabularies_that_cannot_be_apart(small, tmp_path):
     (tmp_path / "rows.tsv").write_text("source\ttarget\na b\tb a\nc d\td c\n")
-    told = {"task": "translate", "out": tmp_path / "out", "vocabularies": "separate", "dev_share": 0.0}
+    told = {"task": "translate", "out": tmp_path / "out", "vocabularies": "separate", "dev_share": 0.0, "device": "cpu"}
     with pytest.raises(InputError, match="folders of the family t5 hold one vocabulary"):
         train(tmp_path / "rows.tsv", preset="tiny-t5", **told)
     write_folder(

@@ -17,7 +17,7 @@ def called(folder: Path) -> Any:
     """What the line of Python under "How to use it" gives."""
     code = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
     assert code.startswith("import regard\n")
-    model = regard.load(folder)
+    model = regard.load(folder, device="cpu")
     return eval(code.splitlines()[-1], {"model": model})
 
 

@@ -130,7 +130,7 @@ def test_the_folder_opens_in_transformers_and_here(objective: str, tmp_path: Pat
     assert not told["missing_keys"]
     assert not told["unexpected_keys"]
     assert json.loads((out / "config.json").read_text())["architectures"] == [CLASSES[objective]]
-    ours = load(out)
+    ours = load(out, device="cpu")
     ids = [words[objective].encode("the houses are made of dry stone").ids]
     mine = ours.outputs(ids)[0]
     other = theirs.eval()(torch.tensor(ids))
@@ -189,7 +189,7 @@ def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tok
     given = {**SMALL, "window": None}
     found = pretrain([tmp_path / "own.txt"], start=tmp_path / "first", out=tmp_path / "own", steps=40, lr=1e-2, **given)
     assert found.scores["perplexity"].value < 20
-    first, own = load(tmp_path / "first"), load(tmp_path / "own")
+    first, own = (load(tmp_path / name, device="cpu") for name in ("first", "own"))
     assert own.config == first.config
     assert own.info().task == "masked"
     assert np.abs(own.embed(["barley"]) - first.embed(["barley"])).max() > 1e-3
@@ -200,7 +200,7 @@ def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_a
     found = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **told)
     assert (tmp_path / "tokens" / "train" / "tokens.bin").exists()
     assert (tmp_path / "tokens" / "dev" / "tokens.bin").exists()
-    ours = load(tmp_path / "run")
+    ours = load(tmp_path / "run", device="cpu")
     assert ours.tokenizer is not None
     assert 1000 <= ours.tokenizer.size == ours.config.vocabulary < 4000
     assert found.scores
@@ -257,7 +257,7 @@ def test_whole_words_are_pretrained_on(objective: str, tmp_path: Path, words: di
     kept = json.loads((tmp_path / "words" / "run.json").read_text())
     assert kept["task_settings"]["masks"]["unit"] == "word"
     (tmp_path / "text.txt").write_text(CORPUS.read_text(encoding="utf-8")[:4000], encoding="utf-8")
-    assert evaluate(tmp_path / "words", tmp_path / "text.txt").scores["perplexity"].value > 1
+    assert evaluate(load(tmp_path / "words", device="cpu"), tmp_path / "text.txt").scores["perplexity"].value > 1
 
 
 def test_an_old_name_is_spoken_of_once(tmp_path: Path, words: dict[str, Tokenizer]) -> None:

@@ -46,7 +46,7 @@ def test_a_model_is_trained_scored_and_written(trained: Path) -> None:
     run = json.loads((trained / "run.json").read_text())
     assert (run["task"], run["task_settings"]["labels"]) == ("classify", ["bad", "good"])
     assert run["scores"]["accuracy"]["value"] > 0.9
-    assert regard.load(trained).predict(["lovely and warm"])[0].json()["label"] == "good"
+    assert regard.load(trained, device="cpu").predict(["lovely and warm"])[0].json()["label"] == "good"
 
 
 def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
@@ -103,7 +103,7 @@ def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Pat
 
 def test_a_preset_with_room_for_more_words_is_no_cause_to_warn(tmp_path: Path, reviews_csv: Path) -> None:
     train(reviews_csv, tmp_path / "run", preset="bert-tiny", steps=1, epochs=None)
-    assert regard.load(tmp_path / "run").config.vocabulary < 30_522
+    assert regard.load(tmp_path / "run", device="cpu").config.vocabulary < 30_522
 
 
 # data that will not do
@@ -123,7 +123,7 @@ def test_a_label_with_one_row_is_learned_wherever_it_falls(tmp_path: Path, write
     rows = [*reviews(40), *[(f"something else altogether {number}", f"rare{number}") for number in range(4)]]
     found = train(write_rows(tmp_path / "rare.csv", rows), tmp_path / "run", steps=1, epochs=None)
     assert found.task == "classify"
-    assert len(regard.load(tmp_path / "run").labels or ()) == 6
+    assert len(regard.load(tmp_path / "run", device="cpu").labels or ()) == 6
 
 
 def test_one_class_only(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
@@ -155,7 +155,7 @@ def test_regression_is_learned_and_scored(tmp_path: Path, write_rows: Write, rev
     rows = [(text, 0.5 if label == "good" else -0.5) for text, label in reviews(60)]
     found = train(write_rows(tmp_path / "numbers.csv", rows), tmp_path / "run", epochs=6, lr=5e-3)
     assert found.scores["pearson"].value > 0.5
-    good, bad = regard.load(tmp_path / "run").predict(["lovely and warm", "cold and dull"])
+    good, bad = regard.load(tmp_path / "run", device="cpu").predict(["lovely and warm", "cold and dull"])
     assert good.json()["value"] > bad.json()["value"]
 
 

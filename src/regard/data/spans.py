@@ -43,26 +43,6 @@ def as_entity(row: Row, given: Any, column: str, text: str) -> Entity:
     return Entity(start, end, label)
 
 
-def as_plain_span(given: Any, text: str) -> dict[str, Any] | None:
-    """The span with "start" and "end" in code points, whatever its notation; None where it cannot be read."""
-    span = given
-    if isinstance(given, list) and len(given) >= 3:
-        span = dict(zip(("start", "end", "label"), given, strict=False))
-    if not isinstance(span, dict):
-        return None
-    others = {name: value for name, value in span.items() if name not in ("start_offset", "end_offset")}
-    start, end = span.get("start", span.get("start_offset")), span.get("end", span.get("end_offset"))
-    if not isinstance(start, int) or not isinstance(end, int) or isinstance(start, bool) or isinstance(end, bool):
-        return None
-    marked = span.get("text")
-    if isinstance(marked, str) and text[start:end] != marked:
-        moved = _from_utf16(text, start, end)
-        if moved is None or text[slice(*moved)] != marked:
-            return None
-        start, end = moved
-    return {**others, "start": start, "end": end}
-
-
 def _as_dict(row: Row, given: Any, column: str) -> Mapping[str, Any]:
     if isinstance(given, list) and len(given) >= 3:
         return dict(zip(("start", "end", "label"), given, strict=False))

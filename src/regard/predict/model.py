@@ -22,6 +22,7 @@ from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
 from regard.errors import InputError, did_you_mean, setting
 from regard.model import taps
+from regard.model.compiled import compiled
 from regard.model.dense import pack
 from regard.model.heads import TOKEN_HEADS
 from regard.model.network import Network
@@ -392,7 +393,7 @@ class Model(Writes):
         if not self.compile or taps.tapped(self.network):
             return lambda *batches: plain(*(batch.to(self.device) for batch in batches))
         if what not in self._runs:
-            fast = torch.compile(plain, dynamic=True)
+            fast = compiled(plain, dynamic=True)
             if what != "both" and isinstance(self.network, Transformer) and replayable(self.network):
                 self._runs[what] = Replay(fast, device=self.device, most=self.config.longest)
             else:

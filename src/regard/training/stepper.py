@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.examples import Inputs
 from regard.model.attention import Attention
+from regard.model.compiled import compiled
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.guard import Guard
@@ -68,7 +69,7 @@ class Stepper:
         self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
         self.told = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
         self.total = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss and count since it was last asked
-        self.compute = torch.compile(self._loss, dynamic=False) if compile else self._loss
+        self.compute = compiled(self._loss, dynamic=False) if compile else self._loss
         self.record = record
         self._part: _Recording | None = None
         self._update: torch.cuda.CUDAGraph | None = None

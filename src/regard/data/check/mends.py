@@ -10,7 +10,6 @@ from typing import Any
 from regard.data.check.encoding import clean
 from regard.data.labels import loaded
 from regard.data.recognise import Recognised
-from regard.data.spans import as_plain_span
 
 TEXTS = ("text", "first", "second", "source", "target", "context", "question")
 
@@ -82,20 +81,19 @@ def _entities(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[
     with_list = loaded(marked)
     if not isinstance(text, str) or not isinstance(with_list, list):
         return
-    spans = [span for span in (as_plain_span(one, text) for one in with_list) if span is not None]
-    if len(spans) < len(with_list):  # the row cannot be used, and is left out with its reason
-        return
-    trimmed = [_trimmed(span, text, changes) for span in spans]
-    moved = _moved(text, [(span, "start", "end") for span in trimmed])
+    trimmed = [_trimmed(one, text, changes) for one in with_list]
+    moved = _moved(text, [(one, "start", "end") for one in trimmed if isinstance(one, dict)])
     if moved is not None:
         changes["texts freed from damage of encodings"] += 1
         new[columns["text"]] = clean(text)
         trimmed = moved
-    if trimmed != spans:
+    if trimmed != with_list:
         new[columns["entities"]] = json.dumps(trimmed, ensure_ascii=False) if written else trimmed
 
 
-def _trimmed(entity: dict[str, Any], text: str, changes: Counter[str]) -> dict[str, Any]:
+def _trimmed(entity: Any, text: str, changes: Counter[str]) -> Any:
+    if not isinstance(entity, dict) or not _ints(entity.get("start"), entity.get("end")):
+        return entity
     start, end = entity["start"], entity["end"]
     inner = text[start:end]
     if not 0 <= start < end <= len(text) or not inner.strip() or inner == inner.strip():
