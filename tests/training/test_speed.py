@@ -64,19 +64,18 @@ def test_a_first_step_alone_is_reported_but_is_in_no_mean(clock: Clock) -> None:
 
 
 def test_a_slow_first_step_is_not_in_later_lines(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the first step compiled for two seconds: no line and no result counts it."""
+    """As if the first step compiled for three seconds: no line and no result counts it."""
     first, step = [True], loop._Loop._step
 
     def slow(self: loop._Loop, parts: list[object]) -> None:
         if first.pop() if first else False:
-            time.sleep(2.0)
+            time.sleep(3.0)
         step(self, parts)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loop._Loop, "_step", slow)
     done = small(tmp_path / "run", epochs=3, dev_share=0.2, log_every=2)
     reported = [line["tokens_per_second"] for line in read_metrics(tmp_path / "run") if line["kind"] == "log"]
-    with_compiling = done.tokens / 2.0
-    assert min(reported) > 2 * with_compiling
+    assert min(reported) > max(reported) / 5, "with the first step it would be a twentieth"
     assert done.tokens_per_second is not None
     assert min(reported) <= done.tokens_per_second <= max(reported)
     again = small(tmp_path / "run", epochs=3, dev_share=0.2, log_every=2, resume=True)
