@@ -226,8 +226,64 @@ def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
     assert len(Corpus.build([path], word_level(), store, overwrite=True)[2]) == 4
     with (store / "tokens.bin").open("ab") as stream:
         stream.write(b"xx")
-    with pytest.raises(FolderError, match="the store is damaged"):
+    with pytest.raises(
+        FolderError, match=r"tokens\.bin is damaged: it has \d+ bytes, expected \d+\. Delete that folder"
+    ):
         Corpus.open(store)
+
+
+def flip(path: Path, place: int = -1) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["tokens.bin", "documents.bin", "sentences.bin", "owners.bin", "corpus.json"])
+def test_a_flipped_bit_in_a_store_is_refused(tmp_path: Path, name: str) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store, sentences=True)
+    digit = (store / name).read_bytes().find(b'"bytes": ') + len(b'"bytes": ') if name == "corpus.json" else -1
+    flip(store / name, digit)
+    with pytest.raises(FolderError, match=rf"{name} is damaged: .*Delete that folder"):
+        Corpus.open(store)
+    with pytest.raises(FolderError, match=rf"{name} is damaged"):  # also where a training finds it already built
+        Corpus.build([path], word_level(), store, sentences=True)
+
+
+@pytest.mark.parametrize("content", ["[]", "7", "{", '{"format": 1}', '{"format": 2}', '{"format": []}'])
+def test_an_index_that_is_none_or_of_another_version_is_refused(tmp_path: Path, content: str) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store)
+    (store / "corpus.json").write_text(content)
+    with pytest.raises(FolderError, match="Delete that folder"):
+        Corpus.build([path], word_level(), store)
+
+
+@pytest.mark.parametrize("damage", ["journal", "tokens"])
+def test_a_half_built_store_that_lost_something_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """A file shorter than what was safe would be filled up with zeros."""
+    monkeypatch.setattr(documents, "GROUP", 100)
+    path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 500), tmp_path / "store"
+
+    def stop(progress: Progress) -> None:
+        if progress.documents > 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Corpus.build([path], word_level(), store, progress=stop, save_every=50)
+    half = tmp_path / ".store.building"
+    if damage == "tokens":
+        with (half / "tokens.bin").open("r+b") as stream:
+            stream.truncate(10)
+    else:
+        journal = half / "building.json"
+        journal.write_text(journal.read_text().replace('"documents": ', '"documents": 1'))
+    with pytest.raises(
+        FolderError, match=r"building/(tokens\.bin has 10 bytes|building\.json is damaged).*Delete that"
+    ):
+        Corpus.build([path], word_level(), store)
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:

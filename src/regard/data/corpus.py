@@ -23,7 +23,6 @@ from regard.data.feeder import Feeder
 from regard.data.packing import Ints
 from regard.data.store import (
     DOCUMENTS,
-    FORMAT,
     INDEX,
     OWNERS,
     SENTENCES,
@@ -31,6 +30,7 @@ from regard.data.store import (
     Store,
     alone,
     building,
+    check_store,
     read_json,
     same,
 )
@@ -58,27 +58,22 @@ class Corpus:
         self.folder, self.index = folder, index
 
     @classmethod
-    def open(cls, folder: str | Path, *, tokenizer: Tokenizer | None = None) -> Corpus:
-        """A complete store; refused where it is damaged, or was built with another tokenizer than the one given."""
+    def open(cls, folder: str | Path, *, tokenizer: Tokenizer | None = None, check: bool = True) -> Corpus:
+        """A complete store; refused where it is damaged, or was built with another tokenizer than the one given.
+
+        `check` reads all of it once to compare it with its digests.
+        """
         folder = Path(folder)
         index = read_json(folder / INDEX)
         if index is None:
             going = building(folder).is_dir()
             mend = "Its build was not finished: build it again, it goes on where it stopped." if going else "Build it."
             raise FolderError(f"{folder} holds no token store ({INDEX}). {mend}")
-        if index.get("format") != FORMAT:
-            raise FolderError(
-                f"{folder} is a token store of format {index.get('format')}, expected {FORMAT}. Rebuild it."
-            )
+        check_store(folder, index, content=check)
         if tokenizer is not None and index["tokenizer"] != tokenizer_hash(tokenizer):
             raise FolderError(
                 f"{folder} was built with another tokenizer. Give that one, or build a store for this one."
             )
-        for name, size in index["sizes"].items():
-            path = folder / name
-            found = path.stat().st_size if path.is_file() else 0
-            if found != size:
-                raise FolderError(f"{path} has {found} bytes, expected {size}: the store is damaged. Build it again.")
         return cls(folder, index)
 
     @classmethod
@@ -121,7 +116,7 @@ class Corpus:
             if store.documents == 0:
                 raise InputError(f"there is no text in {', '.join(map(str, paths))}.")
             store.finish(folder)
-        return cls.open(folder)
+        return cls.open(folder, check=False)
 
     def __len__(self) -> int:
         return int(self.index["documents"])
@@ -177,6 +172,7 @@ def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
     """Whether the store is there already; one of other things is refused."""
     index = read_json(folder / INDEX)
     if index is not None:
+        check_store(folder, index, content=False)
         same(folder, index, wanted)
     return index is not None
 

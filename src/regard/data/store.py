@@ -15,9 +15,11 @@ import numpy as np
 
 from regard import locks
 from regard.data.documents import Group
+from regard.digests import damaged, file_digests, is_sealed, sealed
 from regard.errors import FolderError
 
-FORMAT = 1
+FORMAT = 2  # of corpus.json; the first had no digests
+REBUILD = "Delete that folder and start again: it is built anew from the text."
 INDEX, JOURNAL = "corpus.json", "building.json"
 TOKENS, DOCUMENTS, SENTENCES, OWNERS = "tokens.bin", "documents.bin", "sentences.bin", "owners.bin"
 
@@ -45,10 +47,11 @@ class Store:
             folder.mkdir(parents=True)
             self.mark = Mark()
         else:
-            same(folder, journal["wanted"], wanted)
-            self.mark = Mark(**journal["mark"])
+            self.mark = _mark(folder, journal, wanted)
         self.tokens, self.documents, self.sentences = self.mark.tokens, self.mark.documents, self.mark.sentences
         self.safe = self.tokens
+        if journal is not None:
+            self._check_sizes()
         self.streams = {name: (folder / name).open("ab") for name in self._sizes()}
         for name, stream in self.streams.items():
             stream.truncate(self._sizes()[name] if journal else 0)
@@ -61,6 +64,14 @@ class Store:
         if self.wanted["sentences"]:
             sizes |= {SENTENCES: 8 * (self.mark.sentences + 1), OWNERS: 8 * (self.mark.documents + 1)}
         return sizes
+
+    def _check_sizes(self) -> None:
+        """Files shorter than the mark have lost what was safe."""
+        for name, size in self._sizes().items():
+            path = self.folder / name
+            found = path.stat().st_size if path.is_file() else 0
+            if found < size:
+                raise FolderError(f"{path} has {found:,} bytes, expected {size:,} at least. {REBUILD}")
 
     def add(self, group: Group, ids: list[list[int]]) -> None:
         """Write the pieces of a group, and the bounds of the documents and sentences that end in it."""
@@ -97,8 +108,11 @@ class Store:
         for stream in self.streams.values():
             stream.flush()
             os.fsync(stream.fileno())
-        write_json(self.folder / JOURNAL, {"wanted": self.wanted, "mark": asdict(self.mark)})
+        self._write_journal()
         self.safe = self.mark.tokens
+
+    def _write_journal(self) -> None:
+        write_json(self.folder / JOURNAL, sealed({"wanted": self.wanted, "mark": asdict(self.mark)}))
 
     def close(self) -> None:
         for stream in self.streams.values():
@@ -108,13 +122,34 @@ class Store:
 
     def finish(self, folder: Path) -> None:
         """Give the folder its own name. Killed before that, the next build finds everything done."""
-        write_json(self.folder / JOURNAL, {"wanted": self.wanted, "mark": asdict(self.mark)})
+        self._write_journal()
         counts = {"tokens": self.tokens, "documents": self.documents, "pieces": self.sentences}
-        write_json(self.folder / INDEX, {"format": FORMAT, **self.wanted, **counts, "sizes": self._sizes()})
+        digests = file_digests(self.folder, self._sizes())
+        write_json(self.folder / INDEX, sealed({"format": FORMAT, **self.wanted, **counts, "digests": digests}))
         if folder.is_dir():
             shutil.rmtree(folder)
         self.folder.rename(folder)
         (folder / JOURNAL).unlink()
+
+
+def _mark(folder: Path, journal: dict[str, Any], wanted: dict[str, Any]) -> Mark:
+    """Where an earlier build of the same things stood."""
+    if not is_sealed(journal):
+        raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
+    same(folder, journal["wanted"], wanted)
+    return Mark(**journal["mark"])
+
+
+def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
+    """Refuse a store that is damaged, or of another format. `content` compares its files with their digests."""
+    if index.get("format") != FORMAT:
+        found = str(index.get("format"))[:20]
+        raise FolderError(f"{folder} is a token store of format {found}, expected {FORMAT}. {REBUILD}")
+    if not is_sealed(index):
+        raise FolderError(f"{folder / INDEX} is damaged: its content does not match its digest. {REBUILD}")
+    problem = damaged(folder, index["digests"]) if content else None
+    if problem is not None:
+        raise FolderError(f"the token store cannot be used: {problem}. {REBUILD}")
 
 
 def building(folder: Path) -> Path:
@@ -141,12 +176,15 @@ def same(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """What the file holds, or None where it is not there."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (ValueError, OSError) as error:
-        raise FolderError(f"{path} cannot be read: {error}. Build the token store anew with overwrite=True.") from error
-    return found
+    except (ValueError, OSError, RecursionError) as error:
+        raise FolderError(f"{path} cannot be read: {error}. {REBUILD}") from error
+    if not isinstance(found, dict):
+        raise FolderError(f"{path} holds a {type(found).__name__}, expected an object. {REBUILD}")
+    checked: dict[str, Any] = found
+    return checked
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
