@@ -84,7 +84,7 @@ def _change(draw: random.Random, run: Path, name: str, outside: Path) -> bool:
     """Damage one file; whether state.json was made anew with a digest that fits, or without any."""
     path, position = run / name, run / "state/state.json"
     kind = draw.choice(("bytes", "bytes", "json", "sealed", "older", "missing", "special", "swapped", "extra"))
-    if kind in ("json", "sealed", "older") and position.is_file():
+    if kind in ("json", "sealed", "older") and position.is_file() and position.stat().st_size < 1 << 20:
         return _change_json(draw, position, kind)
     if kind == "missing":
         path.unlink(missing_ok=True)
