@@ -22,6 +22,7 @@ from tokenizers import models, pre_tokenizers
 from regard.data import documents
 from regard.data.corpus import Corpus, Progress
 from regard.data.documents import groups
+from regard.data.store import remove_store
 from regard.errors import FolderError, InputError
 from regard.text.tokenizer import Tokenizer
 
@@ -230,6 +231,20 @@ def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
         FolderError, match=r"tokens\.bin is damaged: it has \d+ bytes, expected \d+\. Delete that folder"
     ):
         Corpus.open(store)
+
+
+def test_a_store_is_replaced_or_removed_without_the_files_of_others(tmp_path: Path) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store)
+    (store / "notes.md").write_text("mine")
+    assert len(Corpus.build([path], word_level(), store)) > 0
+    with pytest.raises(FolderError, match=r"store holds notes\.md, which is not of a token store"):
+        Corpus.build([path], word_level(), store, overwrite=True)
+    remove_store(store)
+    assert [item.name for item in store.iterdir()] == ["notes.md"]
+    (store / "notes.md").unlink()
+    remove_store(store)
+    assert not store.exists()
 
 
 def flip(path: Path, place: int = -1) -> None:

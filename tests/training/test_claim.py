@@ -114,3 +114,15 @@ def test_what_is_put_there_while_a_training_runs_is_not_replaced(small: Train, t
     (tmp_path / "run/README.md").unlink()
     small(tmp_path / "run", **TWO, resume=True)
     assert (tmp_path / "run/README.md").read_text() != "mine"
+
+
+def test_a_pretraining_leaves_the_files_of_others_beside_its_tokens(tmp_path: Path) -> None:
+    """The tokenized text lies in OUT.corpus, and is removed at the end."""
+    text = tmp_path / "text.txt"
+    text.write_text("the old man went home.\n\nthe sea was calm that day.\n\n" * 20)
+    for mine in (False, True):
+        if mine:
+            put(tmp_path / "run.corpus", "notes.txt")
+        pretrain([text], preset="tiny-bert", out=tmp_path / "run", device="cpu", overwrite=mine, **TWO)
+        assert (tmp_path / "run.corpus").exists() == mine
+    assert [path.name for path in (tmp_path / "run.corpus").iterdir()] == ["notes.txt"]

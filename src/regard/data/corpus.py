@@ -31,6 +31,7 @@ from regard.data.store import (
     alone,
     building,
     check_store,
+    foreign_files,
     read_json,
     same,
 )
@@ -100,8 +101,10 @@ class Corpus:
         paths = _checked(files)
         folder, stamps = Path(folder), _stamps(paths)
         wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end, encoding=encoding)
-        if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).exists():  # last: another may finish now
+        if foreign_files(folder) and not (folder / INDEX).exists():  # last: another may finish now
             raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
+        if overwrite and (others := foreign_files(folder)):
+            raise FolderError(f"{folder} holds {others[0]}, which is not of a token store. Name a new folder.")
         if not overwrite and _stands(folder, wanted):
             return cls.open(folder)
         with alone(folder):

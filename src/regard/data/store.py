@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -126,8 +127,7 @@ class Store:
         counts = {"tokens": self.tokens, "documents": self.documents, "pieces": self.sentences}
         digests = file_digests(self.folder, self._sizes())
         write_json(self.folder / INDEX, sealed({"format": FORMAT, **self.wanted, **counts, "digests": digests}))
-        if folder.is_dir():
-            shutil.rmtree(folder)
+        remove_store(folder)
         self.folder.rename(folder)
         (folder / JOURNAL).unlink()
 
@@ -150,6 +150,22 @@ def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
     problem = damaged(folder, index["digests"]) if content else None
     if problem is not None:
         raise FolderError(f"the token store cannot be used: {problem}. {REBUILD}")
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """What is in the folder beside a token store; everything where it holds none."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    ours = (INDEX, JOURNAL, TOKENS, DOCUMENTS, SENTENCES, OWNERS) if INDEX in names else ()
+    return [name for name in names if name not in ours]
+
+
+def remove_store(folder: Path) -> None:
+    """Remove a token store; other files, and a folder that holds some, stay."""
+    if (folder / INDEX).exists():
+        for name in (INDEX, JOURNAL, TOKENS, DOCUMENTS, SENTENCES, OWNERS):
+            (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # not there, or not empty
+        folder.rmdir()
 
 
 def building(folder: Path) -> Path:

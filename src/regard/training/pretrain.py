@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -18,6 +19,7 @@ from regard.config import Config
 from regard.data.corpus import Corpus, Progress, tokenizer_hash
 from regard.data.framing import Frame
 from regard.data.starts import WordStarts
+from regard.data.store import building, remove_store
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, did_you_mean, setting
@@ -179,9 +181,18 @@ def pretrain(
         more = {"pretrained": pretrained, "objective": objective, "baseline": usual}
         finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)
         if store is None:
-            shutil.rmtree(place, ignore_errors=True)
+            _remove_texts(place)
     leave(world)
     return Pretrained.of(task, len(lengths), final, done, folder, began, baseline=usual)
+
+
+def _remove_texts(place: Path) -> None:
+    """Remove the tokenized text, and its folder unless something else is in it."""
+    for name in ("train", "dev"):
+        remove_store(place / name)
+        shutil.rmtree(building(place / name), ignore_errors=True)
+    with contextlib.suppress(OSError):
+        place.rmdir()
 
 
 def _check(objective: str, preset: str | None, start: Any, tokenizer: Any) -> None:
