@@ -1,3 +1,4 @@
+import math
 from dataclasses import FrozenInstanceError, fields
 
 import pytest
@@ -52,6 +53,33 @@ def test_the_model_config_stays_readable():
         (lambda: config(norm="batch"), "Choose one of: layer, rms"),
         (lambda: config(width=16, attention=AttentionConfig(5)), "5 heads do not divide the width 16. Use 4 heads"),
         (lambda: config(width=9, positions=PositionConfig("rotary")), "even head width, not 3"),
+        (lambda: config(eps=-1.0), "eps of the norms must be above 0 and below 1, not -1.0"),
+        (lambda: config(eps=0.0), "eps of the norms"),
+        (lambda: config(eps=math.nan), "eps of the norms"),
+        (lambda: config(eps=math.inf), "eps of the norms"),
+        (lambda: config(dropout=1.0), "dropout must be at least 0 and below 1, not 1.0"),
+        (lambda: config(dropout=-0.1), "dropout must be at least 0"),
+        (lambda: config(dropout=math.nan), "dropout must be at least 0"),
+        (lambda: AttentionConfig(2, dropout=2.0), "attention dropout must be at least 0 and below 1, not 2.0"),
+        (lambda: AttentionConfig(2, window=-1), "window must be at least 0, not -1"),
+        (lambda: AttentionConfig(2, global_every=-3), "global_every must be at least 0, not -3"),
+        (lambda: config(spread=-0.02), "spread of initial weights must be a number of at least 0, not -0.02"),
+        (lambda: config(spread=math.inf), "spread of initial weights"),
+        (lambda: config(segments=-1), "segments must be at least 0, not -1"),
+        (lambda: config(embedding_width=0), "embedding_width must be at least 1, not 0"),
+        (lambda: config(distinct_layers=0), "distinct_layers must be at least 1, not 0"),
+        (lambda: config(distinct_layers=2), "1 layers cannot be made of 2 distinct ones"),
+        (lambda: PositionConfig(longest=0), "longest must be at least 1, not 0"),
+        (lambda: PositionConfig(offset=-1), "offset must be at least 0, not -1"),
+        (lambda: PositionConfig("rotary", theta=math.inf), "base .theta. above 1"),
+        (lambda: PositionConfig("rotary", local_theta=0.0), "base .theta. above 1"),
+        (lambda: PositionConfig("relative", buckets=2), "at least 4 buckets, not 2"),
+        (lambda: PositionConfig("relative", buckets=32, reach=16), "must reach beyond 16 tokens, not 16"),
+        (lambda: RotaryScaling("linear", math.inf), "factor above 0, not inf"),
+        (lambda: RotaryScaling("llama3", 2.0, original=0), "original length of rotary positions must be at least 1"),
+        (lambda: RotaryScaling("llama3", 2.0, original=8, low=2.0, high=2.0), "they must differ"),
+        (lambda: RotaryScaling("yarn", 2.0, original=8, attention=-1.0), '"attention" of rotary scaling'),
+        (lambda: RecurrentConfig(9, 8, embedding=8, dropout=1.5), "dropout must be at least 0 and below 1, not 1.5"),
     ],
 )
 def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):

@@ -59,6 +59,9 @@ class AttentionConfig:
         _at_most(self, "heads", "head_width")
         if self.head_width is not None:
             _positive("head_width", self.head_width)
+        _not_negative("window", self.window)
+        _not_negative("global_every", self.global_every)
+        _check_dropout("attention dropout", self.dropout)
         if self.groups is not None and (self.groups < 1 or self.heads % self.groups):
             raise InputError(f"{self.groups} key-value heads do not divide {self.heads} heads. Use a divisor.")
 
@@ -76,7 +79,15 @@ class RotaryScaling:
 
     def __post_init__(self) -> None:
         _one_of("rotary scaling", self.kind, ("linear", "llama3", "yarn"))
-        if not self.factor > 0:
+        for name in ("low", "high", "attention"):
+            given = getattr(self, name)
+            if given is not None and not 0 < given < math.inf:
+                raise InputError(f'"{name}" of rotary scaling must be a number above 0, not {given}.')
+        if self.kind == "llama3" and self.low == self.high:
+            raise InputError(f'"low" and "high" of rotary scaling are both {self.low}; they must differ.')
+        if self.original is not None:
+            _positive("the original length of rotary positions", self.original)
+        if not 0 < self.factor < math.inf:
             raise InputError(f"rotary positions can be stretched by a factor above 0, not {self.factor}.")
         if self.kind != "linear" and self.original is None:
             raise InputError(f'rotary scaling "{self.kind}" needs the original length of the positions.')
@@ -97,11 +108,17 @@ class PositionConfig:
 
     def __post_init__(self) -> None:
         _one_of("positions", self.kind, POSITIONS)
-        if self.kind == "rotary" and not min(self.theta, self.local_theta or self.theta) > 1:
+        thetas = (self.theta, self.theta if self.local_theta is None else self.local_theta)
+        if self.kind == "rotary" and not all(1 < theta < math.inf for theta in thetas):
             raise InputError(f"rotary positions need a base (theta) above 1, not {self.theta} and {self.local_theta}.")
         if self.longest is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
             raise InputError(f'{self.kind} positions need "longest": how many places the table has.')
         _at_most(self, "longest", "buckets")
+        if self.longest is not None:
+            _positive("longest", self.longest)
+        _not_negative("offset", self.offset)
+        if self.kind == "relative":
+            _check_buckets(self.buckets, self.reach)
 
 
 @dataclass(frozen=True)
@@ -152,6 +169,19 @@ class ModelConfig:
         for name in ("vocabulary", "width", "layers", "inner"):
             _positive(name, getattr(self, name))
         _at_most(self, "vocabulary", "width", "layers", "inner", "decoder_layers", "segments", "target_vocabulary")
+        for name in ("embedding_width", "distinct_layers"):
+            if getattr(self, name) is not None:
+                _positive(name, getattr(self, name))
+        _not_negative("segments", self.segments)
+        _check_dropout("dropout", self.dropout)
+        if not 0 < self.eps < 1:
+            raise InputError(
+                f"eps of the norms must be above 0 and below 1, not {self.eps}. Published values: 1e-12 to 1e-5."
+            )
+        if self.spread is not None and not 0 <= self.spread < math.inf:
+            raise InputError(f"the spread of initial weights must be a number of at least 0, not {self.spread}.")
+        if self.distinct_layers is not None and self.distinct_layers > self.layers:
+            raise InputError(f"{self.layers} layers cannot be made of {self.distinct_layers} distinct ones.")
         _one_of("kind", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _one_of("activation", self.activation, ACTIVATIONS)
         _one_of("norm", self.norm, NORMS)
@@ -222,6 +252,7 @@ class RecurrentConfig:
         for name in ("vocabulary", "width", "embedding", "layers"):
             _positive(name, getattr(self, name))
         _at_most(self, "vocabulary", "width", "embedding", "layers", "target_vocabulary")
+        _check_dropout("dropout", self.dropout)
         _one_of("kind of recurrent network", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _check_target(self.target_vocabulary, self.kind)
         _one_of("cell", self.cell, CELLS)
@@ -285,6 +316,26 @@ def _one_of(what: str, given: str, choices: tuple[str, ...]) -> None:
 def _positive(what: str, given: int) -> None:
     if given < 1:
         raise InputError(f"{what} must be at least 1, not {given}.")
+
+
+def _not_negative(what: str, given: int | None) -> None:
+    if given is not None and given < 0:
+        raise InputError(f"{what} must be at least 0, not {given}.")
+
+
+def _check_dropout(what: str, given: float) -> None:
+    if not 0 <= given < 1:
+        raise InputError(f"{what} must be at least 0 and below 1, not {given}.")
+
+
+def _check_buckets(buckets: int, reach: int) -> None:
+    """Each direction of an encoder has half of the buckets, and half of these are for near distances, one each."""
+    if buckets < 4:
+        raise InputError(f"relative positions need at least 4 buckets, not {buckets}.")
+    if reach <= buckets // 2:
+        raise InputError(
+            f"relative positions with {buckets} buckets must reach beyond {buckets // 2} tokens, not {reach}."
+        )
 
 
 def _at_most(config: object, *names: str) -> None:

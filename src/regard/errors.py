@@ -69,6 +69,16 @@ class DataError(RegardError, ValueError):
         super().__init__(f"{head}{': ' if head else ''}{what}{tail}.{'' if mend is None else ' ' + mend}")
 
 
+class NotFinite(InputError):
+    """A network computed NaN or infinity for an input."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the network computed NaN or infinity for {what}, so there is no result. Its numbers are too large for "
+            "their format (use --dtype fp32), or its weights are damaged (use another checkpoint)."
+        )
+
+
 class FolderError(RegardError, OSError):
     """A model folder that cannot be read, or a place that cannot be written."""
 

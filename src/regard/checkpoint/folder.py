@@ -163,8 +163,6 @@ def read_config(foreign: Foreign, family: Family) -> Config:
         raise FolderError(f"config.json of a {family.name} model lacks the setting {error}.") from error
     except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise FolderError(f"config.json of a {family.name} model cannot be read: {error!r}.") from error
-    if config.longest is not None and config.longest < 1:
-        raise FolderError(f"config.json of a {family.name} model has places for {config.longest} tokens, not for 1.")
     return config
 
 

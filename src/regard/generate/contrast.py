@@ -6,12 +6,14 @@ one, is best. Shapes: B sequences, K candidates, T places, D width, V vocabulary
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.errors import NotFinite
 from regard.generate.history import History
 from regard.generate.loop import Job, Row
 from regard.generate.rules import apply
@@ -47,6 +49,8 @@ def contrast(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
         next_B = words_BK.gather(1, best_B.unsqueeze(1)).squeeze(1)
         chances = log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
         for place, (i, token) in enumerate(zip(alive, next_B.tolist(), strict=True)):
+            if not math.isfinite(chances[place]):
+                raise NotFinite(f"prompt {rows[i].prompt}")
             rows[i].ids.append(token)
             rows[i].log_probs.append(chances[place])
             rows[i].end(job.ends, job.ended, settings)

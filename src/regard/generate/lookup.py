@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from regard.errors import NotFinite
 from regard.generate.loop import Job, Row
 from regard.generate.rules import Seen, apply
 from regard.model.cache import Cache
@@ -71,12 +72,15 @@ def _read(
     places = [range(end - 1 - len(guessed), end) for end, guessed in zip(ends, guesses, strict=True)]
     logits_XV = job.network.words(states_ND[torch.tensor([n for span in places for n in span])]).float()
     log_XV = logits_XV.log_softmax(-1) if job.log_probs else None
+    finite = logits_XV.amax(1).isfinite().tolist()
     plain = logits_XV.argmax(1).tolist() if not job.rules else None
     kept, at = [], 0
     for place, i in enumerate(alive):
         row, guessed, right = rows[i], guesses[place], 0
         while row.why is None:
             token = plain[at + right] if plain is not None else _ruled(job, row, starts[i], logits_XV[at + right])
+            if not finite[at + right]:
+                raise NotFinite(f"prompt {row.prompt}")
             row.ids.append(token)
             if log_XV is not None:
                 row.log_probs.append(float(log_XV[at + right, token]))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Config
-from regard.errors import InputError, setting
+from regard.errors import InputError, NotFinite, setting
 from regard.generate.history import History
 from regard.generate.rules import Rule, apply
 from regard.generate.settings import Decoding, Ends
@@ -23,6 +23,7 @@ from regard.model.steps import Steps
 from regard.ragged import Ragged
 
 FIRST_SLOTS = 4096
+NO_TOKEN = -1  # in the place of one, where the network computed no number
 Ended = Callable[[Sequence[int]], bool]
 
 
@@ -143,17 +144,20 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
     history = History(starts, settings.max_tokens, job.network.config.words, job.device) if job.rules else None
     for step in range(settings.max_tokens):
         logits_BV = logits_BV.float()
+        finite_B = logits_BV.amax(1).isfinite()  # not where one of them is NaN
         log_BV = logits_BV.log_softmax(-1) if job.log_probs else None
         if history is not None:
             logits_BV = apply(
                 job.rules, logits_BV, history.seen(step, [rows[i].room for i in alive], [rows[i].prompt for i in alive])
             )
         next_B = logits_BV.argmax(1) if drawn_BT is None else draw(logits_BV, drawn_BT[:, step])
-        chosen = next_B.tolist()
+        chosen = torch.where(finite_B, next_B, NO_TOKEN).tolist()  # read together: one wait for the device
         chances = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
         for place, i in enumerate(alive):
             if rows[i].why is not None:
                 continue
+            if chosen[place] == NO_TOKEN:
+                raise NotFinite(f"prompt {rows[i].prompt}")
             rows[i].ids.append(chosen[place])
             if chances is not None:
                 rows[i].log_probs.append(chances[place])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.folder import Checkpoint
-from regard.errors import FolderError, InputError
+from regard.errors import FolderError, InputError, shortened
 from regard.foreign import inside
 from regard.model.network import Network
 from regard.model.recurrent import Recurrent
@@ -100,6 +100,7 @@ def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
         task = task_class(kept.task).restore(kept.settings)
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {mend}") from error
+    _check_labels(task, checkpoint, mend)
     there = dict(checkpoint.network.heads.items())
     for name, size in task.heads.items():
         head = there.get(name)
@@ -107,6 +108,34 @@ def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
             held = "none" if head is None else f"one of {_classes(head)}"
             raise FolderError(f"{RUN}: the task needs a {name} head of {size} classes, the network has {held}. {mend}")
     return task
+
+
+def _check_labels(task: Task, checkpoint: Checkpoint, mend: str) -> None:
+    """Whether run.json names each class once, and as config.json does."""
+    names = task.labels
+    if not names:
+        return
+    twice = _twice(names)
+    if twice is not None:
+        raise FolderError(
+            f'{RUN}: two classes are called "{shortened(twice, 80)}", and an answer could not tell them apart. {mend}'
+        )
+    for number, (ours, theirs) in enumerate(zip(names, checkpoint.labels or (), strict=False)):
+        if ours != theirs:
+            raise FolderError(
+                f'{RUN} and config.json contradict each other: class {number} is "{shortened(ours, 80)}" there and '
+                f'"{shortened(theirs, 80)}" here. Correct the wrong one, or remove {RUN} to go by config.json.'
+            )
+
+
+def _twice(names: Sequence[str]) -> str | None:
+    """The first name that stands there a second time."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _classes(head: Any) -> int:
@@ -127,7 +156,7 @@ def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
     classes = _classes(head)
     names = labels if labels and len(labels) == classes else tuple(f"LABEL_{number}" for number in range(classes))
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = _twice(names)
     if twice is not None:
         raise FolderError(
             f'config.json: two classes of id2label are called "{twice}", and an answer could not tell them apart. '

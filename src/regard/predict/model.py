@@ -20,7 +20,7 @@ from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
-from regard.errors import InputError, did_you_mean, setting
+from regard.errors import InputError, NotFinite, did_you_mean, setting
 from regard.model import taps
 from regard.model.compiled import compiled
 from regard.model.dense import pack
@@ -201,6 +201,9 @@ class Model(Writes):
             if progress is not None:
                 progress(done, len(texts))
         vectors = [joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
+        for number, vector in enumerate(vectors):
+            if not bool(vector.isfinite().all()):
+                raise NotFinite(f"text {number}")
         if normalise:
             vectors = [torch.nn.functional.normalize(vector, dim=-1) for vector in vectors]
         return [vector.numpy() for vector in vectors] if how is None else torch.stack(vectors).numpy()

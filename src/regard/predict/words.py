@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from regard.data.pieces import cut
-from regard.errors import InputError, setting
+from regard.errors import InputError, NotFinite, setting
 from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
 from regard.predict.kinds import can
@@ -63,6 +64,8 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     assert isinstance(model.network, Transformer)
     hidden_ND = model.network.main(batch)
     chances_MV = model.network.heads["masked"](hidden_ND[torch.tensor(places, device=model.device)]).float().softmax(-1)
+    if not bool(chances_MV.isfinite().all()):
+        raise NotFinite("this text")
     words_MV = chances_MV[:, : tokenizer.size]
     best = words_MV.topk(min(top, words_MV.shape[1]))
     return [
@@ -118,4 +121,7 @@ def follows(model: Model, first: str, second: str) -> float:
     assert isinstance(model.network, Transformer)
     heads = model.network.heads
     logits_BC = heads["next"](heads["pooled"](model.network.main(batch), batch))
-    return float(logits_BC.float().softmax(-1)[0, 0])
+    chance = float(logits_BC.float().softmax(-1)[0, 0])
+    if math.isnan(chance):
+        raise NotFinite("these two texts")
+    return chance

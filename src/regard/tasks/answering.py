@@ -16,7 +16,7 @@ from regard.data.examples import Inputs
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.data.records import Record
-from regard.errors import RegardError
+from regard.errors import NotFinite, RegardError
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.model.network import Network
@@ -78,21 +78,55 @@ def answers(
     labelled: bool = False,
     batch_tokens: int = BATCH_TOKENS,
     losses: list[float] | None = None,
+    finite: bool = True,
 ) -> Iterator[tuple[Record, Answer]]:
-    """Each record with its answer, in order. `losses` receives sum and count where the records are labelled."""
-    stream, task = iter(records), task.reads(reading)
+    """Each record with its answer, in order. `losses` receives sum and count where the records are labelled.
+
+    finite: raise an error that names the first text for which the network computes NaN or infinity.
+    """
+    stream, task, before = iter(records), task.reads(reading), 0
+    run = checked(run) if finite else run
     while held := list(islice(stream, task.at_once)):
         examples = task.examples(held, reading, labelled=labelled)
         found: list[Any] = [None] * len(examples)
         for rows in batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
-            for part, told in said_of(task, run, examples, rows, device=device, losses=losses if labelled else None):
-                for row, said in zip(part, told, strict=True):
-                    found[row] = said
+            try:
+                parts = said_of(task, run, examples, rows, device=device, losses=losses if labelled else None)
+                for part, told in parts:
+                    for row, said in zip(part, told, strict=True):
+                        found[row] = said
+            except NotFinite as error:
+                bad = _first_bad(task, run, examples, rows, device=device)
+                raise NotFinite(f"text {before + int(examples.owners[bad])}") from error
         windows: list[list[Any]] = [[] for _ in held]
         for owner, said in zip(examples.owners.tolist(), found, strict=True):
             windows[owner].append(said)
         for record, said in zip(held, windows, strict=True):
             yield record, task.answer(record, said)
+        before += len(held)
+
+
+def checked(run: Run) -> Run:
+    """The same network, with an error where what it says of a batch is NaN or infinite."""
+
+    def checks(inputs: Inputs) -> Output:
+        output = run(inputs)
+        values = output.hidden if output.logits is None else output.logits
+        if values.numel() and not all(torch.isfinite(edge) for edge in torch.aminmax(values)):
+            raise NotFinite("this batch")
+        return output
+
+    return checks
+
+
+def _first_bad(task: Task, run: Run, source: Rows, rows: Sequence[int], *, device: torch.device) -> int:
+    """The first row, by its number, for which the network computes NaN or infinity."""
+    for row in sorted(rows):
+        try:
+            run(task.prepare(source.take(np.asarray([row], np.int64)).to(device)))
+        except NotFinite:
+            return row
+    return min(rows)
 
 
 def said_of(
@@ -135,7 +169,17 @@ def score(
     """Answers held against what the records say."""
     began, meter, losses, rows = time.monotonic(), task.meter(), [0.0, 0.0], 0
     torch.manual_seed(seed)  # what a task draws is the same at every score
-    found = answers(task, run, records, reading, device=device, labelled=True, batch_tokens=batch_tokens, losses=losses)
+    found = answers(
+        task,
+        run,
+        records,
+        reading,
+        device=device,
+        labelled=True,
+        batch_tokens=batch_tokens,
+        losses=losses,
+        finite=False,  # a training has its own way with a loss that is no number
+    )
     for record, answer in found:
         task.mark(meter, answer, record)
         rows += 1

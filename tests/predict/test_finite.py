@@ -1,0 +1,108 @@
+"""A network that computes NaN or infinity gives an error that names the text, never a vector or a score."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import regard
+from regard.errors import FolderError, NotFinite
+from regard.predict import Model
+from regard.text.learn import learn_from
+
+TEXTS = ["good work", "bad work", "a good day", "a bad day", "a day of rest"]
+
+
+def spoiled(shape: str, **heads: int) -> Model:
+    """A model of which the numbers overflow for one word: rest."""
+    words = learn_from(TEXTS * 5, kind="wordpiece", size=42)
+    model = regard.create(shape, tokenizer=words, heads=heads or None, device="cpu", tied=False)
+    tokens = model.network.reader.embeddings.tokens.weight  # type: ignore[union-attr]
+    with torch.no_grad():
+        tokens[words.backend.token_to_id("rest")] = 3e38
+    return model
+
+
+def test_embed_names_the_text() -> None:
+    model = spoiled("tiny-bert")
+    assert model.embed(TEXTS[:4]).shape == (4, 32)  # type: ignore[union-attr]
+    for pool in ("mean", None):
+        with pytest.raises(NotFinite, match=r"computed NaN or infinity for text 4, so there is no result.*fp32"):
+            model.embed(TEXTS, pool=pool)
+
+
+def test_predict_names_the_text() -> None:
+    model = spoiled("tiny-bert", sequence=2)
+    assert len(model.predict(TEXTS[:4])) == 4
+    with pytest.raises(NotFinite, match="for text 4"):
+        model.predict(TEXTS)
+    with pytest.raises(NotFinite, match="for text 2"):
+        model.predict(["good work", "bad work", "rest", "a bad day", "rest"], batch_tokens=8)
+
+
+def test_fill_and_next_sentence_refuse() -> None:
+    model = spoiled("tiny-bert", masked=0, next=2)
+    with pytest.raises(NotFinite, match="for this text"):
+        model.fill("a [MASK] of rest")
+    with pytest.raises(NotFinite, match="for these two texts"):
+        model.follows("a day", "of rest")
+
+
+def test_evaluate_names_the_text(trained: Path, write_rows: Callable[..., Path], tmp_path: Path) -> None:
+    model = regard.load(trained, device="cpu")
+    assert model.tokenizer is not None
+    with torch.no_grad():
+        model.network.encoder.embeddings.tokens.weight[model.tokenizer.encode("worst").ids[-2]] = 3e38  # type: ignore[union-attr]
+    data = write_rows(tmp_path / "rows.csv", [("a lovely film", "good"), ("a dull film", "bad"), ("the worst", "bad")])
+    with pytest.raises(NotFinite, match="for text 2"):
+        regard.evaluate(model, data)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"sample": True, "seed": 1}, {"contrast": 0.5}, {"lookup": 3}],
+    ids=["greedy", "sample", "contrast", "lookup"],
+)
+def test_generate_names_the_prompt(settings: dict[str, Any]) -> None:
+    model = spoiled("tiny-gpt2")
+    assert model.tokenizer is not None
+    good, bad = (list(model.tokenizer.encode(text).ids) for text in ("good work", "rest"))
+    with pytest.raises(NotFinite, match="for prompt 1"):
+        model.generate_ids([good, bad, good], max_tokens=4, **settings)
+
+
+def test_beams_name_the_prompt() -> None:
+    model = spoiled("tiny-gpt2")
+    with pytest.raises(regard.errors.InputError, match="prompt 0"):
+        model.generate("rest", max_tokens=4, beams=2)
+
+
+# labels
+
+
+def edited(trained: Path, folder: Path, edit: Callable[[dict[str, Any]], None]) -> Path:
+    shutil.copytree(trained, folder)
+    run = json.loads((folder / "run.json").read_text())
+    edit(run["task_settings"])
+    (folder / "run.json").write_text(json.dumps(run))
+    return folder
+
+
+def test_one_label_twice_is_refused(trained: Path, tmp_path: Path) -> None:
+    folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=["good", "good"]))
+    with pytest.raises(FolderError, match=r'run.json: two classes are called "good"'):
+        regard.load(folder).predict(["a film"])
+
+
+def test_labels_that_contradict_config_json_are_refused(trained: Path, tmp_path: Path) -> None:
+    folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=task["labels"][::-1]))
+    with pytest.raises(FolderError, match=r"run.json and config.json contradict each other: class 0 is"):
+        regard.load(folder).predict(["a film"])
+    (folder / "run.json").unlink()
+    assert len(regard.load(folder).predict(["a film"])) == 1
