@@ -154,6 +154,15 @@ def test_bombs_take_no_memory(tmp_path: Path) -> None:
     assert peak(use) < 400 << 20
 
 
+def test_a_line_of_many_words_takes_no_more_than_a_few_copies(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.txt", "wörd " * (2 << 20))
+
+    def use() -> None:
+        assert read(path).recognised.format == "text"
+
+    assert peak(use) < 12 * path.stat().st_size
+
+
 def test_json_of_very_many_parts(tmp_path: Path) -> None:
     text = '{"text": "x", "label": "y", "more": [' + "{}," * 4_000_001 + "{}]}"
     for name, content in (("a.jsonl", text + "\n"), ("a.json", f"[{text}]")):
