@@ -31,15 +31,23 @@ def setting(name: str, value: object = NO_VALUE) -> str:
     return f"\x02{name}={shown}\x1f{given}\x03"
 
 
+LONGEST_MESSAGE = 2000  # characters
+LONGEST_QUOTE = 400  # characters in quotes; longer ones are cut, which commands and paths are not
+_QUOTES = re.compile(rf"""(["'])((?:(?!\1)[^\n]){{{LONGEST_QUOTE},}})\1""")
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_SHOWN = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
+
+
 class RegardError(Exception):
     """Anything a user can mend. The command line prints it without a traceback and exits with 1.
 
     `str(error)` names settings as Python does (`dev_share`); `error.with_flags` as the command line (`--dev-share`).
+    Both are cut to a length that can be read, and show control characters instead of sending them.
     """
 
     def __init__(self, message: object = "", *rest: object) -> None:
-        self.with_flags = MARKED.sub(r"\2", str(message))
-        super().__init__(MARKED.sub(r"\1", str(message)), *rest)
+        self.with_flags = bounded(plain(MARKED.sub(r"\2", str(message))))
+        super().__init__(bounded(plain(MARKED.sub(r"\1", str(message)))), *rest)
 
 
 class InputError(RegardError, ValueError):
@@ -107,6 +115,25 @@ def did_you_mean(given: str, choices: Iterable[str]) -> str:
     listed = ", ".join(shortened(name, LONGEST_WORD) for name in known[:MOST_NAMED])
     more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
     return f" Choose one of: {listed}{more}."
+
+
+def plain(text: str) -> str:
+    """The text with control characters as escapes, so that a terminal does not obey them; line ends and tabs stay."""
+    return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
+
+
+def bounded(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """A message without the greater part of what it quotes at length, and of what is left beyond `most` characters."""
+    if len(text) <= LONGEST_QUOTE:
+        return text
+    text = text if len(text) <= 50 * most else f"{text[: 25 * most]} … {text[-25 * most :]}"
+    text = _QUOTES.sub(lambda found: f"{found[1]}{found[2][:100]}…{found[1]}", text)
+    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 3 :]}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 text`, `2 texts`, `1,000 entries`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -199,9 +199,9 @@ def _answered(
                 f"{setting('beams', beams)} was given, but beams are for models that translate; "
                 f"this is a model for {task.name}."
             )
-        run, batch_tokens = beam_run(model, task, beams), batch_tokens // max(beams, 1)
+        run, batch_tokens = beam_run(model, task, beams), -(-batch_tokens // max(beams, 1))
     if isinstance(task, Running):
-        batch_tokens = min(batch_tokens, LOGITS // model.config.vocabulary)
+        batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))
     return answered(
         task,
         run,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import struct
 import tempfile
 from pathlib import Path
@@ -116,3 +117,10 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match="damaged or cut short"):
             load_vectors(tmp_path / name)
+
+
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    for path in (tmp_path / "pipe.txt", Path("/dev/zero"), tmp_path):
+        with pytest.raises(InputError, match=r"is not a regular file|Is a directory"):
+            load_vectors(path)

@@ -236,3 +236,24 @@ def test_a_model_of_likeness_takes_texts_two_by_two(capsys: Capture, tmp_path: P
     said = [run(capsys, "predict", tmp_path / "run", *given, "--json")[1] for given in ((*"ab",), ("--input", pairs))]
     assert [len(lines.splitlines()) for lines in said] == [1, 20]
     assert set(json.loads(said[0])) == {"similarity", "found", "truncated", "windows"}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a = " + b"[" * 100_000, "cannot be read: its content is nested too deeply"),
+        (b"\xff\xfe", "this is not UTF-8"),
+        (b"epochs = 1\nepochs = 2\n" + b"#" * (2 << 20), "expected at most 1,048,576"),
+        (None, "is not a regular file"),
+    ],
+)
+def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: bytes | None, says: str) -> None:
+    path = tmp_path / "run.toml"
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content)
+    status, _, err = run(capsys, "train", "a.csv", "--config", path)
+    assert status == 1
+    assert says in err
+    assert str(path) in err

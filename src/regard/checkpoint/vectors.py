@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.whole import check_place, whole
-from regard.errors import DataError, InputError
+from regard.errors import DataError, FolderError, InputError, shortened
+from regard.foreign import open_regular, reading
 from regard.model.static import Vectors
 from regard.text.unpack import DAMAGED, unpacked
 
@@ -49,9 +50,13 @@ def save_vectors(vectors: Vectors, path: str | Path) -> None:
 
 def load_vectors(path: str | Path) -> Vectors:
     """Read any of the formats, told apart by what the file holds, plain or packed as .gz or .xz."""
-    path = Path(path)
+    with reading(path, DataError):
+        return _loaded(Path(path))
+
+
+def _loaded(path: Path) -> Vectors:
     try:
-        with path.open("rb") as raw, unpacked(raw, str(path)) as file:
+        with open_regular(path) as raw, unpacked(raw, str(path)) as file:
             header = file.readline(LONGEST)
             sizes = _sizes(header)
             first = b"" if sizes is None else file.readline(16 * WIDEST)
@@ -64,6 +69,8 @@ def load_vectors(path: str | Path) -> Vectors:
                 file.seek(len(header))
                 rows = _binary_rows(path, file, *sizes)
             return _gathered(path, rows, sizes)
+    except FolderError as error:  # not a regular file
+        raise InputError(str(error)) from error
     except DAMAGED as error:
         raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
     except OSError as error:
@@ -101,8 +108,8 @@ def _text_rows(
         except UnicodeDecodeError as error:
             raise _fault(path, number, "is not UTF-8", "a word and its numbers") from error
         except ValueError as error:
-            raise _fault(path, number, str(error), "numbers") from error
-        line, number = file.readline(), number + 1
+            raise _fault(path, number, shortened(str(error), 100), "numbers") from error
+        line, number = file.readline(16 * WIDEST), number + 1
 
 
 def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
@@ -137,7 +144,9 @@ def _gathered(
     table = []
     for word, row in rows:
         if word in words:
-            raise DataError(f'holds "{word}" twice', file=str(path), row=len(words) + 1, expected="one vector a word")
+            raise DataError(
+                f'holds "{shortened(word, 60)}" twice', file=str(path), row=len(words) + 1, expected="one vector a word"
+            )
         words[word] = None
         table.append(row)
     if sizes is not None and (len(table), len(table[0]) if table else sizes[1]) != sizes:

@@ -36,8 +36,9 @@ from regard.cli import (
     vectors,
 )
 from regard.cli.flags import READERS
-from regard.cli.shared import UsageError, Verb
-from regard.errors import RegardError, UntrainedWarning, did_you_mean
+from regard.cli.shared import UsageError, Verb, check_batch_tokens
+from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
+from regard.errors import RegardError, UntrainedWarning, did_you_mean, shortened
 
 VERBS: dict[str, Verb] = {
     "info": Verb(info.Info, info.ABOUT, info.run),
@@ -80,6 +81,7 @@ the exit status is 0, 1 for something that failed, 2 for wrong use. regard --ver
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status."""
     try:
+        prepare_streams()
         with _warnings_on_stderr():
             status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -87,22 +89,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # from the parser, which has said why
         return int(stop.code or 0)
     except UsageError as error:
-        print(f"regard: {error}", file=sys.stderr)
+        print_error(error)
         return 2
     except RegardError as error:
-        print(f"regard: {error.with_flags}", file=sys.stderr)
+        print_error(error.with_flags)
         return 130 if getattr(error, "signal", None) == signal.SIGINT else 1  # a training that Ctrl-C stopped
     except KeyboardInterrupt:
-        print("regard: stopped", file=sys.stderr)
+        print_error("stopped")
         return 130
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a name too long for any file, an output that is full
+        name = "" if error.filename is None else f"{shortened(str(error.filename), 100)}: "
+        print_error(f"{name}{error.strerror or error}")
         with contextlib.suppress(OSError):
-            print(f"regard: {error.strerror or error}", file=sys.stderr)
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (MemoryError, RuntimeError) as error:
+        if not _lacks_memory(error):
+            raise
+        print_error("there is not enough memory. Use a smaller model, a smaller --batch-tokens or less data at once.")
+        return 1
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether memory ran out, as Python, torch on a CPU (a plain RuntimeError) and torch on a GPU say it."""
+    said = str(error)
+    return isinstance(error, MemoryError) or any(
+        words in said for words in ("not enough memory", "can't allocate memory", "out of memory")
+    )
 
 
 def _run(given: list[str]) -> int:
@@ -122,14 +138,20 @@ def _run(given: list[str]) -> int:
         "config": (FlagCreatePairsOff,),
         "registry": READERS,
     }
-    verb.run(verb.parse(given[1:], **told) if verb.parse else tyro.cli(verb.settings, args=given[1:], **told))
+    words = given[1:]
+    settings = parsed(
+        lambda: verb.parse(words, **told) if verb.parse else tyro.cli(verb.settings, args=words, **told), words
+    )
+    check_batch_tokens(settings)
+    with plain_stdout():
+        verb.run(settings)
     return 0
 
 
 @contextlib.contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"regard: warning: {message}", file=sys.stderr)
+        print_error(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

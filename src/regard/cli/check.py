@@ -11,6 +11,8 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Columns, Encoding, Json, Labels
 from regard.cli.shared import UsageError, in_bytes, print_json, print_table, progress_bar
+from regard.cli.terminal import drawing_stdout
+from regard.errors import plain
 
 if TYPE_CHECKING:
     from regard.data.check.finding import Finding, Report
@@ -185,10 +187,10 @@ def _print_findings(findings: tuple[Finding, ...]) -> None:
     for finding in findings:
         place = str(finding.line or finding.row or "–")
         grave = Text(finding.severity, styles[finding.severity])
-        what = Text(f"{finding.what}\n→ {finding.mend}")
+        what = Text(plain(f"{finding.what}\n→ {finding.mend}"))
         table.add_row(grave, finding.kind, f"{finding.count:,}", place, what)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
-    Console(file=sys.stdout, width=max(width, 60), highlight=False).print(table)
+    Console(file=drawing_stdout(), width=max(width, 60), highlight=False).print(table)
 
 
 def _changes(fixed: Fixed) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.shared import print_said
+from regard.errors import plain
 
 if TYPE_CHECKING:
     from regard.training.record import Event
@@ -109,7 +110,7 @@ class Course:
 
     def _print(self, line: str) -> None:
         if self.bar is not None:
-            self.bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self.bar.console.print(plain(line), highlight=False, markup=False, soft_wrap=True)
         else:
             print_said(line)
 

@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Device, Dtype, Json, LiteralTexts, ModelName, check_not_files
 from regard.cli.shared import UsageError, print_json, print_table
+from regard.cli.terminal import print_error
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,12 +122,16 @@ def tell(model: Model, prompts: list[str], settings: dict[str, Any], *, as_json:
 
 def converse(model: Model, settings: dict[str, Any], *, as_json: bool) -> None:
     """Prompt after prompt, each on its own, until the input ends."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed, so no prompt can be read. Give prompts after the model.")
     model.writer  # noqa: B018  # says at once that a model cannot write
     while True:
         try:
             prompt = input("> " if sys.stdin.isatty() else "")
         except EOFError:
             return
+        except UnicodeDecodeError as error:
+            raise InputError(f"standard input is not {error.encoding}. Give UTF-8 text.") from error
         if not prompt.strip():
             continue
         try:
@@ -135,4 +140,4 @@ def converse(model: Model, settings: dict[str, Any], *, as_json: bool) -> None:
             else:
                 flow(model, prompt, settings)
         except InputError as error:
-            print(f"regard: {error.with_flags}", file=sys.stderr)
+            print_error(error.with_flags)

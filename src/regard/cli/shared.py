@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from regard.errors import InputError, plain
+
 if TYPE_CHECKING:
     from regard.metrics.confidence import Score
     from regard.predict.model import Model
@@ -25,6 +27,13 @@ class Verb(NamedTuple):
     about: str
     run: Callable[[Any], None]
     parse: Callable[..., Any] | None = None  # tyro itself where nothing has to be done before
+
+
+def check_batch_tokens(settings: object) -> None:
+    """A batch of no token would do nothing, or all at once."""
+    given = getattr(settings, "batch_tokens", None)
+    if given is not None and given < 1:
+        raise InputError(f"--batch-tokens is {given}, expected at least 1 token.")
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -56,7 +65,7 @@ def print_scores(scores: Mapping[str, Score]) -> None:
 
 def print_said(line: str) -> None:
     """Something about the work, on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    print(plain(line), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

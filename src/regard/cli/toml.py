@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from regard.cli.shared import UsageError
-from regard.errors import InputError, did_you_mean
+from regard.errors import FolderError, InputError, did_you_mean, shortened
+from regard.foreign import read_bytes, reading
 from regard.training.settings import OLD_NAMES, Settings
 
+LARGEST = 1 << 20  # bytes of a settings file
 PATHS = ("out", "skip_bad")
 FLAGS = ("resume", "overwrite", "json")
 
@@ -60,21 +62,23 @@ def read_config(path: Path, verb: type) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.expanduser().open("rb") as file:
-            return tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"this is not TOML: {error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError("this is not UTF-8, which TOML is written in.") from error
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}.") from error
+        with reading(path):
+            return tomllib.loads(read_bytes(path.expanduser(), limit=LARGEST).decode("utf-8-sig"))
+    except FolderError as error:
+        cause = error.__cause__
+        if isinstance(cause, tomllib.TOMLDecodeError):
+            raise InputError(f"this is not TOML: {shortened(str(cause))}.") from error
+        if isinstance(cause, UnicodeDecodeError):
+            raise InputError("this is not UTF-8, which TOML is written in.") from error
+        raise InputError(str(error).removeprefix(f"{path} ")) from error
 
 
 def _value(name: str, value: Any) -> Any:
     if name == "columns" and isinstance(value, Mapping):
         return ",".join(f"{role}={column}" for role, column in value.items())
     if not isinstance(value, bool if name in FLAGS else str):
-        raise InputError(f"{name} is {value!r}, expected {'true or false' if name in FLAGS else 'a text in quotes'}.")
+        expected = "true or false" if name in FLAGS else "a text in quotes"
+        raise InputError(f"{name} is {shortened(repr(value), 60)}, expected {expected}.")
     return Path(str(value)) if name in PATHS else value
 
 

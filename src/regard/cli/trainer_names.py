@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 
+from regard.cli.terminal import print_error
 from regard.training.settings import NOT_NEEDED, OLD_NAMES, old_value
 
 # Flags of the verb itself, beside those of `OLD_NAMES`.
@@ -72,4 +72,4 @@ def _flag(found: re.Match[str]) -> str:
 
 
 def _say(words: str) -> None:
-    print(f"regard: {words}", file=sys.stderr)
+    print_error(words)

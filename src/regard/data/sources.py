@@ -169,6 +169,8 @@ class Source:
                 raise DataError(f"cannot be read: {error.strerror}", file=self.name) from error
             return file, os.fstat(file.fileno())
         if self._replay is None:
+            if self.path is None and sys.stdin is None:
+                raise DataError("is closed, so nothing can be read", file="standard input", mend="Name a file.")
             self._replay = _Replay(sys.stdin.buffer if self.path is None else self.path.open("rb"))
         return io.BufferedReader(self._replay, FIRST_READ), None
 

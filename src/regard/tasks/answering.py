@@ -16,7 +16,7 @@ from regard.data.examples import Inputs
 from regard.data.packing import Ints
 from regard.data.pieces import batches
 from regard.data.records import Record
-from regard.errors import NotFinite, RegardError
+from regard.errors import InputError, NotFinite, RegardError, setting
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.model.network import Network
@@ -84,6 +84,8 @@ def answers(
 
     finite: raise an error that names the first text for which the network computes NaN or infinity.
     """
+    if batch_tokens < 1:
+        raise InputError(f"{setting('batch_tokens')} is {batch_tokens}, expected at least 1.")
     stream, task, before = iter(records), task.reads(reading), 0
     run = checked(run) if finite else run
     while held := list(islice(stream, task.at_once)):

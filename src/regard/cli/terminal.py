@@ -1,0 +1,92 @@
+"""What reaches the terminal: no control character of foreign text, and no failure for want of a letter or a stream.
+
+Everything that a verb prints on stdout passes through `plain_stdout`. On stderr bars draw with control characters of
+their own; lines about the work and errors go there through `print_error` and `shared.print_said`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO, TypeVar, cast
+
+from regard.errors import RegardError, bounded, plain
+
+Parsed = TypeVar("Parsed")
+LONG = 500  # characters of an argument that the parser would repeat
+
+
+class Plain:
+    """A stream that shows control characters instead of sending them; what is not text passes as it is."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write(plain(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextlib.contextmanager
+def plain_stdout() -> Iterator[None]:
+    """Show control characters in all that is printed."""
+    with contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
+        yield
+
+
+def drawing_stdout() -> TextIO:
+    """Stdout for tables that are drawn with control characters: what goes into them must be `plain`."""
+    return sys.stdout.stream if isinstance(sys.stdout, Plain) else sys.stdout
+
+
+def print_error(message: object) -> None:
+    """One error or warning on stderr, of a length that can be read."""
+    with contextlib.suppress(OSError, ValueError):  # nobody listens
+        print(f"regard: {bounded(plain(str(message)))}", file=sys.stderr, flush=True)
+
+
+def prepare_streams() -> None:
+    """Make stdout and stderr ready: letters that they cannot hold are escaped, and closed ones lead nowhere.
+
+    Raises RegardError where stdout is closed: an answer would be lost without a word.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # else a file that is opened next would take its place
+        pass
+    os.close(number)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # open to the end
+    if sys.stdout is None:
+        raise RegardError("standard output is closed, so nothing can be printed. Redirect it to a file or /dev/null.")
+    codecs.register_error("regard", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="regard")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Letters as JSON escapes them, so that JSON stays JSON on a terminal that knows ASCII only."""
+    assert isinstance(error, UnicodeEncodeError)
+    found = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    units = [found[place : place + 2].hex() for place in range(0, len(found), 2)]
+    return "".join(f"\\u{unit}" for unit in units), error.end
+
+
+def parsed(parse: Callable[[], Parsed], given: list[str]) -> Parsed:
+    """What a parser makes of arguments. Its errors repeat them: with long or strange ones they are cut and plain."""
+    if all(len(word) <= LONG and plain(word) == word for word in given):
+        return parse()
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return parse()
+    finally:
+        if said.getvalue():
+            print(bounded(plain(said.getvalue())), file=sys.stderr, end="")
