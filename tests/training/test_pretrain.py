@@ -12,7 +12,7 @@ import pytest
 import torch
 import transformers
 
-from regard import evaluate, load, samples
+from regard import create, evaluate, load, samples
 from regard.data.corpus import Corpus
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn
@@ -295,3 +295,32 @@ def test_byte_level_encoders_learn_a_vocabulary_with_a_mask_token(preset: str, t
     mask = model.tokenizer.backend.id_to_token(model.tokenizer.special["mask"])
     assert model.fill(f"The {mask} stood beside the old mill.")
     transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "out")
+
+
+def test_a_new_head_is_reported(tmp_path: Path) -> None:
+    text = [f"The old man went to market {number}.\n\n" for number in range(40)]
+    (tmp_path / "text.txt").write_text("".join(text))
+    words = learn([tmp_path / "text.txt"], kind="wordpiece", size=50)
+    create("tiny-bert", tokenizer=words).save(tmp_path / "plain")
+    mark_as_trained(tmp_path / "plain")
+    events: list[Event] = []
+    told: dict[str, Any] = {"objective": "mlm", "steps": 1, "batch_tokens": 128, "device": "cpu"}
+    found = pretrain(
+        [tmp_path / "text.txt"], start=tmp_path / "plain", out=tmp_path / "run", tell=events.append, **told
+    )
+    assert found.new_heads == ("masked-word head",)
+    begin = next(event for event in events if event.kind == "begin")
+    (line,) = (line for line in begin.values["said"] if line.startswith("head: "))
+    assert "has no masked-word head, so it starts randomly initialized. The first perplexity" in line
+    assert f"guesses among {words.size:,} pieces" in line
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["new_heads"] == ["masked-word head"]
+    assert "randomly initialized at its start: masked-word head." in (tmp_path / "run" / "README.md").read_text()
+    again = pretrain([tmp_path / "text.txt"], start=tmp_path / "run", out=tmp_path / "more", **told)
+    assert again.new_heads == ()
+    assert "randomly initialized" not in (tmp_path / "more" / "README.md").read_text()
+
+
+def mark_as_trained(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    del config["regard"]
+    (folder / "config.json").write_text(json.dumps(config))

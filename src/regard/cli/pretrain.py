@@ -106,7 +106,9 @@ def run(verb: Pretrain) -> None:
         return
     if verb.json:
         every = found.json()
-        print_json({name: every[name] for name in ("task", "rows", "scores", "baseline", "seconds", "folder")})
+        print_json(
+            {name: every[name] for name in ("task", "rows", "scores", "baseline", "new_heads", "seconds", "folder")}
+        )
     else:
         _say(found)
 
@@ -118,5 +120,7 @@ def _say(found: Pretrained) -> None:
         rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){usual}"))
     if not rows:
         rows.append(("scores", "none: no text was held out"))
+    if found.new_heads:
+        rows.append(("new", f"{', '.join(found.new_heads)} (randomly initialized at the start)"))
     rows.append(("steps", f"{found.steps:,} ({found.tokens:,} tokens, {found.seconds:.0f} s)"))
     print_table([*rows, ("folder", found.folder)])

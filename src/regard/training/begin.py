@@ -88,6 +88,24 @@ def begin(
     return checkpoint, words, pretrained
 
 
+HEADS = {
+    "masked": "masked-word head",
+    "next": "next-sentence head",
+    "language": "language-model head",
+    "sides": "two-sided language-model head",
+    "pooled": "pooler",
+    "sequence": "classification head",
+    "token": "tagging head",
+    "span": "answer head",
+}
+
+
+def new_heads(checkpoint: Checkpoint) -> list[str]:
+    """The heads, in words, that a pretrained model did not have and that are randomly initialized."""
+    names = dict.fromkeys(name.split(".")[1] for name in checkpoint.fresh if name.startswith("heads."))
+    return [HEADS.get(name, f"{name} head") for name in names]
+
+
 def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
     """A preset drawn anew for these words, or for those of two languages."""
     sizes: dict[str, Any] = {"vocabulary": words.size}

@@ -51,6 +51,7 @@ def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         "",
         f"{parameters:,} parameters, trained {begun} on {data['train_rows']:,} rows.",
         "",
+        *_new_heads(run),
         *_scores(run),
         *_labels(checkpoint),
         "## How it was trained",
@@ -83,6 +84,14 @@ def _opens(family: Family) -> str:
     if family.own_names:
         return f"transformers cannot open this folder: its {family.name} models do not have these settings."
     return "transformers cannot open this folder: it has no recurrent networks."
+
+
+def _new_heads(run: Mapping[str, Any]) -> list[str]:
+    """Which parts did not come from the model it started from."""
+    names = run.get("new_heads")
+    if not names:
+        return []
+    return [f"New in this training, and randomly initialized at its start: {', '.join(names)}.", ""]
 
 
 def _scores(run: Mapping[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ from regard.tasks.sides import TwoSided
 from regard.tasks.task import Task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import LEAST_PIECES, begin, opened, vocabulary_of, with_room
+from regard.training.begin import LEAST_PIECES, begin, new_heads, opened, vocabulary_of, with_room
 from regard.training.claim import claim, exclusive
 from regard.training.held import baseline, score_rows
 from regard.training.job import Job
@@ -67,6 +67,7 @@ class Pretrained(Result):
     """What a pretraining gave. `baseline` is what the counts of single words reach on the same held-out text."""
 
     baseline: dict[str, float] = field(default_factory=dict)
+    new_heads: tuple[str, ...] = ()  # heads that the model to start from did not have, randomly initialized
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def pretrain(
         task, start=start, preset=preset, tokenizer=words, texts=(), seed=chosen.seed, dropout=chosen.dropout
     )
     _check_network(checkpoint.family, checkpoint.config, objective)
+    added = new_heads(checkpoint)
     texts = _texts(
         files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell, encoding=encoding
     )
@@ -167,7 +169,7 @@ def pretrain(
     if held is not None and held.lengths.sum() < SHORT:
         _check_held(job)
     if tell is not None and world.first:
-        tell(_beginning(texts, job, objective, len(lengths), pretrained=pretrained))
+        tell(_beginning(texts, job, objective, len(lengths), pretrained=pretrained, added=added))
     done = fit(job)
     if chosen.lora.rank:
         merge(network)
@@ -178,12 +180,12 @@ def pretrain(
         usual = {name: usual[name] for name in usual if final is not None and name in final.scores}
     unshard(network)
     if world.first:
-        more = {"pretrained": pretrained, "objective": objective, "baseline": usual}
+        more = {"pretrained": pretrained, "objective": objective, "baseline": usual, "new_heads": added}
         finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)
         if store is None:
             _remove_texts(place)
     leave(world)
-    return Pretrained.of(task, len(lengths), final, done, folder, began, baseline=usual)
+    return Pretrained.of(task, len(lengths), final, done, folder, began, baseline=usual, new_heads=tuple(added))
 
 
 def _remove_texts(place: Path) -> None:
@@ -347,7 +349,9 @@ def _check_held(job: Job) -> None:
         ) from error
 
 
-def _beginning(texts: Texts, job: Job, objective: str, sequences: int, *, pretrained: bool) -> Event:
+def _beginning(
+    texts: Texts, job: Job, objective: str, sequences: int, *, pretrained: bool, added: Sequence[str]
+) -> Event:
     """What is read, and what was chosen, in words."""
     chosen = job.settings
     held = f"{len(texts.dev):,} documents held out" if len(texts.dev) else "none held out"
@@ -359,4 +363,16 @@ def _beginning(texts: Texts, job: Job, objective: str, sequences: int, *, pretra
         f"objective: {objective}, {sequences:,} sequences of up to {chosen.window} tokens",
         f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {job.steps:,} steps, {warmup:,} of them warm-up",
     ]
-    return Event("begin", 0, job.steps, 0.0, {"said": said})
+    if added:
+        said.insert(2, _about_new_heads(added, job))
+    return Event("begin", 0, job.steps, 0.0, {"said": said, "new_heads": list(added)})
+
+
+def _about_new_heads(added: Sequence[str], job: Job) -> str:
+    """That heads are new, and what this does to the first scores."""
+    names, pieces = " and ".join(added), job.network.config.vocabulary
+    return (
+        f"head: {job.identity['start']} has no {names}, so it starts randomly initialized. The first perplexity is "
+        f"therefore no measure of the model: the head guesses among {pieces:,} pieces, and may do worse than chance "
+        "(a perplexity above that number). It falls as the head learns."
+    )

@@ -23,7 +23,7 @@ from regard.metrics.confidence import Score
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
 from regard.tasks.task import Reading, Task
-from regard.training.begin import begin, fresh_config
+from regard.training.begin import begin, fresh_config, new_heads
 from regard.training.claim import claim, exclusive
 from regard.training.gather import Data, Where, gather, texts_for
 from regard.training.job import Done, Job, Source
@@ -178,7 +178,7 @@ def train(
         final = score_of(replace(job, task=tuned), found, reading)
     unshard(network)
     if world.first:
-        more = {"pretrained": pretrained}
+        more = {"pretrained": pretrained, "new_heads": new_heads(checkpoint)}
         finish(folder, checkpoint, words, work, job, done, final, found, identity, more=more)
     leave(world)
     return Result.of(work, len(found.train), final, done, folder, began)
