@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -91,7 +92,9 @@ def _change(draw: random.Random, run: Path, name: str, outside: Path) -> bool:
     elif kind == "special":
         special_file(draw, path, outside)
     elif kind == "extra":
-        (path.parent / draw.choice(("other.safetensors", "best.safetensors", ".x.part"))).write_bytes(b"something")
+        extra = path.parent / draw.choice(("other.safetensors", "best.safetensors", ".x.part"))
+        if not os.path.lexists(extra):
+            extra.write_bytes(b"something")
     elif path.is_file() and not path.is_symlink():
         content = path.read_bytes() if path.stat().st_size < 1 << 20 else b""
         path.write_bytes(damaged(draw, content) if kind == "bytes" else position.name.encode())
