@@ -22,7 +22,7 @@ def test_every_command_has_it(verb: str, capsys: pytest.CaptureFixture[str]) -> 
     assert "--encoding" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("default:.*is read as cp1252")
+@pytest.mark.filterwarnings("always:.*is read as cp1252")
 def test_check_reports_it_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mails.csv"
     path.write_bytes(TABLE.encode("cp1252"))

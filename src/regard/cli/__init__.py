@@ -150,8 +150,13 @@ def _run(given: list[str]) -> int:
 
 @contextlib.contextmanager
 def _warnings_on_stderr() -> Iterator[None]:
+    shown: set[str] = set()
+
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print_error(f"warning: {message}")
+        """Once per command: a file that is read twice is reported once."""
+        if str(message) not in shown:
+            shown.add(str(message))
+            print_error(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -38,7 +38,7 @@ def csv_of(stream: BinaryIO, name: str, sheet: str | None) -> Iterator[BinaryIO]
             table, others = _sheet(_workbook(file), name, sheet)
         if others:
             warnings.warn(
-                f'{name}: sheet "{table.title}" is read, the first of {others + 1} with rows. '
+                f'{name} has {others + 1} sheets, of which "{table.title}" is read, the first with rows. '
                 f'Write "{name}#NAME" to read another one.',
                 UserWarning,
                 stacklevel=2,
