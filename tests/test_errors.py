@@ -202,7 +202,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_setting_of_generate_names_its_flag(writer: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    own = {"model", "texts", "interactive", "device", "dtype", "json", "slide", "seed"}
+    own = {"model", "texts", "interactive", "device", "dtype", "json", "slide", "seed", "literal"}
     assert {*BAD_DECODING} == flags_of(cli.VERBS["generate"].settings) - own
     assert {*BAD_DECODING, "sample", "seed", "slide", "constraint"} == set(DEFAULTS)
     for name, value in BAD_DECODING.items():
