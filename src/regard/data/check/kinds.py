@@ -72,7 +72,9 @@ KINDS: dict[str, Kind] = {
         "error", "labels that train does not have", "Add rows with them to train, or mend the label."
     ),
     "unseen-label": Kind("note", "labels of train that are in no row here", "Its score will say nothing about them."),
-    "imbalance": Kind("warning", "labels are very uneven", "Gather more of the rare one, or train with --balance weights."),
+    "imbalance": Kind(
+        "warning", "labels are very uneven", "Gather more of the rare one, or train with --balance weights."
+    ),
     "rare-label": Kind("warning", "labels with very few rows", "Gather more rows of it, or join it with another."),
     "many-labels": Kind(
         "warning", "nearly every row has a label of its own", "Is it the right column? Say --columns label=NAME."
