@@ -196,7 +196,7 @@ BERT, T5, ROBERTA, GPT2 = "tiny-bert", "tiny-t5", "tiny-roberta", "tiny-gpt2"
         ),
         (ROBERTA, {"ids": [[1]], "segments": [[0, 0]]}, "sequence 0 has 1 ids but 2 segments; give one a token."),
         (GPT2, {"ids": [[1]], "segments": [[0]]}, "segments were given, but this network has none; leave them out."),
-        (BERT, {"ids": [[1]], "batch_tokens": 0}, "a batch must hold at least 1 token, not 0."),
+        (BERT, {"ids": [[1]], "batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
 def test_ids_that_cannot_be_read_are_told(name: str, given: dict[str, Any], says: str) -> None:
@@ -381,10 +381,10 @@ def test_texts_may_come_one_by_one(minilm: Model) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"pool": "mena"}, 'pooling "mena" is not known. Did you mean "mean"?'),
+        ({"pool": "mena"}, 'pool "mena" is not known. Did you mean "mean"?'),
         ({"layer": 7}, "layer 7 was asked for; this network has 0 (embeddings) to 6, or -1 for the last."),
         ({"layer": -8}, "layer -8 was asked for"),
-        ({"batch_tokens": 0}, "a batch must hold at least 1 token, not 0."),
+        ({"batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
 def test_settings_that_cannot_be_used_are_told(minilm: Model, settings: dict[str, Any], says: str) -> None:
@@ -435,9 +435,39 @@ def test_a_tokenizer_that_is_a_link_out_is_refused(tmp_path: Path) -> None:
         regard.load(tmp_path / "model")
 
 
-def test_a_text_longer_than_attention_has_places_for_is_told(minilm: Model) -> None:
-    with pytest.raises(InputError, match="512"):
-        minilm.attention(LONG)
+def test_attention_of_a_long_text_is_given_by_window(minilm: Model) -> None:
+    found = minilm.attention(LONG, layers=[0, 5], heads=[3])
+    assert len(found.windows) > 1
+    covered: set[int] = set()
+    for window in found.windows:
+        size = len(window.tokens)
+        assert size <= 512
+        assert (window.tokens[0], window.tokens[-1]) == ("[CLS]", "[SEP]")
+        assert len(window.offsets) == size
+        assert {layer: tuple(weights.shape) for layer, weights in window.weights.items()} == {
+            0: (1, size, size),
+            5: (1, size, size),
+        }
+        assert torch.allclose(window.weights[5].sum(-1), torch.ones(1, size), atol=1e-5)
+        covered |= {place for start, end in window.offsets for place in range(start, end)}
+    assert covered >= {place for place, letter in enumerate(LONG) if not letter.isspace()}
+    with pytest.raises(InputError, match=r"was read in \d+, each with weights of its own. Take them from .windows"):
+        found[5]
+
+
+def test_a_window_of_attention_is_that_of_its_text_alone(minilm: Model) -> None:
+    window = minilm.attention(LONG, layers=[5]).windows[0]
+    end = window.offsets[-2][1]
+    alone = minilm.attention(LONG[:end], layers=[5])
+    assert alone.tokens == window.tokens
+    assert alone.offsets == window.offsets
+    assert torch.allclose(alone[5], window.weights[5], atol=1e-6)
+
+
+def test_attention_of_a_pair_that_is_too_long_is_refused(minilm: Model) -> None:
+    assert minilm.attention("a cat", pair="a dog", layers=[5])[5].shape[-1] == 7
+    with pytest.raises(InputError, match=r"the two texts have \d+ tokens together; .* 512. Give shorter ones"):
+        minilm.attention(LONG, pair="a dog")
 
 
 # saving

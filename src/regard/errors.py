@@ -83,7 +83,7 @@ class NotFinite(InputError):
     def __init__(self, what: str) -> None:
         super().__init__(
             f"the network computed NaN or infinity for {what}, so there is no result. Its numbers are too large for "
-            "their format (use --dtype fp32), or its weights are damaged (use another checkpoint)."
+            f"their format (use {setting('dtype', 'fp32')}), or its weights are damaged (use another checkpoint)."
         )
 
 

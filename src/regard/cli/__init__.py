@@ -19,6 +19,7 @@ from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
 from regard.cli import (
+    attention,
     check,
     doctor,
     embed,
@@ -48,6 +49,7 @@ VERBS: dict[str, Verb] = {
     "predict": Verb(predict.Predict, predict.ABOUT, predict.run),
     "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run, pretrain.parse),
     "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
+    "attention": Verb(attention.Attention, attention.ABOUT, attention.run),
     "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
     "search": Verb(search.Search, search.ABOUT, search.run),
     "generate": Verb(generate.Generate, generate.ABOUT, generate.run),

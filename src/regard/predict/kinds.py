@@ -34,7 +34,7 @@ GUESSES = ("masked", "causal", "two-sided")  # tasks of words, which have no ans
 # What can be done with a model instead, by its heads.
 CAN = {
     "masked": 'model.fill("… [MASK] …")',
-    "next": "model.follows(first, second)",
+    "next": "model.next_sentence(first, second)",
     "language": "model.generate(text)",
 }
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.config import POOLS, Config, RecurrentConfig
+from regard.config import POOLS, Config
 from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
@@ -40,6 +40,7 @@ from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+    from regard.predict.attention import AttentionWeights
     from regard.predict.search import Match
     from regard.predict.translations import Translated
     from regard.tasks.answering import Run
@@ -156,8 +157,8 @@ class Model(Writes):
         found: list[Output | None] = [None] * len(sources)
         sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]
         for rows in batches(sizes, batch_tokens):
-            batch = self._ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
-            target = None if targets is None else self._ragged([targets[row] for row in rows])
+            batch = self.ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
+            target = None if targets is None else self.ragged([targets[row] for row in rows])
             output = self._runner("outputs")(batch) if target is None else self._runner("both")(batch, target)
             for row, one in zip(rows, split(output, batch, target, by_token=self._by_token), strict=True):
                 found[row] = one
@@ -192,7 +193,7 @@ class Model(Writes):
         done = 0
         for rows in batches([len(piece.ids) for piece in pieces], batch_tokens):
             chosen = [pieces[row] for row in rows]
-            batch = self._ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
+            batch = self.ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
             states = batch.split(self._runner(depth)(batch).float())
             for piece, state_TD in zip(chosen, states, strict=True):
                 parts[piece.text].append(pooled(state_TD, piece.keep, how).cpu())
@@ -293,7 +294,7 @@ class Model(Writes):
 
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
-        return reading_of(self.checkpoint, self._tokenizer(), window=window, overlap=overlap, prefix=prefix)
+        return reading_of(self.checkpoint, self.need_tokenizer(), window=window, overlap=overlap, prefix=prefix)
 
     def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
         """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""
@@ -325,10 +326,13 @@ class Model(Writes):
         return found[0] if len(found) == 1 else found
 
     def follows(self, first: str, second: str) -> float:
-        """How likely the second text comes right after the first, by the head that learned it."""
+        """The former name of `next_sentence`."""
+        return self.next_sentence(first, second)
+
+    def next_sentence(self, first: str, second: str) -> float:
+        """The probability that the second text comes right after the first, for models that learned to tell (BERT)."""
         return follows(self, first, second)
 
-    @torch.inference_mode()
     def attention(
         self,
         text: str,
@@ -336,17 +340,18 @@ class Model(Writes):
         pair: str | None = None,
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
-    ) -> dict[int, Tensor]:
-        """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel."""
-        if isinstance(self.config, RecurrentConfig):
-            raise InputError(f"a {self.family} model is recurrent: its tokens do not attend to each other.")
-        encoding = self._tokenizer().encode(text, pair)
-        check_encoding(encoding, "the text", self.config.vocabulary)
-        batch = self._ragged([encoding.ids], [encoding.segments]).to(self.device)
-        seen = taps.attention(self.network, batch, layers=layers, heads=heads, stack="reader")
-        return {layer: found[0] for layer, found in seen.items()}
+    ) -> AttentionWeights:
+        """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel.
 
-    def _tokenizer(self) -> Tokenizer:
+        A text longer than the model's window is read in overlapping windows. Then `.windows` holds the weights of each,
+        with its tokens and their offsets; tokens of different windows do not attend to each other.
+        """
+        from regard.predict.attention import AttentionWeights, attention_windows
+
+        return AttentionWeights([*attention_windows(self, text, pair, layers=layers, heads=heads)])
+
+    def need_tokenizer(self) -> Tokenizer:
+        """The tokenizer; an error where the model has none."""
         if self.tokenizer is None and self.folder is not None:
             return Tokenizer.load(self.folder)  # says what was looked for, and what to do about other kinds
         if self.tokenizer is None:
@@ -380,7 +385,8 @@ class Model(Writes):
         counted = layer % (depth + 1)
         return None if counted == depth else counted
 
-    def _ragged(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
+    def ragged(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
+        """Sequences of ids as a batch, with their segments where the network has some."""
         return Ragged.of(ids, segments=segments if self.config.segments > 1 else None)
 
     def _runner(self, what: int | str | None) -> Callable[..., Any]:
@@ -405,7 +411,7 @@ class Model(Writes):
 
     def _pieces(self, texts: Sequence[str]) -> list[Piece]:
         """Every text as one sequence, or as windows where it is too long."""
-        tokenizer = self._tokenizer()
+        tokenizer = self.need_tokenizer()
         pieces: list[Piece] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
             for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):

@@ -105,7 +105,7 @@ def follows(model: Model, first: str, second: str) -> float:
     """How likely the second text comes right after the first."""
     if "next" not in model.network.heads:
         raise InputError(
-            f"this model has no head for next sentences, so it cannot say what follows. {can(model.network)}"
+            f"this model has no head for next sentences, so it cannot tell what comes next. {can(model.network)}"
         )
     encoding = model.reading().tokenizer.encode(first, second)
     check_encoding(encoding, "the pair of texts", model.config.vocabulary)

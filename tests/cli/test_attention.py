@@ -1,0 +1,134 @@
+"""regard attention, and regard fill --next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.cli import main
+from regard.text.learn import learn_from
+
+TEXT = "the old man went to the market and the market was closed"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = learn_from([TEXT] * 5, kind="wordpiece", size=50)
+    place = regard.config.PositionConfig(longest=16)
+    model = regard.create("tiny-bert", tokenizer=words, heads={"masked": 0, "next": 2}, positions=place, device="cpu")
+    return model.save(tmp_path_factory.mktemp("models") / "model")
+
+
+def run(capsys: Capture, *argv: object) -> tuple[int, str, str]:
+    status = main([str(word) for word in argv])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_weights_as_json(folder: Path, capsys: Capture) -> None:
+    status, out, err = run(
+        capsys, "attention", folder, "the old man", "--layers", "all", "--heads", "1", "-1", "--json"
+    )
+    assert status == 0
+    assert "untrained" in err
+    found = json.loads(out)
+    assert found["untrained"] is True
+    assert (found["layers"], found["heads"], found["window"]) == ([1, 2], [1, 3], 0)
+    weights, size = np.array(found["weights"]), len(found["tokens"])
+    assert weights.shape == (2, 2, size, size)
+    expected = regard.load(folder, device="cpu").attention("the old man")
+    assert np.allclose(weights[1, 0], expected[1][1].numpy(), atol=1e-6)
+    assert np.allclose(weights.sum(-1), 1, atol=1e-4)
+
+
+def test_a_long_text_window_by_window(folder: Path, capsys: Capture, tmp_path: Path) -> None:
+    text = f"{TEXT} {TEXT} {TEXT}"
+    status, out, _ = run(capsys, "attention", folder, text, "--json")
+    assert status == 0
+    windows = [json.loads(line) for line in out.splitlines()]
+    assert len(windows) > 2
+    assert [window["window"] for window in windows] == list(range(len(windows)))
+    assert all(len(window["tokens"]) <= 16 for window in windows)
+    status, out, _ = run(capsys, "attention", folder, text, "--output", tmp_path / "weights.npz")
+    assert status == 0
+    assert out == f"{len(windows)} windows, 1 layer, 4 heads: {tmp_path / 'weights.npz'}\n"
+    with np.load(tmp_path / "weights.npz") as arrays:
+        assert arrays["layers"].tolist() == [2]
+        for number, window in enumerate(windows):
+            assert np.allclose(arrays[f"weights_{number}"], np.array(window["weights"]), atol=1e-5)
+            assert arrays[f"tokens_{number}"].tolist() == window["tokens"]
+            assert arrays[f"offsets_{number}"].tolist() == window["offsets"]
+
+
+def test_a_table_of_where_tokens_look(folder: Path, capsys: Capture) -> None:
+    status, out, _ = run(capsys, "attention", folder, "the old man", "--heads", "0")
+    assert status == 0
+    assert out.splitlines()[0] == "window 1, layer 2, mean of 1 heads"
+    model = regard.load(folder, device="cpu")
+    assert len(out.splitlines()) == 1 + len(model.attention("the old man").tokens)
+
+
+def test_a_picture(folder: Path, capsys: Capture, tmp_path: Path) -> None:
+    status, out, _ = run(capsys, "attention", folder, "the old man", "--layers", "all", "--plot", tmp_path / "a.png")
+    assert status == 0
+    assert out.startswith("8 heads, ")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "says"),
+    [
+        (["--layers", "0"], 2, "layer 0 is the embeddings"),
+        (["--layers", "3"], 2, "there is no layer 3. This model has layers 1 to 2"),
+        (["--heads", "4"], 1, "head 4 was asked for, but there are 4"),
+        (["--output", "w.npy"], 2, "ends in .npz"),
+        (["--plot", "w.jpeg"], 2, ".png, .svg or .pdf"),
+        (["--plot", "w.png", "--output", "w.npz"], 2, "give one of them"),
+        (["--output", "nowhere/w.npz"], 1, "does not exist"),
+    ],
+)
+def test_wrong_use(folder: Path, capsys: Capture, flags: list[str], status: int, says: str) -> None:
+    found, out, err = run(capsys, "attention", folder, "the old man", *flags)
+    assert (found, out) == (status, "")
+    assert says in err
+
+
+def test_a_recurrent_model_has_no_attention(capsys: Capture, tmp_path: Path) -> None:
+    words = learn_from([TEXT] * 5, kind="char")
+    regard.create("tiny-lstm-language", tokenizer=words, device="cpu").save(tmp_path / "model")
+    status, _, err = run(capsys, "attention", tmp_path / "model", "a text")
+    assert status == 1
+    assert "recurrent: its tokens do not attend to each other" in err
+
+
+# fill --next
+
+
+def test_next_sentence(folder: Path, capsys: Capture) -> None:
+    model = regard.load(folder, device="cpu")
+    chance = model.next_sentence("the old man", "the market")
+    assert chance == model.follows("the old man", "the market")
+    status, out, _ = run(capsys, "fill", folder, "--next", "the old man", "the market", "--json")
+    assert status == 0
+    assert json.loads(out)["next_sentence"] == pytest.approx(chance)
+    status, out, _ = run(capsys, "fill", folder, "--next", "the old man", "the market")
+    assert out.startswith(f"{chance:.3f}  probability that the second text comes right after the first")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--next", "one"], "--next takes two texts, the first and the second; 1 were given"),
+        (["a [MASK]", "--next", "one", "two"], "TEXT and --next were both given"),
+        ([], "no text was given. Give a TEXT with [MASK] in it, or --next"),
+    ],
+)
+def test_wrong_use_of_fill(folder: Path, capsys: Capture, words: list[str], says: str) -> None:
+    status, _, err = run(capsys, "fill", folder, *words)
+    assert status == 2
+    assert says in err
