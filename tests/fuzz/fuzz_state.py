@@ -88,7 +88,8 @@ def _change(draw: random.Random, run: Path, name: str, outside: Path) -> bool:
     if kind in ("json", "sealed", "older") and position.is_file() and position.stat().st_size < 1 << 20:
         return _change_json(draw, position, kind)
     if kind == "missing":
-        path.unlink(missing_ok=True)
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
     elif kind == "special":
         special_file(draw, path, outside)
     elif kind == "extra":
