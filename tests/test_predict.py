@@ -184,10 +184,10 @@ BERT, T5, ROBERTA, GPT2 = "tiny-bert", "tiny-t5", "tiny-roberta", "tiny-gpt2"
         (GPT2, {"ids": [[1]], "decoder_ids": [[1]]}, "a model of kind decoder takes no decoder_ids."),
         (T5, {"ids": [[1]]}, "a model of kind encoder-decoder needs decoder_ids: the target of each sequence so far"),
         (T5, {"ids": [[1]], "decoder_ids": []}, "decoder_ids is an empty list"),
-        (T5, {"ids": [[1]], "decoder_ids": [[1], [2]]}, "1 sequences of ids but 2 of decoder_ids; give one each."),
+        (T5, {"ids": [[1]], "decoder_ids": [[1], [2]]}, "1 sequence of ids but 2 of decoder_ids; give one each."),
         (T5, {"ids": [[1], [2]], "decoder_ids": [[1], [100]]}, "decoder_ids: sequence 1, place 0: id 100 is outside"),
         ("tiny-bart", {"ids": [[1]], "decoder_ids": [[1] * 129]}, "decoder_ids: sequence 0 has 129 tokens"),
-        (BERT, {"ids": [[1]], "segments": []}, "1 sequences of ids but 0 of segments; give one for each."),
+        (BERT, {"ids": [[1]], "segments": []}, "1 sequence of ids but 0 of segments; give one for each."),
         (BERT, {"ids": [[1, 2], [3]], "segments": [[0, 1], []]}, "sequence 1 has 1 ids but 0 segments"),
         (
             BERT,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +167,10 @@ class Ragged:
         rows = -(-spare // longest) if spare > 0 else 0
         if spare < 0 or len(self) + rows > sequences or self.longest > longest:
             raise InputError(
-                f"a batch of {self.tokens} tokens in {len(self)} sequences (longest {self.longest}) does not fit "
-                f"the fixed shape of {tokens} tokens in {sequences} sequences (longest {longest}). "
+                f"a batch of {counted(self.tokens, 'token')} in {counted(len(self), 'sequence')} "
+                f"(longest {self.longest}) does not fit "
+                f"the fixed shape of {counted(tokens, 'token')} in {counted(sequences, 'sequence')} "
+                f"(longest {longest}). "
                 "Raise the budget or put fewer sequences into the batch."
             )
         step = torch.arange(spare, device=self.ids.device)
@@ -185,7 +187,9 @@ class Ragged:
 
 def _same_lengths(expected: list[int], given: list[int]) -> None:
     if len(expected) != len(given):
-        raise InputError(f"{len(expected)} sequences of ids but {len(given)} of segments; give one for each.")
+        raise InputError(f"{counted(len(expected), 'sequence')} of ids but {len(given)} of segments; give one each.")
     for row, (ids, kinds) in enumerate(zip(expected, given, strict=True)):
         if ids != kinds:
-            raise InputError(f"sequence {row} has {ids} ids but {kinds} segments; give one segment a token.")
+            raise InputError(
+                f"sequence {row} has {counted(ids, 'id')} but {counted(kinds, 'segment')}; give one segment a token."
+            )

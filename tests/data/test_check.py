@@ -348,7 +348,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
         ("empty.csv", b"", "is empty"),
         ("binary.csv", bytes(range(256)) * 50, "is a binary file"),
         ("zip.csv", b"PK\x03\x04abc", "a zip archive"),
-        ("all.csv", b"text,label\na\nb\n", "all 2 rows are bad"),
+        ("all.csv", b"text,label\na\nb\n", "2 bad rows and no other"),
     ):
         report = check(put(tmp_path / name, content))
         assert not report.complete

@@ -103,7 +103,7 @@ def test_the_first_line_of_excel(tmp_path: Path, first: str, name: str) -> None:
     assert pairs(list(reader)) == ROWS
     assert reader.recognised.delimiter == ";"
     path.write_text(first + table() + "only one\n", encoding="utf-8", newline="")
-    with pytest.raises(DataError, match="line 7: the row has 1 columns"):
+    with pytest.raises(DataError, match="line 7: the row has 1 column"):
         list(read(path))
 
 

@@ -26,7 +26,7 @@ def pairs(records: Any) -> list[tuple[Any, ...]]:
 
 GOOD = '{"text": "x", "label": "a"}\n'
 FAULTS = [
-    ("a.csv", "text,label\nx,a\ny\n", {}, 3, None, r"has 1 columns \(y\); expected 2 \(text, label\)"),
+    ("a.csv", "text,label\nx,a\ny\n", {}, 3, None, r"has 1 column \(y\); expected 2 \(text, label\)"),
     ("a.csv", 'text,label\nx,a\n"y,b\n', {}, 3, "1", "a double quote opens here and is not closed up to line 3"),
     ("a.csv", 'text,label\nx,a\n"y"z,b\n', {}, 3, "1", "a closing double quote on line 3 is followed by more"),
     ("a.csv", "text,label\nx,a\ny\rz,b\n", {}, 3, "0", "a carriage return stands inside a row"),
@@ -52,7 +52,7 @@ FAULTS = [
     ("a.conll", "a O\nb O\n\nc O O\n", {}, 4, None, r"has 3 columns \(c O O\); expected 2"),
     ("a.conll", "a B-X\nb I-X\n\nc O\nd I-X\n", {}, 5, "tags", 'token 1 "d": "I-X" carries on an entity'),
     ("a.jsonl", '{"tokens": ["a"], "tags": [3]}', {}, 1, r"tags\[0\]", "Write the names of tags, not their numbers"),
-    ("a.jsonl", '{"tokens": "a b", "tags": ["O"]}', {}, 1, "tags", "2 tokens but 1 tags"),
+    ("a.jsonl", '{"tokens": "a b", "tags": ["O"]}', {}, 1, "tags", "2 tokens but 1 tag"),
     ("a.jsonl", '{"text": "ab", "entities": 5}', {}, 1, "entities", "expected a list such as"),
     ("a.jsonl", '{"text": "ab", "entities": [5]}', {}, 1, r"entities\[0\]", 'expected {"start": 0'),
     (
@@ -200,9 +200,9 @@ def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     listed = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert [row["line"] for row in listed] == [error.line for error in seen] == [3, 4, 7]
     assert [row["raw"] for row in listed] == ["bad\n", '"open,a\n', "z,d,e\n"]
-    assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 columns (bad); expected 2 (text, label).")
+    assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 column (bad); expected 2 (text, label).")
     assert set(listed[0]) == {"file", "line", "row", "column", "what", "expected", "mend", "message", "raw"}
-    with pytest.raises(DataError, match="holds no row that can be used: all 1 rows are bad"):
+    with pytest.raises(DataError, match="holds no row that can be used: 1 bad row and no other"):
         list(read(put(tmp_path / "b.csv", "text,label\nx\n"), skip_bad=tmp_path / "bad.jsonl"))
 
 

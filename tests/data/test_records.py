@@ -114,7 +114,7 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
         (["S-PER", "E-PER"], "iobes", '"E-PER" carries on an entity, but stands after "S-PER"'),
         (["X-PER", "O"], "iob2", '"X-PER" is no tag of the scheme iob2; expected "O", "B-…", "I-…"'),
         (["", "O"], "iob2", '"" is no tag'),
-        (["B-PER"], "iob2", "2 tokens but 1 tags; expected one a token"),
+        (["B-PER"], "iob2", "2 tokens but 1 tag; expected one a token"),
     ],
 )
 def test_broken_tags_are_said(tags: list[str], scheme: str, says: str) -> None:

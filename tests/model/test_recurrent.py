@@ -278,7 +278,7 @@ def test_wrong_use_is_said(pair):
     network = build()
     with pytest.raises(InputError, match="second batch"):
         network(pair[0])
-    with pytest.raises(InputError, match="4 source sequences but 1 targets"):
+    with pytest.raises(InputError, match="4 source sequences but 1 target"):
         network(pair[0], pair[1].select([0]))
     with pytest.raises(InputError, match="source"):
         network.begin(sequences=2)

@@ -309,7 +309,7 @@ def test_bare_ids_check_as_encodings_do() -> None:
         TINY.ids_batch(wrong)
     with pytest.raises(InputError, match="half of a surrogate pair"):
         TINY.ids_batch(["a\ud83d"])
-    with pytest.raises(InputError, match="2 texts but 1 second texts"):
+    with pytest.raises(InputError, match="2 texts but 1 second text;"):
         TINY.ids_batch(["a", "b"], ["c"])
 
 
@@ -337,7 +337,7 @@ def test_the_mend_for_surrogates_mends() -> None:
 
 
 def test_pairs_must_match() -> None:
-    with pytest.raises(InputError, match="2 texts but 1 second texts"):
+    with pytest.raises(InputError, match="2 texts but 1 second text;"):
         TINY.encode_batch(["a", "b"], ["c"])
     with pytest.raises(InputError, match="the second text is of type int"):
         TINY.encode("a", 3)  # type: ignore[arg-type]  # the point of the test

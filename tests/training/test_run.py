@@ -280,7 +280,7 @@ def test_no_memory_at_all_is_said(tmp_path: Path, reviews_csv: Path, monkeypatch
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(loop.Stepper, "part", none)
-    with pytest.raises(RegardError, match=r"not enough memory for 1 tokens at once\. Use a smaller batch_tokens"):
+    with pytest.raises(RegardError, match=r"not enough memory for 1 token at once\. Use a smaller batch_tokens"):
         train(reviews_csv, tmp_path / "run")
 
 

@@ -147,7 +147,7 @@ def test_out_of_memory_means_more_parts_and_the_same_step(
     assert sum(size > 150 for size in seen) == 2
     with monkeypatch.context() as patch:
         short_of_memory(patch, 1)
-        with pytest.raises(RegardError, match=r"not enough memory for 1 tokens at once\. Use a smaller batch_tokens"):
+        with pytest.raises(RegardError, match=r"not enough memory for 1 token at once\. Use a smaller batch_tokens"):
             small(tmp_path / "none", **ten)
 
 

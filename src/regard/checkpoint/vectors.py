@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.whole import check_place, whole
-from regard.errors import DataError, FolderError, InputError, shortened
+from regard.errors import DataError, FolderError, InputError, counted, shortened
 from regard.foreign import open_regular, reading
 from regard.model.static import Vectors
 from regard.text.unpack import DAMAGED, unpacked
@@ -101,7 +101,7 @@ def _text_rows(
     while line:
         parts = line.rstrip(b"\r\n").rstrip(b" ").rsplit(b" ", width)
         if len(parts) != width + 1:
-            found = f"holds {max(0, len(line.split()) - 1)} numbers"
+            found = f"holds {counted(max(0, len(line.split()) - 1), 'number')}"
             raise _fault(path, number, found, f"a word and {width}, as in the lines before")
         try:
             yield parts[0].decode(), np.array([float(part) for part in parts[1:]], np.float32)
@@ -150,7 +150,7 @@ def _gathered(
         words[word] = None
         table.append(row)
     if sizes is not None and (len(table), len(table[0]) if table else sizes[1]) != sizes:
-        found = f"holds {len(table)} vectors of {len(table[0]) if table else 0} numbers"
+        found = f"holds {counted(len(table), 'vector')} of {counted(len(table[0]) if table else 0, 'number')}"
         raise DataError(found, file=str(path), expected=f"{sizes[0]} of {sizes[1]}, as its first line says")
     if not table:
         raise DataError("holds no vector", file=str(path), expected="a word and its numbers")

@@ -90,7 +90,8 @@ def _places(folder: Path) -> dict[str, Path]:
     places = read_json(folder, index).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
         raise FolderError(f'{folder / index} has no "weight_map" from tensor names to file names.')
-    return {tensor: inside(folder, name) for tensor, name in places.items()}
+    files = {name: inside(folder, name) for name in set(places.values())}
+    return {tensor: files[name] for tensor, name in places.items()}
 
 
 def _stem(folder: Path) -> str:

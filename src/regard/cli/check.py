@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Columns, Encoding, Json, Labels
 from regard.cli.shared import UsageError, in_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
-from regard.errors import plain
+from regard.errors import counted, plain
 
 if TYPE_CHECKING:
     from regard.data.check.finding import Finding, Report
@@ -154,7 +154,7 @@ def _summary(found: Report) -> list[tuple[str, str]]:
     if found.lengths is not None:
         size = found.lengths
         over = "" if size.limit is None else f"; {size.over:.1%} exceed {size.limit:,}"
-        sample = "" if size.rows == found.rows else f" ({size.rows:,} rows were counted)"
+        sample = "" if size.rows == found.rows else f" (counted on {counted(size.rows, 'row')})"
         rows.append(
             (
                 "lengths",
@@ -164,7 +164,7 @@ def _summary(found: Report) -> list[tuple[str, str]]:
     if found.estimate is not None:
         about = found.estimate
         takes = f"about {in_time(about.seconds)} on {about.device}, {in_bytes(about.memory)} of memory"
-        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {about.steps:,} steps)"))
+        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {counted(about.steps, 'step')})"))
     return rows
 
 
@@ -194,7 +194,7 @@ def _print_findings(findings: tuple[Finding, ...]) -> None:
 
 
 def _changes(fixed: Fixed) -> list[tuple[str, str]]:
-    rows = [("written", f"{fixed.file}: {fixed.rows:,} rows")]
+    rows = [("written", f"{fixed.file}: {counted(fixed.rows, 'row')}")]
     rows += [(f"{count:,}", what) for what, count in fixed.changes.items()]
     if not fixed.changes:
         rows.append(("0", "nothing had to be changed"))

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.shared import print_said
-from regard.errors import plain
+from regard.errors import counted, plain
 
 if TYPE_CHECKING:
     from regard.training.record import Event
@@ -46,7 +46,7 @@ class Course:
 
     def __call__(self, event: Event) -> None:
         if event.kind == "read":
-            self._show("reading", event.step, event.steps, f"{event.values['tokens']:,} tokens")
+            self._show("reading", event.step, event.steps, f"{counted(event.values['tokens'], 'token')}")
         elif event.kind == "begin":
             self._begin(event)
         elif event.kind == "plan":

@@ -25,6 +25,7 @@ from regard.cli.arguments import (
     read_texts,
 )
 from regard.cli.shared import UsageError, print_json, print_table, progress_bar, short, untrained_field
+from regard.errors import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +91,9 @@ def run(verb: Embed) -> None:
         _write_arrays(verb.output, vectors)
         said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(verb.output)}
         said |= untrained_field(model)
-        print_json(said) if verb.json else print(f"{len(texts)} texts, {said['width']} numbers each: {verb.output}")
+        print_json(said) if verb.json else print(
+            f"{counted(len(texts), 'text')}, {counted(said['width'], 'number')} each: {verb.output}"
+        )
     elif verb.json:
         name = "vectors" if verb.pool == "none" else "vector"
         for text, vector in zip(texts, vectors, strict=True):
@@ -119,6 +122,6 @@ def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
 
 
 def _numbers(vector: np.ndarray, most: int = 5) -> str:
-    rows = f"{vector.shape[0]} tokens × " if vector.ndim == 2 else ""
+    rows = f"{counted(vector.shape[0], 'token')} × " if vector.ndim == 2 else ""
     first = " ".join(f"{number: .3f}" for number in vector.reshape(-1)[:most])
     return f"{rows}{vector.shape[-1]} numbers: {first} …"

@@ -22,6 +22,7 @@ from regard.cli.arguments import (
 )
 from regard.cli.report import print_report
 from regard.cli.shared import UsageError, a_second, print_json, print_said, print_scores, progress_rows
+from regard.errors import counted
 
 if TYPE_CHECKING:
     from regard.evaluation import Evaluation
@@ -103,7 +104,7 @@ def run(verb: Evaluate) -> None:
         )
     print_said(f"data: {found.data}")
     if found.bad:
-        print_said(f"{found.bad:,} rows could not be used; they are in {verb.skip_bad}")
+        print_said(f"{counted(found.bad, 'row')} could not be used, listed in {verb.skip_bad}")
     if verb.confusion is not None:
         found.plot(verb.confusion)
         print_said(f"confusion matrix: {verb.confusion}")
@@ -114,7 +115,8 @@ def run(verb: Evaluate) -> None:
     for name, signature in found.signatures.items():
         print(f"{name}: {signature}")
     print_report(found.report)
-    print(f"\n{found.rows:,} {found.unit} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
+    rows = counted(found.rows, found.unit.removesuffix("s"))
+    print(f"\n{rows} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
     if verb.answers is not None:
         print(f"The answers: {verb.answers}")
 

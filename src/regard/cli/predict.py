@@ -27,6 +27,7 @@ from regard.cli.arguments import (
     check_texts,
 )
 from regard.cli.shared import UsageError, print_json, print_said, progress_rows, short
+from regard.errors import counted
 
 if TYPE_CHECKING:
     from regard.predict import Model
@@ -143,7 +144,7 @@ def input_rows(verb: Predict, model: Model, context: str | None) -> Iterator[Inp
         what = "two texts that belong together"
         if task == "answer":
             what = "a question and its context (or questions with --context FILE)"
-        raise UsageError(f"this model takes {what}, but the last of {len(verb.texts)} texts stands alone.")
+        raise UsageError(f"this model takes {what}, but the last of {counted(len(verb.texts), 'text')} stands alone.")
     return text_rows(verb.texts, task, context=context)
 
 
@@ -167,7 +168,7 @@ def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str |
     _print_notes(verb, done)
     found = {"rows": done.rows, "output": str(verb.output)}
     if not verb.json:
-        print_said(f"{done.rows:,} answers: {verb.output}")
+        print_said(f"{counted(done.rows, 'answer')}: {verb.output}")
     elif is_stream(verb.output):  # which may be stdout, where the answers are
         print_said(json.dumps(found))
     else:
@@ -176,9 +177,10 @@ def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str |
 
 def _print_notes(verb: Predict, done: Predictions) -> None:
     if done.removed:
-        print_said(f"{done.removed:,} answers of a run that was stopped were given up; --resume would have used them.")
+        answers = counted(done.removed, "answer")
+        print_said(f"given up: {answers} of a run that was stopped; --resume would have used them.")
     if verb.resume and done.resumed:
-        print_said(f"resumed after {done.resumed:,} answers of the run that was stopped.")
+        print_said(f"resumed after {counted(done.resumed, 'answer')} of the run that was stopped.")
     elif verb.resume:
         print_said("there was nothing to resume, so it began with the first row.")
     for field, name in done.renamed.items():

@@ -14,6 +14,7 @@ from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.course import Course
 from regard.cli.shared import UsageError, print_json, print_table
 from regard.cli.trainer_names import translated
+from regard.errors import counted
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -122,5 +123,5 @@ def _say(found: Pretrained) -> None:
         rows.append(("scores", "none: no text was held out"))
     if found.new_heads:
         rows.append(("new", f"{', '.join(found.new_heads)} (randomly initialized at the start)"))
-    rows.append(("steps", f"{found.steps:,} ({found.tokens:,} tokens, {found.seconds:.0f} s)"))
+    rows.append(("steps", f"{found.steps:,} ({counted(found.tokens, 'token')}, {found.seconds:.0f} s)"))
     print_table([*rows, ("folder", found.folder)])

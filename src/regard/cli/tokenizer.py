@@ -13,6 +13,7 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Encoding, Json
 from regard.cli.shared import UsageError, print_json, print_table, progress_bar
+from regard.errors import counted
 
 if TYPE_CHECKING:
     from regard.text.report import Report
@@ -98,7 +99,7 @@ def _vocabulary(found: Report) -> list[tuple[str, str]]:
     return [
         ("kind", found.kind),
         ("size", f"{found.size:,}"),
-        ("measured on", f"{found.texts:,} lines, {found.words:,} words"),
+        ("measured on", f"{counted(found.texts, 'line')}, {counted(found.words, 'word')}"),
         ("coverage", f"{found.coverage:.2%} of the words have nothing unknown"),
         ("unknown", f"{found.unknown_rate:.2%} of the pieces"),
         ("pieces per word", f"{found.pieces_per_word:.2f}"),

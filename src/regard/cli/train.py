@@ -15,6 +15,7 @@ from regard.cli.course import Course
 from regard.cli.shared import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translated
+from regard.errors import counted
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -126,8 +127,9 @@ def _say(found: Result, course: Course) -> None:
         print_table(course.lines())
         print()
     words = EXAMPLES.get(found.task, '"a text of yours"')
+    rows_read, steps = counted(found.rows, "row"), counted(found.steps, "step")
     rows = [
-        ("folder", f"{found.folder}, trained on {found.rows:,} rows in {found.seconds:.0f} s, {found.steps:,} steps"),
+        ("folder", f"{found.folder}, trained on {rows_read} in {found.seconds:.0f} s, {steps}"),
         ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
         ("next", f"regard {VERBS.get(found.task, 'predict')} {found.folder} {words}"),
         ("", f"regard evaluate {found.folder} TEST-DATA"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from pathlib import Path
 
-from regard.errors import DataError
+from regard.errors import DataError, counted
 from regard.text.stream import read_pieces
 
 Question = tuple[str, str, str, str]
@@ -26,7 +26,7 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
             pairs.setdefault(name, []).append((words[0], words[1]))
         elif words:
             raise DataError(
-                f"holds {len(words)} words",
+                f"holds {counted(len(words), 'word')}",
                 file=str(path),
                 line=number,
                 expected="four, or a pair, or a section after a colon",

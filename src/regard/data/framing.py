@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from regard.data.windows import Window, side_by_side, windows
-from regard.errors import InputError
+from regard.errors import InputError, counted
 from regard.text.tokenizer import Encoding, Tokenizer
 
 
@@ -152,8 +152,8 @@ def context_windows(
     room = longest - fixed
     if room < 1:
         raise InputError(
-            f"the question has {len(question)} tokens: with {frame.around_two} special ones it leaves no room for the "
-            f"context in a window of {longest}. Shorten it, or use windows of more than {fixed} tokens."
+            f"the question has {counted(len(question), 'token')}: with {frame.around_two} special ones it leaves no "
+            f"room for the context in a window of {longest}. Shorten it, or use windows of more than {fixed} tokens."
         )
     cuts = windows(len(context), room=room, overlap=_shared(room, overlap))
     asked = [_whole(question), *[_whole(question).again] * (len(cuts) - 1)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.data.memory import is_table, table_rows
 from regard.data.names import USUAL
-from regard.errors import InputError
+from regard.errors import InputError, counted
 
 
 def id_rows(given: Any, what: str, *, vocabulary: int, longest: int | None) -> list[list[int]]:
@@ -27,7 +27,7 @@ def id_rows(given: Any, what: str, *, vocabulary: int, longest: int | None) -> l
             )
         if longest is not None and len(row) > longest:
             raise InputError(
-                f"{what}: sequence {number} has {len(row)} tokens; this network has places for {longest}. "
+                f"{what}: sequence {number} has {counted(len(row), 'token')}; this network has places for {longest}. "
                 f"Cut it into windows of at most {longest} tokens."
             )
     return rows
@@ -39,7 +39,7 @@ def segment_rows(given: Any, ids: list[list[int]], *, kinds: int) -> list[list[i
         raise InputError("segments were given, but this network has none; leave them out.")
     rows = _rows(given, "segments")
     if len(rows) != len(ids):
-        raise InputError(f"{len(ids)} sequences of ids but {len(rows)} of segments; give one for each.")
+        raise InputError(f"{counted(len(ids), 'sequence')} of ids but {len(rows)} of segments; give one for each.")
     for number, (tokens, row) in enumerate(zip(ids, rows, strict=True)):
         if len(tokens) != len(row):
             raise InputError(f"sequence {number} has {len(tokens)} ids but {len(row)} segments; give one a token.")

@@ -30,7 +30,7 @@ from regard.data.rows import lines as numbered
 from regard.data.sniff import check_text
 from regard.data.sources import Source, Where, find, holds_splits, splits_of, suffix_of
 from regard.data.whole import check_place, open_text
-from regard.errors import DataError, shortened
+from regard.errors import DataError, counted, shortened
 from regard.foreign import reading
 
 BEGINNING = 4096  # bytes that show whether a file holds several splits
@@ -203,7 +203,7 @@ class Reader:
         return replace(self.told, task=found.task, labels=found.labels, scheme=found.scheme, separator=separator)
 
     def _nothing(self, name: str) -> None:
-        bad = f": all {self.bad} rows are bad" if self.bad else ""
+        bad = f": {counted(self.bad, 'bad row')} and no other" if self.bad else ""
         if self.left_out:
             bad = f": {', '.join(f'{count:,} {reason}' for reason, count in self.left_out.most_common())}"
         raise DataError(f"holds no row that can be used{bad}", file=name, expected="at least one")

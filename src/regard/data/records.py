@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.data.tags import TagFault, entities, to_iob2
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -100,7 +100,11 @@ class TagRecord:
     ) -> TagRecord:
         """From words and their tags; the text is the words with one space between them. `lines` are for messages."""
         if tags is not None and len(tokens) != len(tags):
-            raise place.fault(f"{len(tokens)} tokens but {len(tags)} tags", column="tags", expected="one a token")
+            raise place.fault(
+                f"{counted(len(tokens), 'token')} but {counted(len(tags), 'tag')}",
+                column="tags",
+                expected="one a token",
+            )
         spans, at = [], 0
         for number, token in enumerate(tokens):
             if not token:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, counted
 from regard.metrics.report import NO_ENTITY, ConfusionMatrix, MultilabelConfusion, Report
 from regard.metrics.scores import Integers, ratio
 
@@ -139,7 +139,13 @@ def _bars(report: Report, confusion: MultilabelConfusion, rows: int) -> Any:
     axis.invert_yaxis()
     axis.margins(x=0.1)
     axis.set_xlabel("rows", color=DARK)
-    axis.set_title(f"{rows:,} rows, {len(confusion.labels)} labels", fontsize=11, color=DARK, loc="left", pad=26)
+    axis.set_title(
+        f"{counted(rows, 'row')}, {counted(len(confusion.labels), 'label')}",
+        fontsize=11,
+        color=DARK,
+        loc="left",
+        pad=26,
+    )
     axis.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(length=0, labelcolor=DARK)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from regard.config import RecurrentConfig
-from regard.errors import InputError
+from regard.errors import InputError, counted
 from regard.model.align import Align, Memory, exact, gathered, spread
 from regard.model.cache import Cache
 from regard.model.quick import Dropout
@@ -277,7 +277,9 @@ class Recurrent(nn.Module):
             if target is None:
                 raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
             if len(target) != len(batch):
-                raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
+                raise InputError(
+                    f"{counted(len(batch), 'source sequence')} but {counted(len(target), 'target')}; give one each."
+                )
             memory_MD, past = self.read(batch)
         words = next(iter(self.heads.values()), None)
         share = self.share if self.training else 0.0

@@ -20,7 +20,7 @@ from regard.data.examples import Inputs
 from regard.data.inputs import id_rows, segment_rows, text_list
 from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
-from regard.errors import InputError, NotFinite, did_you_mean, setting
+from regard.errors import InputError, NotFinite, counted, did_you_mean, setting
 from regard.model import taps
 from regard.model.compiled import compiled
 from regard.model.dense import pack
@@ -153,7 +153,8 @@ class Model(Writes):
         if decoder_ids is not None:
             targets = id_rows(decoder_ids, "decoder_ids", vocabulary=self.config.words, longest=self.config.longest)
             if len(targets) != len(sources):
-                raise InputError(f"{len(sources)} sequences of ids but {len(targets)} of decoder_ids; give one each.")
+                count = counted(len(sources), "sequence")
+                raise InputError(f"{count} of ids but {len(targets)} of decoder_ids; give one each.")
         found: list[Output | None] = [None] * len(sources)
         sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]
         for rows in batches(sizes, batch_tokens):

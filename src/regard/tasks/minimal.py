@@ -17,7 +17,7 @@ from regard.data.corrupt import IGNORE
 from regard.data.examples import Builder, Examples, Inputs
 from regard.data.framing import Frame
 from regard.data.records import MinimalRecord, Place, Record
-from regard.errors import InputError
+from regard.errors import InputError, counted
 from regard.metrics.language_meters import PreferenceMeter
 from regard.metrics.meter import Meter
 from regard.model.network import Network
@@ -97,7 +97,7 @@ class Minimal(Costs):
             first, whole = 1, [begin, *whole]  # so that the first word has a likelihood too
         if not ids or (reading.longest is not None and len(whole) > reading.longest):
             mend = f"Use sentences of 1 to {reading.longest} tokens with the special ones."
-            raise place.fault(f"a sentence here has {len(ids)} tokens", mend=mend)
+            raise place.fault(f"a sentence here has {counted(len(ids), 'token')}", mend=mend)
         if not self.hides:
             known = whole[max(first, 1) : first + len(ids)]
             before = max(first, 1) - 1

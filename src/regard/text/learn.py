@@ -19,7 +19,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
-from regard.errors import InputError, did_you_mean, setting
+from regard.errors import InputError, counted, did_you_mean, setting
 from regard.text.counts import WordCounter, characters, ranked, scaled
 from regard.text.files import BERT_TOKENS, bert_backend
 from regard.text.stream import Progress, cut_pieces, read_pieces
@@ -166,7 +166,7 @@ def _learned(pieces: Iterator[str], plan: Plan) -> Tokenizer:
     learned = ways[plan.kind](shell, counter.words, plan)
     if learned.size < plan.size:
         warnings.warn(
-            f"the text gives {learned.size:,} pieces, not the {plan.size:,} asked for. "
+            f"the text gives {counted(learned.size, 'piece')}, not the {plan.size:,} asked for. "
             "Give more text, or ask for fewer.",
             stacklevel=3,
         )

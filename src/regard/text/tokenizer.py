@@ -11,7 +11,7 @@ from typing import Any
 
 import tokenizers
 
-from regard.errors import FolderError, InputError, shortened
+from regard.errors import FolderError, InputError, counted, shortened
 from regard.foreign import inside, reading
 from regard.text.files import ROLES, kind_of, named_tokens, read_backend, read_settings
 
@@ -152,7 +152,9 @@ class Tokenizer:
         if pairs is not None:
             _check_texts(pairs, "second text")
             if len(texts) != len(pairs):
-                raise InputError(f"{len(texts)} texts but {len(pairs)} second texts; give one for each.")
+                raise InputError(
+                    f"{counted(len(texts), 'text')} but {counted(len(pairs), 'second text')}; give one for each."
+                )
             rows = list(zip(texts, pairs, strict=True))
         try:
             return encode(rows, add_special_tokens=special)

@@ -21,7 +21,7 @@ from regard.data.examples import Inputs
 from regard.data.feeder import Feeder, each_tensor
 from regard.data.packing import Ints
 from regard.data.pieces import batches
-from regard.errors import RegardError
+from regard.errors import RegardError, counted
 from regard.tasks.answering import Rows, Scored
 from regard.training.job import Done, Job
 from regard.training.optimizer import build_optimizer, named_state, restore_state, set_rate
@@ -304,7 +304,7 @@ class _Loop:
         """Half as much in memory at once, twice as many parts: the step stays the same."""
         if self.world.ranks > 1:  # the others wait for this one in the middle of a step
             raise RegardError(
-                f"a rank has not enough memory for {self.at.micro_tokens} tokens at once. Go on with "
+                f"a rank has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. Go on with "
                 f"--resume --micro-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
             ) from error
         fewer = -(-self.at.micro_tokens // 2)
@@ -312,8 +312,8 @@ class _Loop:
             fewer = -(-fewer // self.shape.longest) * self.shape.longest
         if fewer >= self.at.micro_tokens or not self.job.task.parts:
             raise RegardError(
-                f"the GPU has not enough memory for {self.at.micro_tokens} tokens at once. Use a smaller batch_tokens, "
-                "recompute=true, or a smaller model."
+                f"the GPU has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. "
+                "Use a smaller batch_tokens, recompute=true, or a smaller model."
             ) from error
         self.optimizer.zero_grad(set_to_none=True)
         self.stepper.restart()

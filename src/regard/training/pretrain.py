@@ -22,7 +22,7 @@ from regard.data.starts import WordStarts
 from regard.data.store import building, remove_store
 from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
 from regard.device import pick_device
-from regard.errors import FolderError, InputError, did_you_mean, setting
+from regard.errors import FolderError, InputError, counted, did_you_mean, setting
 from regard.tasks.answering import Rows, Scored, runner
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked
@@ -312,7 +312,7 @@ def _texts(
         held = held_out(other, share=0.0)[0]
         known.append(other.index["files"])
     text = hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
-    why = f"plain text: {len(corpus):,} documents, {int(corpus.bounds[-1]):,} tokens"
+    why = f"plain text: {counted(len(corpus), 'document')}, {counted(int(corpus.bounds[-1]), 'token')}"
     return Texts(learned, () if held is None else held, why, dev is None, text)
 
 
@@ -354,14 +354,14 @@ def _beginning(
 ) -> Event:
     """What is read, and what was chosen, in words."""
     chosen = job.settings
-    held = f"{len(texts.dev):,} documents held out" if len(texts.dev) else "none held out"
+    held = f"{counted(len(texts.dev), 'document')} held out" if len(texts.dev) else "none held out"
     warmup = warm_steps(job.steps, chosen.warmup or 0.0)
     size = f"{chosen.batch_tokens:,}"
     said = [
         f"data: {texts.why}; {held}",
         model_line(job, job.identity["start"], pretrained=pretrained),
-        f"objective: {objective}, {sequences:,} sequences of up to {chosen.window} tokens",
-        f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {job.steps:,} steps, {warmup:,} of them warm-up",
+        f"objective: {objective}, {counted(sequences, 'sequence')} of up to {chosen.window} tokens",
+        f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {counted(job.steps, 'step')}, {warmup:,} of them warm-up",
     ]
     if added:
         said.insert(2, _about_new_heads(added, job))

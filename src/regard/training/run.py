@@ -18,7 +18,7 @@ from regard.data.corpus import tokenizer_hash
 from regard.data.names import Columns
 from regard.data.records import Record
 from regard.device import pick_device
-from regard.errors import FolderError
+from regard.errors import FolderError, counted
 from regard.metrics.confidence import Score
 from regard.tasks import task_class
 from regard.tasks.answering import CHUNK, Scored, runner, score
@@ -193,13 +193,13 @@ def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
 def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> Event:
     """What was recognised, and what was chosen, in words."""
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
-    rows = f"{len(data.train):,} rows to learn from"
+    rows = f"{counted(len(data.train), 'row')} to learn from"
     rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
     said = [f"data: {data.why}", f"rows: {rows}", *(f"hint: {hint}" for hint in data.hints)]
     said.append(model_line(job, start, pretrained=pretrained))
     own = own_choices(asked, chosen)
     if own:
-        said.append(f"chosen: {', '.join(own)}: {job.steps:,} steps")
+        said.append(f"chosen: {', '.join(own)}: {counted(job.steps, 'step')}")
     return Event("begin", 0, job.steps, 0.0, {"said": said})
 
 

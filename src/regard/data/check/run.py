@@ -33,7 +33,7 @@ from regard.data.recognise import Recognised
 from regard.data.records import Place, Record
 from regard.data.rows import BOM
 from regard.data.sources import Where, find
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 Progress = Callable[[int, int], None]
 TELL = 500  # rows between two words about progress
@@ -164,7 +164,7 @@ class _Run:
         """Rows that the file itself says not to use."""
         for reason, count in reader.left_out.items():
             place = Place(reader.sources[0][0].name)
-            what = f"{count:,} rows are left out: {reason}"
+            what = f"{counted(count, 'row')} left out: {reason}"
             self.gather.note("left-out", place, what, split=split, key=f"{split} {reason}", count=count)
 
     def _bad(self, error: DataError, split: str) -> None:

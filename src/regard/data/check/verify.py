@@ -16,7 +16,7 @@ from regard.data.readers import Reader, rows_of
 from regard.data.recognise import Recognised, Told
 from regard.data.records import AnswerRecord, DocumentRecord, Record
 from regard.data.sources import Source, suffix_of
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 
 class Digests:
@@ -75,7 +75,7 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
     except DataError as error:
         return f"it cannot be read: {error.what}"
     if len(digests.found) != len(wanted.found):
-        return f"it has {len(digests.found):,} rows, but {len(wanted.found):,} were written"
+        return f"it has {counted(len(digests.found), 'row')}, but {len(wanted.found):,} were written"
     return None
 
 

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from regard.data.records import Place
 from regard.data.rows import Bad, Row, bare, lines
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 BLANKS = re.compile(r"[ \t]+")
 COMMENT = re.compile(r"#\s*(sent_id|text|newdoc|newpar|id|global\.columns)\b")
@@ -39,7 +39,7 @@ def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
                 continue
             width = width or len(found)
             if len(found) != width and fault is None:
-                what = f"the line has {len(found)} columns ({text:.60})"
+                what = f"the line has {counted(len(found), 'column')} ({text:.60})"
                 fault = DataError(what, file=name, line=number, expected=f"{width}, as on the first line")
             words.append(found)
             numbers.append(number)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from regard.data.records import Place
 from regard.data.rows import Bad, Row, bare, lines
 from regard.data.sources import LONGEST
-from regard.errors import DataError, shortened
+from regard.errors import DataError, counted, shortened
 
 LONGEST_QUOTE = 1 << 24  # characters after the first line of a quoted value: a quote left open is given up there
 SEPARATOR = re.compile(r'"?sep=([^\w"\s\\]|\t)"?\r?\n?', re.IGNORECASE)  # Excel's first line about the file itself
@@ -100,7 +100,7 @@ def _wrong_count(
         mend += " If a double quote is a mere character here, read it with quoting off."
     shown = " | ".join(shortened(value, 30) for value in values[:6])
     wanted = f"{len(names)} ({', '.join(shortened(name, 30) for name in names[:12])})"
-    return place.fault(f"the row has {len(values)} columns ({shown})", expected=wanted, mend=mend)
+    return place.fault(f"the row has {counted(len(values), 'column')} ({shown})", expected=wanted, mend=mend)
 
 
 class _Feed:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from regard.data.records import Place
 from regard.data.rows import Bad, Row, bare, every_line, lines
-from regard.errors import DataError
+from regard.errors import DataError, counted
 
 TREC = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
@@ -98,7 +98,7 @@ def aligned_rows(
     for number, (one, two) in enumerate(both, 1):
         if one is None or two is None:
             short, long = names if one is None else names[::-1]
-            what = f"has {number - 1} lines, but {long} has {number + sum(1 for _ in both)}"
+            what = f"has {counted(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
             raise DataError(what, file=short, expected="as many lines in both", mend=seen.mend)
         left, right = bare(one[1]), bare(two[1])
         seen.add(number, left, right)
