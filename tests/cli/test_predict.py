@@ -297,3 +297,24 @@ def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:
     assert status == 1
     assert "no head for masked words" in err
     assert "model.predict(texts)" in err
+
+
+def test_every_kind_of_answer_is_a_line_for_reading() -> None:
+    """No answer of a task is printed as raw JSON."""
+    from regard.cli.predict import shown
+    from regard.tasks.answer import SpanAnswer
+    from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
+    from regard.tasks.embed import LikenessAnswer
+    from regard.tasks.tag import EntitiesAnswer, WordsAnswer
+
+    answers = [
+        LabelAnswer(label="a", scores={"a": 1.0}),
+        LabelsAnswer(scores={"a": 0.1}),
+        NumberAnswer(value=0.5),
+        LikenessAnswer(similarity=0.85),
+        EntitiesAnswer(),
+        WordsAnswer(),
+        SpanAnswer(),
+    ]
+    assert [answer for answer in answers if "{" in shown(answer.json())] == []
+    assert shown(answers[3].json()).strip() == "0.8500"

@@ -210,6 +210,8 @@ def shown(answer: dict[str, Any]) -> str:
         return f"{', '.join(labels) or '(none)':<32}"
     if "value" in answer:
         return f"{answer['value']:>9.4f}"
+    if "similarity" in answer:
+        return f"{answer['similarity']:>9.4f}"
     if "entities" in answer:
         return ", ".join(f"{one['text']} ({one['label']} {one['score']:.2f})" for one in answer["entities"]) or "(none)"
     if "words" in answer:
