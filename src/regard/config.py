@@ -36,7 +36,7 @@ MOST = {
     "segments": 1 << 20,
     "buckets": 1 << 20,
 }
-LARGEST_TABLE = 1 << 26  # numbers in a fixed table of positions
+LARGEST_TABLE = 1 << 24  # numbers in a fixed table of positions: 32,768 tokens of width 512
 
 
 @dataclass(frozen=True)

@@ -106,3 +106,10 @@ def test_labels_that_contradict_config_json_are_refused(trained: Path, tmp_path:
         regard.load(folder).predict(["a film"])
     (folder / "run.json").unlink()
     assert len(regard.load(folder).predict(["a film"])) == 1
+
+
+@pytest.mark.parametrize("labels", [[1, 2], [None, "good"], [["a"], "good"]])
+def test_labels_that_are_no_texts_are_refused(trained: Path, tmp_path: Path, labels: list[Any]) -> None:
+    folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=labels))
+    with pytest.raises(FolderError, match=r"run.json"):
+        regard.load(folder).predict(["a film"])

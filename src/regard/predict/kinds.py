@@ -115,6 +115,9 @@ def _check_labels(task: Task, checkpoint: Checkpoint, mend: str) -> None:
     names = task.labels
     if not names:
         return
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        raise FolderError(f"{RUN}: a class is called {shortened(repr(wrong[0]), 80)}, expected a text. {mend}")
     twice = _twice(names)
     if twice is not None:
         raise FolderError(
