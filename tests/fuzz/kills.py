@@ -210,7 +210,7 @@ def disk(folder: Path, size: int) -> Iterator[Callable[[int], None]]:
 def fill_disk(command: Command, draw: random.Random, folder: Path) -> str:
     """The command on a disk that becomes full, then with more space."""
     used = sum(path.stat().st_size for path in command.folder.rglob("*") if path.is_file())
-    with disk(folder, draw.randrange(used // 4, used + used // 2) // 4096 * 4096) as grow:
+    with disk(folder, draw.randrange(used // 4, used) // 4096 * 4096) as grow:
         there = Command(command.name, folder, [], [], [])
         moved = {str(command.folder): str(folder)}
         names = [path.relative_to(command.folder) for path in command.inputs]
@@ -306,12 +306,16 @@ def run(kills: int, disks: int, flips: int, seed: int, *, out: Any = sys.stdout)
             with _recorded(wrong):
                 for what in kill(command, draw, share):
                     counts[f"{command.name} {what}"] += 1
-        for number in range(disks):
-            command = every[number % len(every)]
+        tried = full = 0
+        while full < disks and not wrong:
+            command = every[tried % len(every)]
             command.reset()
             command.run(command.argv)
             with _recorded(wrong):
-                counts[f"{command.name} disk {fill_disk(command, draw, folder / f'disk{number}')}"] += 1
+                what = fill_disk(command, draw, folder / f"disk{tried}")
+                full += what == "full"
+                counts[f"{command.name} disk {what}"] += 1
+            tried += 1
         done = 0
         while done < flips and not wrong:
             command = every[done % 2]
