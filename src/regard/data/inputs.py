@@ -6,7 +6,6 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from regard.data.memory import is_table, table_rows
 from regard.data.names import USUAL
 from regard.errors import InputError, counted
 
@@ -50,6 +49,8 @@ def segment_rows(given: Any, ids: list[list[int]], *, kinds: int) -> list[list[i
 
 def text_list(given: Iterable[str]) -> list[str]:
     """Texts with something in them, of a table its text column; that each is a text is for the tokenizer to check."""
+    from regard.data.memory import is_table  # which imports the readers of all formats
+
     if isinstance(given, Mapping) or is_table(given):
         given = _text_column(given)
     if isinstance(given, str):
@@ -68,6 +69,8 @@ def text_list(given: Iterable[str]) -> list[str]:
 
 def _text_column(given: Any) -> list[str]:
     """The texts of a table or of a dict of columns."""
+    from regard.data.memory import table_rows
+
     rows = list(table_rows(given))
     names = list(rows[0]) if rows else []
     column = next((name for name in names if name.strip().lower() in USUAL["text"]), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.data.memory import is_table, splits_in_memory, table_rows
 from regard.data.names import USUAL
 from regard.data.records import (
     AnswerRecord,
@@ -34,6 +33,8 @@ ROLES = {PairRecord: ("first", "second"), AnswerRecord: ("question", "context")}
 
 def as_items(given: Any) -> Iterable[Any]:
     """What was given, one by one: the rows of a table or of a dict of columns, as dicts."""
+    from regard.data.memory import is_table, splits_in_memory, table_rows  # with the readers of all formats
+
     items: Iterable[Any] = given  # what cannot be gone through is refused where it is tried
     if isinstance(given, Mapping):
         if splits_in_memory(given):

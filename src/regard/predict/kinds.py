@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ from regard.errors import FolderError, InputError, shortened
 from regard.foreign import inside
 from regard.model.network import Network
 from regard.model.recurrent import Recurrent
-from regard.predict.remembered import Remembered
 
-if TYPE_CHECKING:  # tasks are imported where one is asked for: loading a model needs none
+if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked for: loading a model needs none
+    from regard.predict.remembered import Remembered
     from regard.tasks.task import Task
 
 RUN = "run.json"
@@ -47,7 +47,14 @@ class Trained:
     settings: dict[str, Any]  # of the task
     window: int | None = None
     overlap: float = 0.25
-    data: Remembered = field(default_factory=Remembered)  # how its data was read
+    read_as: Any = None  # what run.json says of its data
+
+    @property
+    def data(self) -> Remembered:
+        """How its data was read."""
+        from regard.predict.remembered import Remembered
+
+        return Remembered.of(self.read_as)
 
 
 def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
@@ -74,7 +81,7 @@ def trained(folder: Path | None) -> Trained | None:
         settings,
         window if isinstance(window, int) else None,
         float(overlap) if isinstance(overlap, int | float) else 0.25,
-        Remembered.of(run.get("data")),
+        run.get("data"),
     )
 
 
