@@ -51,6 +51,26 @@ def test_a_weight_laid_out_for_reading_says_the_same(rows, bias):
     torch.testing.assert_close(layer(turned), nn.functional.linear(turned, layer.weight, layer.bias))
 
 
+@packs
+@torch.no_grad()
+@pytest.mark.parametrize(("wide", "out"), [(24, 40), (384, 384), (384, 3), (100, 77)])
+def test_a_row_has_the_same_bits_in_any_company(wide, out):
+    layer, x = Linear(wide, out), torch.randn(300, wide)
+    pack(layer)
+    together = layer(x)
+    for rows in (1, 2, 3, 4, 7, 8, 33, 64, 65, 200):
+        assert torch.equal(layer(x[3 : 3 + rows]), together[3 : 3 + rows])
+
+
+@packs
+def test_only_a_network_that_writes_multiplies_single_rows_apart():
+    for head, least in (("sequence", 1), ("language", SEVERAL)):
+        network = nn.Sequential(Linear(4, 4))
+        network.heads = nn.ModuleDict({head: Linear(4, 2)})
+        pack(network)
+        assert {layer.least for layer in network.modules() if isinstance(layer, Linear)} == {least}
+
+
 def fused(layer):
     """A step of an optimizer that leaves no trace on the weights it changes."""
     with torch.enable_grad():

@@ -14,6 +14,7 @@ import transformers
 import regard
 from regard.data.records import ClassifyRecord, PairRecord
 from regard.errors import FolderError, InputError
+from regard.model.dense import can_pack
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
 
@@ -68,6 +69,17 @@ def test_an_answer_is_the_same_alone_and_in_company(trained: Path) -> None:
     assert [answer.json()["label"] for answer in model.predict(TEXTS, batch_tokens=8)] == [
         answer.json()["label"] for answer in together
     ]
+
+
+@pytest.mark.skipif(not can_pack(), reason="torch has no oneDNN with Arm's kernels here")
+@pytest.mark.parametrize("kind", ["BertForSequenceClassification", "BertForTokenClassification"])
+def test_an_answer_has_the_same_bits_alone_and_in_company(foreign: Foreign, kind: str) -> None:
+    folder, _ = foreign(kind)
+    model = regard.load(folder, device="cpu")
+    texts = [*TEXTS, "warm", "a", "fun " * 100, "dull"] * 3
+    alone = [model.predict([text])[0].json() for text in texts]
+    assert [answer.json() for answer in model.predict(texts)] == alone
+    assert [answer.json() for answer in model.predict(texts, batch_tokens=64)] == alone
 
 
 def test_texts_dicts_and_records_are_the_same(trained: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 FEW = range(8, 65)  # rows: one token each of a batch, or one short text
-SEVERAL = 4  # rows from which on a weight that is laid out for reading pays
+SEVERAL = 2  # rows from which on a weight that is laid out for reading pays
 MOST = 1 << 30  # bytes of weights that are laid out a second time; where there are more, memory matters more
 
 
@@ -27,6 +27,7 @@ class Linear(nn.Linear):
     """
 
     packs = False
+    least = SEVERAL  # rows that are multiplied with it
     _packed: tuple[Tensor, Tensor, int] | None = None  # of which weight, and its version: held, so that its place stays
 
     def forward(self, x_NI: Tensor) -> Tensor:
@@ -34,7 +35,7 @@ class Linear(nn.Linear):
             if self._packed is not None and torch.is_grad_enabled():
                 self._packed = None
             return super().forward(x_NI)
-        if self.packs and x_NI.shape[0] >= SEVERAL and self.still():
+        if self.packs and x_NI.shape[0] >= self.least and self.still():
             multiply = torch.ops.mkldnn._linear_pointwise
             out_NO: Tensor = multiply(x_NI.contiguous(), self.packed(), self.bias, "none", [], "")
             return out_NO
@@ -78,7 +79,7 @@ class Linear(nn.Linear):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy may live on a machine without the library."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("packs", "_packed")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("packs", "least", "_packed")}
 
 
 @functools.cache
@@ -94,8 +95,15 @@ def can_pack() -> bool:
 
 
 def pack(network: nn.Module) -> None:
-    """Let a network that only reads keep its weights a second time, if they are not too many."""
+    """Let a network that only reads keep its weights a second time, if they are not too many.
+
+    The library gives a row the same bits however many rows there are. So it multiplies a single row too, although
+    that costs some 50 microseconds more than torch's way: a text has few such products, those of its pooled state. Only
+    a network that writes leaves single rows to torch, since every product of a step for one text is one.
+    """
     layers = [module for module in network.modules() if isinstance(module, Linear)]
+    writes = "language" in getattr(network, "heads", ())
     if can_pack() and sum(4 * layer.weight.numel() for layer in layers) <= MOST:
         for layer in layers:
             layer.packs = True
+            layer.least = SEVERAL if writes else 1
