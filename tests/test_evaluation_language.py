@@ -190,7 +190,7 @@ def test_windows_that_cannot_be_used_are_refused(causal: Path, tmp_path: Path) -
     data = tmp_path / "text.txt"
     data.write_text("\n".join(TEXTS * 6))
     assert regard.evaluate(causal, data).rows > 1  # it has places for fewer tokens
-    with pytest.raises(InputError, match=r"windows of 9999 tokens .* at most \d+"):
+    with pytest.raises(InputError, match=r"window is 9999; use at least 2 tokens, and at most \d+"):
         regard.evaluate(causal, data, window=9999)
     data.write_text(".")
     with pytest.raises(DataError, match="at least two tokens"):

@@ -306,7 +306,7 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
     assert absent.startswith('FolderError: "org/nothing" is no folder here, and the hub did not give it: 404')
     assert "Repository Not Found" in absent
     assert "Check the spelling" in absent
-    assert pickled.startswith('FolderError: "org/pickled" has no safetensors on the hub, or not in its cache')
+    assert pickled.startswith("FolderError: org/pickled has no safetensors on the hub, or not in its cache")
     assert "pickles are never read" in pickled
     assert "from_pretrained('org/pickled').save_pretrained('FOLDER')" in pickled
     assert not any(name in line for line in hub.asked for name in ("weights.h5", "code.py", "pytorch_model.bin"))
@@ -320,15 +320,13 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
 def test_a_published_name_means_its_published_weights(hub: Hub, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     (absent,) = ask(hub, cache, "bert-base-uncased", HF_HUB_OFFLINE="1")
-    assert absent.startswith(
-        'FolderError: "bert-base-uncased" means the published weights google-bert/bert-base-uncased'
-    )
+    assert absent.startswith("FolderError: bert-base-uncased means the published weights google-bert/bert-base-uncased")
     assert "hf download google-bert/bert-base-uncased --local-dir FOLDER" in absent
     assert '--preset bert-base-uncased, or regard.create("bert-base-uncased")' in absent
     assert hub.asked == []
     found, missing = ask(hub, cache, "bert-base-uncased", "gpt2")
     assert found[:2] == ["bert", str(cache / "models--google-bert--bert-base-uncased" / "snapshots" / COMMIT)]
-    assert missing.startswith('FolderError: "gpt2" means the published weights openai-community/gpt2')
+    assert missing.startswith("FolderError: gpt2 means the published weights openai-community/gpt2")
     (cache / "models--google-bert--bert-base-uncased").rename(cache / "models--bert-base-uncased")  # an old cache
     (found,) = ask(hub, cache, "bert-base-uncased", HF_HUB_OFFLINE="1")
     assert found[:2] == ["bert", str(cache / "models--bert-base-uncased" / "snapshots" / COMMIT)]

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.weights import converting
-from regard.errors import FolderError, MissingExtra
+from regard.errors import FolderError, MissingExtra, shortened
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
+QUOTES = str.maketrans("\"'", "``")  # of the client's messages: a quote that is not closed would run into ours
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
@@ -65,7 +66,7 @@ def _cached_under(name: str, *, revision: str | None) -> Path | None:
 
 def _how_to_get(name: str, hub_id: str, reason: str) -> str:
     return (
-        f'"{name}" means the published weights {hub_id} of the hub, which could not be downloaded and are not in its '
+        f"{name} means the published weights {hub_id} of the hub, which could not be downloaded and are not in its "
         f"cache: {reason} To get them, run this with a connection, or run `hf download {hub_id} --local-dir FOLDER` "
         f"on a machine that has one and name FOLDER here. For an untrained network of this shape: --preset {name}, "
         f'or regard.create("{name}").'
@@ -74,7 +75,7 @@ def _how_to_get(name: str, hub_id: str, reason: str) -> str:
 
 def _reason(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return " ".join(lines[:2])
+    return shortened(" ".join(lines[:2]).translate(QUOTES), 300)
 
 
 def _with_weights(folder: Path, name: str) -> Path:
@@ -82,7 +83,7 @@ def _with_weights(folder: Path, name: str) -> Path:
     if any(folder.glob("*.safetensors")):
         return folder
     raise FolderError(
-        f'"{name}" has no safetensors on the hub, or not in its cache ({folder}), and pickles are never read here. '
+        f"{name} has no safetensors on the hub, or not in its cache ({folder}), and pickles are never read here. "
         "If the download was cut short, repeat it with a connection. If the hub has pickles only, "
         f"convert it once, where you trust it: {converting(name, 'FOLDER', 'AutoModel')} "
         "(with the AutoModelFor… class of its task, so that the head is kept). Then load FOLDER."
