@@ -260,3 +260,23 @@ def test_hostile_tables(
     path.write_bytes("".join(lines).encode())
     done = fix(path, folder / out)
     assert done.rows == len({(clean(text).strip(), label) for text, label in rows if clean(text).strip()})
+
+
+def test_a_table_that_would_be_read_as_text_is_not_kept(tmp_path: Path) -> None:
+    path = put(tmp_path / "a", "sep=;\ntext\nhello\nworld\n")
+    with pytest.raises(
+        DataError, match=r"it would be read as text, not as csv.*Give the copy a name that ends in \.csv"
+    ):
+        fix(path, tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+    assert fix(path, tmp_path / "b.csv").rows == 2
+
+
+def test_sentences_without_tags(tmp_path: Path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_bytes(b"\xff NN B-PER\n\nAda NN\nsang VB\n\nin IN\nBath NN\n")
+    fix(path, tmp_path / "b.jsonl")
+    assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
+        {"tokens": ["Ada", "sang"]},
+        {"tokens": ["in", "Bath"]},
+    ]

@@ -101,7 +101,7 @@ def other_value(draw: random.Random, value: Any) -> Any:
     """A value of another type, size or range."""
     kind = draw.randrange(8)
     if kind == 0 and isinstance(value, int | float) and not isinstance(value, bool):
-        return draw.choice((value + 1, value - 1, -value, value * 2, value * 10**6, float(value), str(value)))
+        return draw.choice((value + 1, value - 1, -value, value * 2, value * 10**6, _as_float(value), str(value)))
     if kind == 1 and isinstance(value, str):
         return draw.choice((value.upper(), value[:-1], value + draw.choice(LETTERS), value * 1000))
     if kind == 2 and isinstance(value, list):
@@ -111,6 +111,10 @@ def other_value(draw: random.Random, value: Any) -> Any:
     if kind == 4:
         return nested(draw.choice((10, 200, 900, 100_000)), draw)
     return draw.choice(NUMBERS) if kind < 7 else copy.deepcopy(draw.choice(JUNK))  # later changes go into the copy
+
+
+def _as_float(value: float) -> float:
+    return float(value) if abs(value) < 10**300 else 1e300
 
 
 class Raw(str):

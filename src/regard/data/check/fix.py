@@ -61,7 +61,7 @@ def fix(where: Where, out: str | Path, **told: Any) -> Fixed:
             wrong = job.difference(fresh, target)
             if wrong is None:
                 return Fixed(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
-        raise refuse(target, wrong or "")
+        raise refuse(target, wrong or "", format)
 
 
 def _write(job: _Job, fresh: Path, style: str) -> None:
@@ -120,7 +120,8 @@ class _Job:
         columns = written_columns(self.format, found)
         if columns == found.columns:
             return values
-        return {name: values[found.columns[role]] for role, name in columns.items()}
+        named = {name: values.get(found.columns[role]) for role, name in columns.items()}
+        return {name: value for name, value in named.items() if value is not None}
 
     def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
         fit = fitting(values, self.format, self.reader.recognised)

@@ -69,6 +69,8 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
     digests = Digests(columns)
     try:
         reader = Reader([(source,)], again)
+        if reader.recognised.format != format:
+            return f"it would be read as {reader.recognised.format}, not as {format}"
         for number, _ in enumerate(_digested(reader, format, digests), 1):
             if number > len(wanted.found) or digests.found[number - 1] != wanted.found[number - 1]:
                 return f"row {number} of it would be read as another one"
@@ -101,7 +103,9 @@ def _stop(error: DataError, raw: str) -> None:
     raise error
 
 
-def refuse(target: Path, why: str) -> DataError:
+def refuse(target: Path, why: str, format: str) -> DataError:
     """The error about a copy that is not kept."""
     mend = LINES if target.suffix in (".csv", ".tsv", ".parquet") else None
+    if format in ("csv", "tsv", "conll") and target.suffix != f".{format}":
+        mend = f"Give the copy a name that ends in .{format}."
     return DataError(f"would not hold the same rows ({why}), so it is not kept", file=str(target), mend=mend)
