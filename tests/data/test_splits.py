@@ -36,7 +36,7 @@ def records(count: int, labels: int = 2) -> list[ClassifyRecord]:
 def test_every_record_is_in_one_part_with_all_that_belongs_to_it(rows: list[tuple[int, str, str]], seed: int) -> None:
     given = [ClassifyRecord(f"text {text}", label, group) for text, label, group in rows]
     if len(bundle(given)) == 1:
-        with pytest.raises(InputError, match="in 1 groups leave none"):
+        with pytest.raises(InputError, match="in 1 group leave none"):
             split(given, {"train": 0.7, "valid": 0.3}, seed=seed)
         return
     try:

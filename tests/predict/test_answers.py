@@ -133,7 +133,7 @@ def test_what_cannot_be_answered(trained: Path, given: Any, says: str) -> None:
         ({"task_settings": {"kind": "multiple"}}, "task_settings cannot be used"),
         (
             {"task_settings": {"labels": ["a", "b", "c"]}},
-            "needs a sequence head of 3 classes, the network has one of 2",
+            "run.json and config.json contradict each other",
         ),
         ({"task": "masked", "task_settings": {}}, "task_settings cannot be used"),
     ],

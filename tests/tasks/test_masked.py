@@ -115,7 +115,7 @@ def _scores(row: Guessed) -> dict[str, object]:
 
 def test_a_tokenizer_without_a_mask_is_refused() -> None:
     words = learn_from([TEXT] * 20, kind="bpe", size=260)
-    with pytest.raises(InputError, match=r"no token for hidden words.*causal"):
+    with pytest.raises(InputError, match=r"no token for hidden words.*another objective"):
         Masked.of(words)
     with pytest.raises(InputError, match="regard pretrain"):
         Masked.learn([])

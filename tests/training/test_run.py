@@ -69,7 +69,7 @@ def test_a_family_without_the_head_is_told(tmp_path: Path, reviews_csv: Path, pr
     )
     with pytest.raises(InputError, match=says):
         train(reviews_csv, tmp_path / "run", preset=preset)
-    folder = regard.load(preset, device="cpu").save(tmp_path / "start")
+    folder = regard.create(preset).save(tmp_path / "start")
     with pytest.raises(InputError, match=says):
         train(reviews_csv, tmp_path / "run", preset=None, start=folder)
 
@@ -82,7 +82,7 @@ def test_one_article_cannot_be_split(tmp_path: Path) -> None:
     article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": asked}]}
     (tmp_path / "one.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
     with pytest.raises(
-        InputError, match=r"20 records in 1 groups leave none.*records of more groups.*with --dev; --dev-sh"
+        InputError, match=r"20 records in 1 group leave none.*records of more groups.*with dev; dev_share=0"
     ):
         train(tmp_path / "one.json", tmp_path / "run")
 
