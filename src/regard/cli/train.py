@@ -36,7 +36,7 @@ Examples:
 What is not told (task, rate, epochs, batch) is chosen from the data and the model, and said."""
 
 
-EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" "a context"', "embed": '"a text" "another"'}
+EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" --context page.txt', "embed": '"a text" "another"'}
 VERBS = {"translate": "translate", "embed": "embed"}  # where it is not predict
 
 
