@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import regard
-from regard.checkpoint.folder import write_folder
+from regard.checkpoint.families.marian import MARIAN
+from regard.checkpoint.folder import foreign_config, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError
 
@@ -110,3 +111,17 @@ def test_scores_that_are_no_numbers_leave_no_row(llama: Path) -> None:
     model = regard.load(llama)
     with pytest.raises(regard.errors.InputError, match="no continuation of prompt 0 has a score"):
         model.generate_ids([[3, 4]], beams=2, length_penalty=-20.0, max_tokens=100)
+
+
+@pytest.mark.parametrize("start", [-(2**63), -1, 100, 10**9])
+def test_a_start_outside_the_vocabulary_is_refused(start: int, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from regard.checkpoint.reading import reading_of
+    from regard.text.tokenizer import Tokenizer
+
+    checkpoint = from_preset("tiny-marian")
+    checkpoint = replace(checkpoint, foreign={**foreign_config(checkpoint, MARIAN), "decoder_start_token_id": start})
+    (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\na\n")
+    with pytest.raises(FolderError, match=f"decoder_start_token_id is {start}, expected an id from 0 to 99"):
+        reading_of(checkpoint, Tokenizer.load(tmp_path))

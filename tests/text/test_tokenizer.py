@@ -481,3 +481,9 @@ def test_merges_that_are_no_pairs_are_named_with_their_line(tmp_path: Path) -> N
     (tmp_path / "merges.txt").write_text("#version: 0.2\na b\na b c\n")
     with pytest.raises(FolderError, match=r"merges\.txt line 3"):
         Tokenizer.load(tmp_path)
+
+
+def test_an_empty_special_token_is_refused(tmp_path: Path) -> None:
+    folder = write_pairs(tmp_path, roberta=True, tokenizer_class="RobertaTokenizer", cls_token="")
+    with pytest.raises(FolderError, match=r'tokenizer_config\.json: "" cannot be a special token'):
+        Tokenizer.load(folder)

@@ -8,6 +8,7 @@ from typing import Any
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, foreign_config
+from regard.errors import FolderError
 from regard.tasks.task import Reading
 from regard.text.tokenizer import Tokenizer
 
@@ -23,6 +24,9 @@ def reading_of(
     """The reading of a model, ready for any task; `prefix` in place of its own."""
     said = config_json(checkpoint)
     start = said.get("decoder_start_token_id")
+    words = checkpoint.config.words
+    if type(start) is int and checkpoint.config.kind == "encoder-decoder" and not 0 <= start < words:
+        raise FolderError(f"config.json: decoder_start_token_id is {start}, expected an id from 0 to {words - 1}.")
     return Reading(
         tokenizer,
         checkpoint.config,

@@ -123,8 +123,8 @@ def _byte_level(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
     tokens = ROBERTA_TOKENS | named_tokens(settings)
     _add_special(backend, folder, tokens, settings)
     backend.post_processor = processors.RobertaProcessing(
-        (tokens["sep"], _number(backend, tokens["sep"])),
-        (tokens["cls"], _number(backend, tokens["cls"])),
+        (tokens["sep"], _number(backend, folder, tokens["sep"])),
+        (tokens["cls"], _number(backend, folder, tokens["cls"])),
         bool(settings.get("trim_offsets", True)),
         prefix,
     )
@@ -209,9 +209,10 @@ def _add_special(backend: Backend, folder: Path, tokens: Mapping[str, str], sett
             known.add(content)
 
 
-def _number(backend: Backend, token: str) -> int:
+def _number(backend: Backend, folder: Path, token: str) -> int:
     number = backend.token_to_id(token)
-    assert number is not None
+    if number is None:  # the library does not add an empty one
+        raise FolderError(f'{folder / "tokenizer_config.json"}: "{shortened(token, 60)}" cannot be a special token.')
     return number
 
 
