@@ -37,7 +37,7 @@ def read_generation(checkpoint: Checkpoint) -> tuple[Ends, dict[str, Any]]:
     said = foreign_config(checkpoint, family_for(checkpoint.family, checkpoint.config))
     companion = checkpoint.companions.get(FILE, {})
     if not isinstance(companion, Mapping):
-        raise FolderError(f"{FILE} does not hold settings by name. Mend it, or remove it.")
+        raise FolderError(f"{FILE} does not hold settings by name. Fix it, or remove it.")
     said = said | {name: value for name, value in companion.items() if value is not None}
     words, both = checkpoint.config.words, checkpoint.config.kind == "encoder-decoder"
     start = "bos_token_id" if said.get("decoder_start_token_id") is None else "decoder_start_token_id"
