@@ -24,7 +24,7 @@ def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     assert cli.main([*given, "--objective", "mlm+nsp", "--json"]) == 0
     said = capsys.readouterr()
     found = json.loads(said.out)
-    assert list(found) == ["task", "rows", "scores", "baseline", "seconds", "folder"]
+    assert list(found) == ["task", "rows", "scores", "baseline", "new_heads", "seconds", "folder"]
     assert set(found["scores"]) == {"masked_accuracy", "perplexity", "nll", "next_accuracy"}
     assert set(found["scores"]["perplexity"]) == {"value", "low", "high"}
     assert set(found["baseline"]) == {"masked_accuracy", "perplexity", "next_accuracy"}

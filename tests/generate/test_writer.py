@@ -142,7 +142,7 @@ def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
         (lambda model: model.generate_ids([[100]]), "outside the vocabulary"),
         (lambda model: model.generate_ids([[1]], beam=2), 'Did you mean "beams"'),
         (lambda model: model.generate_ids([[1]], beams=0), "at least 1, not 0"),
-        (lambda model: model.generate_ids([[1]], sample=True, seed=[1, 2]), "1 prompts but 2 seeds"),
+        (lambda model: model.generate_ids([[1]], sample=True, seed=[1, 2]), "1 prompt but 2 seeds"),
         (lambda model: model.generate_ids([[1]], banned=[[100]]), "no run of ids"),
         (lambda model: model.generate_ids([[1]], banned=[[7]], forced=[[6, 7]]), r"forced \[6, 7\] holds the banned"),
         (lambda model: model.generate_ids([[1]], max_tokens=2, forced=[[6, 7, 8]]), "forced and max_tokens=2"),
