@@ -40,7 +40,7 @@ def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str],
     assert "score all      100.0% (1 of 1 known, 2 asked)\n" in out
     (tmp_path / "q.txt").write_text(": one\nman king boy prince\n")
     status, out, _ = run(capsys, "--load", royal, "--score", str(tmp_path / "q.txt"))
-    assert "score all  none of 1 questions has all its words in the vocabulary\n" in out
+    assert "score all  none of 1 question has all its words in the vocabulary\n" in out
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "cbow", "glove"])

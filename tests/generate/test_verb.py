@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import regard
 from regard import cli
 from regard.cli import generate as verb
 from regard.cli.generate import Generate, settings_of
@@ -76,7 +77,7 @@ def test_wrong_use(folder, capsys, argv, status, says):
     assert says in err
 
 
-def test_a_model_that_only_reads(capsys):
-    status, _, err = run(capsys, "tiny-bert", "a")
+def test_a_model_that_only_reads(capsys, tmp_path):
+    status, _, err = run(capsys, str(regard.create("tiny-bert").save(tmp_path / "bert")), "a")
     assert status == 1
     assert "cannot write it" in err
