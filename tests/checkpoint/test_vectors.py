@@ -81,7 +81,7 @@ def test_any_word_and_number_come_back(table: dict[str, list[float]]) -> None:
     [
         (b"", "no word with numbers"),
         (b"hello\n", "line 1: is no word with numbers"),
-        (b"2 2\na 1 2\nb 1\n", "line 3: holds 1 numbers; expected a word and 2"),
+        (b"2 2\na 1 2\nb 1\n", "line 3: holds 1 number; expected a word and 2"),
         (b"2 2\na 1 2\nb 1 x\n", "line 3: could not convert"),
         (b"2 2\na 1 2\n\xff 1 2\n", "line 3: is not UTF-8"),
         (b"3 2\na 1 2\nb 1 2\n", "holds 2 vectors of 2 numbers; expected 3 of 2"),
