@@ -49,7 +49,7 @@ def test_a_single_document_gives_its_end(tmp_path: Path, words: Tokenizer) -> No
     learned, held = held_out(corpus, share=0.25)
     assert held is not None
     assert [*learned.read(np.arange(learned.size)), *held.read(np.arange(held.size))] == corpus.tokens.tolist()
-    with pytest.raises(InputError, match=r"1 documents, too few to hold 2 out"):
+    with pytest.raises(InputError, match=r"1 document, too few to hold 2 out"):
         held_out(corpus, share=0.25, least=2)
 
 

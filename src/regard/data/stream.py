@@ -25,7 +25,7 @@ from regard.data.framing import Frame
 from regard.data.packing import Ints, ranges
 from regard.data.pairs import Pairs, blocks, draw_pairs
 from regard.data.starts import BEGINS, WordStarts
-from regard.errors import InputError
+from regard.errors import InputError, counted
 from regard.ragged import Ragged
 
 Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
@@ -102,8 +102,8 @@ def held_out(
         return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
     if count < 2 * least:
         raise InputError(
-            f"the text has {count} documents, too few to hold {least} out and learn from {least}. Documents are "
-            "separated by a blank line; set dev_share=0 to hold none out."
+            f"the text has {counted(count, 'document')}, too few to hold {least} out and learn from {least}. Documents "
+            "are separated by a blank line; set dev_share=0 to hold none out."
         )
     order = shuffled(count, seed, HELD)
     sizes = np.cumsum(np.diff(corpus.bounds)[order])
