@@ -162,5 +162,5 @@ def _warnings_on_stderr() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.showwarning = show
-        warnings.simplefilter("always", UntrainedWarning)  # whatever filters there are, this is said
+        warnings.simplefilter("always", UntrainedWarning)  # shown with any warning filter
         yield

@@ -49,7 +49,7 @@ def drawing_stdout() -> TextIO:
 
 def print_error(message: object) -> None:
     """One error or warning on stderr, of a length that can be read."""
-    with contextlib.suppress(OSError, ValueError):  # nobody listens
+    with contextlib.suppress(OSError, ValueError):  # stderr may be closed
         print(f"regard: {bounded(plain(str(message)))}", file=sys.stderr, flush=True)
 
 

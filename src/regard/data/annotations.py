@@ -109,8 +109,8 @@ def _label_studio(row: Row, *, labeled: bool) -> dict[str, Any]:
         if not isinstance(value, dict):
             continue
         if "labels" in value and "start" in value:
-            held = values.get(name)
-            values[name] = [*held, value] if isinstance(held, list) else [value]
+            earlier = values.get(name)
+            values[name] = [*earlier, value] if isinstance(earlier, list) else [value]
         elif "choices" in value and "start" not in value:
             values[name] = {"choices": value["choices"]}
     return values
