@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from regard.checkpoint.folder import Checkpoint
-from regard.checkpoint.generation import read_generation
 from regard.errors import InputError
-from regard.generate.writer import Continuation, Writer
 from regard.predict.kinds import can
 from regard.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # imported by the first call: most models only classify or embed
+    from regard.generate.writer import Continuation, Writer
 
 
 class Writes:
@@ -47,6 +48,9 @@ class Writes:
     @functools.cached_property
     def writer(self) -> Writer:
         """What decodes; an error where the network cannot write."""
+        from regard.checkpoint.generation import read_generation
+        from regard.generate.writer import Writer
+
         network = self.checkpoint.network
         if network.decoder is None or "language" not in network.heads:
             raise InputError(
