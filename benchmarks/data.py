@@ -31,9 +31,9 @@ import numpy as np
 import torch
 
 from regard import samples
-from regard.data.batches import BatchSettings, Plan
-from regard.data.corpus import Corpus
-from regard.data.corrupt import MaskSettings, mask_tokens
+from regard.data.batching.batches import BatchSettings, Plan
+from regard.data.corpus.masking import MaskSettings, mask_tokens
+from regard.data.corpus.token_store import Corpus
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
 from regard.model.presets import preset

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from regard.checkpoint.folder import read_folder
 from regard.config import AttentionConfig, ModelConfig, PositionConfig
-from regard.model import taps
-from regard.model.dense import pack
-from regard.model.replay import Replay
+from regard.model import hooks as taps
+from regard.model.kernels.cuda_graphs import Replay
+from regard.model.linear import pack
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 

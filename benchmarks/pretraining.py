@@ -25,9 +25,9 @@ from typing import Any
 from sets import SETS, texts
 
 from regard.data.records import Record
-from regard.training.gather import Data
+from regard.training.load_data import Data
 from regard.training.pretrain import pretrain
-from regard.training.run import train
+from regard.training.train import train
 
 SEEDS = 3
 TUNE: dict[int | None, dict[str, Any]] = {None: {"epochs": 3, "batch_tokens": 832}, 2000: {"epochs": 10, "batch": 32}}

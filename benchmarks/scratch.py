@@ -27,13 +27,13 @@ from regard.device import pick_device
 from regard.tasks import task_class
 from regard.tasks.task import Reading
 from regard.text.learn import learn, learn_from
-from regard.training.gather import Data, texts_of
-from regard.training.loop import fit
+from regard.training.defaults import Size, resolved
+from regard.training.engine.loop import fit
+from regard.training.load_data import Data, texts_of
 from regard.training.plan import plan_job
 from regard.training.pretrain import pretrain
-from regard.training.run import train, with_score
 from regard.training.settings import Settings
-from regard.training.start import Size, resolved
+from regard.training.train import train, with_score
 
 WORDS = 20_000
 # Width 256, 2 heads, feed-forward 32, texts of 600, the greatest value of each feature over the text: one block.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
-from regard.training.gather import Data, gather
+from regard.training.load_data import Data, gather
 
 
 @dataclass(frozen=True)

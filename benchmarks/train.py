@@ -32,26 +32,26 @@ from common import AS_IT_COMES, KEEPS, Apart, Row, keep, lengths, whose_memory
 from sets import SETS, Set
 
 from regard.checkpoint.source import from_preset, minilm_folder
-from regard.data.batches import BatchSettings, Plan
-from regard.data.corrupt import MaskSettings
-from regard.data.examples import LEARN, Examples
-from regard.data.feeder import Feeder
+from regard.data.batching.batches import BatchSettings, Plan
+from regard.data.batching.examples import LEARN, Examples
+from regard.data.batching.prefetch import Feeder
+from regard.data.corpus.masking import MaskSettings
 from regard.data.records import ClassifyRecord, Record
 from regard.device import pick_device
 from regard.predict import load
 from regard.tasks import task_class
-from regard.tasks.answering import Scored, runner, score
+from regard.tasks.inference import Scored, runner, score
 from regard.tasks.masked import Masked
 from regard.tasks.task import Reading, Task
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import set_dropout
-from regard.training.loop import pinned
-from regard.training.optimizer import build_optimizer
+from regard.training.defaults import filled
+from regard.training.engine.loop import pinned
+from regard.training.engine.optimizer import build_optimizer
+from regard.training.engine.stepper import Stepper
+from regard.training.initial_model import set_dropout
 from regard.training.plan import steady_shape
-from regard.training.run import train
 from regard.training.settings import Settings
-from regard.training.start import filled
-from regard.training.stepper import Stepper
+from regard.training.train import train
 
 GPU = torch.cuda.is_available()
 

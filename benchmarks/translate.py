@@ -23,7 +23,7 @@ import torch
 
 import regard
 from regard.data.records import TranslateRecord
-from regard.training.gather import gather
+from regard.training.load_data import gather
 
 BEAMS = 5
 PAIRS: dict[str, tuple[str, dict[str, str]]] = {

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import torch
 
-from regard.checkpoint.vectors import save_vectors
-from regard.data.analogies import read_analogies
-from regard.model.static import Score, Vectors, in_all
-from regard.training.vectors import KINDS, Learned, VectorSettings, learn_vectors
+from regard.word_vectors.analogies import read_analogies
+from regard.word_vectors.files import save_vectors
+from regard.word_vectors.train import KINDS, Learned, VectorSettings, learn_vectors
+from regard.word_vectors.vectors import Score, Vectors, in_all
 
 TEN = ("king", "france", "computer", "music", "river", "physics", "football", "war", "good", "three")
 

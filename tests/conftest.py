@@ -61,7 +61,7 @@ def reviews_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory, reviews_csv: Path) -> Path:
     """A folder that `regard.train` wrote, with good scores on such texts."""
-    from regard.training.run import train
+    from regard.training.train import train
 
     folder = tmp_path_factory.mktemp("runs") / "reviews"
     train(reviews_csv, out=folder, preset="tiny-bert", epochs=6, lr=8e-3, batch=8, device="cpu")

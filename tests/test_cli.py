@@ -22,7 +22,7 @@ import pytest
 import regard
 from regard import cli
 from regard.cli.arguments import read_texts
-from regard.cli.shared import progress_bar
+from regard.cli.output import progress_bar
 from regard.errors import DataError, InputError
 
 TEXTS = ["a cat sat on the mat", "the stock market fell", "a dog lay on the rug"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from regard import cli, samples
-from regard.checkpoint.vectors import load_vectors, save_vectors
-from regard.model.static import Vectors
+from regard.word_vectors.files import load_vectors, save_vectors
+from regard.word_vectors.vectors import Vectors
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:

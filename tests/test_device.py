@@ -11,8 +11,8 @@ import torch
 
 from regard import device
 from regard.errors import InputError
-from regard.model import kernels
-from regard.model.layout import Layout
+from regard.model.kernels import dispatch as kernels
+from regard.model.kernels.layout import Layout
 
 
 def test_devices_by_name() -> None:

@@ -19,7 +19,8 @@ FORBIDDEN = ("rich", "tyro", "transformers", "huggingface_hub", "sklearn", "matp
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(regard.__path__, "regard.")
-    if module.name.split(".")[1] not in ("cli", "__main__") and module.name != "regard.model.tiles"  # needs Triton
+    if module.name.split(".")[1] not in ("cli", "__main__")
+    and module.name != "regard.model.kernels.triton_tiles"  # needs Triton
 ]
 
 

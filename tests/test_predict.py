@@ -16,11 +16,11 @@ import torch
 import transformers
 
 import regard
-from regard.checkpoint.fit import own_tensors
+from regard.checkpoint.check_tensors import own_tensors
 from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder, write_folder
 from regard.checkpoint.source import minilm_folder
 from regard.errors import FolderError, InputError
-from regard.model import taps
+from regard.model import hooks as taps
 from regard.model.presets import PRESETS, preset
 from regard.predict import Model
 from regard.text.tokenizer import Tokenizer

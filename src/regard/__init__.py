@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from regard.predict.search import search
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
-    from regard.training.run import train
+    from regard.training.train import train
 
 # Both are read when torch is loaded or first computes, so they are set here; values of the user's own stay.
 # On ARM torch gives freed memory back to the system after 10 ms and faults it in again: up to a sixth of a step on the
@@ -36,7 +36,7 @@ _HOMES = {
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
     "search": "regard.predict.search",
-    "train": "regard.training.run",
+    "train": "regard.training.train",
 }
 
 

@@ -12,25 +12,25 @@ from typing import Any
 import torch
 
 from regard.checkpoint.files import model_files
+from regard.data.atomic import check_place, whole
+from regard.data.corpus.sliding_windows import pieces, windows
+from regard.data.formats.writers import format_of_name, table_file
 from regard.data.names import Columns
 from regard.data.readers import Reader, splits
-from regard.data.recognise import Told
+from regard.data.recognize import Told
 from regard.data.records import Record
-from regard.data.running import pieces, windows
 from regard.data.sources import Source, Where, find
-from regard.data.tables import format_of_name, table_file
-from regard.data.whole import check_place, whole
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
 from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.kinds import GUESSES, can, task_for, trained
-from regard.predict.translations import beam_run
+from regard.predict.model_task import GUESSES, can, task_for, trained
+from regard.predict.translation import beam_run
 from regard.tasks import task_class
-from regard.tasks.answering import answers as answered
+from regard.tasks.inference import answers as answered
 from regard.tasks.masked import Masked
-from regard.tasks.minimal import Minimal
-from regard.tasks.running import Running
+from regard.tasks.minimal_pairs import Minimal
+from regard.tasks.perplexity import Running
 from regard.tasks.task import Answer, Reading, Task
 from regard.tasks.translate import Translate
 

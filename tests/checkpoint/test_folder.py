@@ -19,7 +19,7 @@ import regard
 from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError, InputError
-from regard.model.initial import initialise
+from regard.model.initialization import initialise
 from regard.model.presets import preset
 from regard.ragged import Ragged
 

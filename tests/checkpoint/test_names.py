@@ -9,14 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.checkpoint.check_tensors import own_tensors, part_sizes, places_of
 from regard.checkpoint.families import FAMILIES, family_for
 from regard.checkpoint.family import Family
-from regard.checkpoint.fit import own_tensors, part_sizes, places_of
 from regard.checkpoint.folder import Checkpoint, foreign_tensors
 from regard.checkpoint.names import Place, Row, Turned, place_of, tidy
 from regard.config import Config
 from regard.errors import FolderError
-from regard.model.initial import initialise
+from regard.model.initialization import initialise
 from regard.model.network import Network, build
 from regard.model.presets import PRESETS
 from regard.model.transformer import Transformer

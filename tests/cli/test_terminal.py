@@ -13,7 +13,7 @@ import pytest
 
 from regard import cli
 from regard.cli import main
-from regard.cli.shared import Verb, print_json, print_said, print_table
+from regard.cli.output import Verb, print_json, print_said, print_table
 from regard.errors import DataError, FolderError, InputError, RegardError, bounded, counted, plain
 
 ESCAPES = "\x1b]0;title\x07\x1b[31mred\x9b2J\x7f\r\u202eabc"

@@ -12,7 +12,7 @@ import regard
 from regard.data.check.run import check
 from regard.data.readers import read, splits
 from regard.errors import DataError
-from regard.training.gather import gather
+from regard.training.load_data import gather
 
 INTENTS = {"weather": "will it rain on day", "timer": "wake me at hour"}
 
@@ -75,7 +75,7 @@ def test_splits_of_objects_and_faults_inside(tmp_path: Path) -> None:
 
 
 def test_clinc_is_trained_and_its_test_split_scored(clinc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.training.outcome.draw_curves", lambda *_, **__: None)
+    monkeypatch.setattr("regard.training.write_run.draw_curves", lambda *_, **__: None)
     out = clinc.parent / "run"
     done = regard.train(clinc, preset="tiny-bert", steps=3, batch=8, lr=1e-3, device="cpu", out=out)
     assert done.rows == 42

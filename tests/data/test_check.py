@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard import samples
-from regard.data.check.alike import alike, distance
-from regard.data.check.encoding import clean, mended, mojibake
 from regard.data.check.finding import Estimate, Lengths, Report
 from regard.data.check.kinds import KINDS
-from regard.data.check.languages import language_of, script_of
-from regard.data.check.lengths import with_tokenizer
+from regard.data.check.rules.encoding import clean, mended, mojibake
+from regard.data.check.rules.languages import language_of, script_of
+from regard.data.check.rules.lengths import with_tokenizer
+from regard.data.check.rules.similar_names import alike, distance
 from regard.data.check.run import Reading, check
 from regard.errors import DataError
 from regard.text.learn import learn

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.check.encoding import clean
-from regard.data.check.fix import fix
+from regard.data.check.fixing.fix import fix
+from regard.data.check.rules.encoding import clean
 from regard.data.check.run import check
 from regard.data.readers import read
 from regard.errors import DataError, FolderError, InputError
@@ -226,7 +226,7 @@ def test_a_lone_return_is_quoted(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.data.check import writers
+    from regard.data.check.fixing import row_writers as writers
 
     monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values) + "\n")
     old = put(tmp_path / "b.csv", "what was there\n")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from regard.data.check.fix import fix
+from regard.data.check.fixing.fix import fix
 from regard.data.check.run import check
-from regard.data.corpus import Corpus
+from regard.data.corpus.token_store import Corpus
 from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Record
 from regard.errors import DataError, InputError, MissingExtra

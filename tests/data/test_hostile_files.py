@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from regard.data.check.fix import fix
+from regard.data.check.fixing.fix import fix
 from regard.data.check.run import check
 from regard.data.readers import read
 from regard.errors import DataError, RegardError, did_you_mean

@@ -14,7 +14,7 @@ from regard.data.labels import joined_labels, separator_of
 from regard.data.names import parse_columns
 from regard.data.readers import read
 from regard.errors import DataError, InputError
-from regard.training.gather import gather
+from regard.training.load_data import gather
 
 COMBINED = ["billing", "login", "refund", "billing, login", "login, refund", "billing, login, refund"]
 

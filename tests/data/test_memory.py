@@ -18,7 +18,7 @@ from regard.data.memory import plain
 from regard.data.readers import read, splits
 from regard.data.records import TagRecord
 from regard.errors import DataError, InputError
-from regard.training.gather import gather
+from regard.training.load_data import gather
 
 WORDS = {"good": ("lovely", "warm", "kind"), "bad": ("cold", "dull", "rude")}
 ROWS = [
@@ -172,7 +172,7 @@ def test_missing_values_are_none() -> None:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     out = tmp_path_factory.mktemp("memory") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("regard.training.outcome.draw_curves", lambda *_, **__: None)
+        patch.setattr("regard.training.write_run.draw_curves", lambda *_, **__: None)
         done = regard.train(ROWS, preset="tiny-bert", epochs=1, batch=8, lr=1e-3, device="cpu", out=out)
     assert (done.task, done.rows) == ("classify", 36)
     return regard.load(out, device="cpu")

@@ -71,7 +71,7 @@ def test_ten_megabytes_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 def test_a_document_too_long_to_hold_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.data.formats.texts.LONGEST_DOCUMENT", 20)
+    monkeypatch.setattr("regard.data.formats.plain_text.LONGEST_DOCUMENT", 20)
     path = put(tmp_path / "a.txt", "a line of text\n" * 5 + "\nshort\n")
     found = [(record.text.count("\n") + 1, record.continues, record.place.line) for record in read(path)]
     assert found == [(2, True, 1), (2, True, 3), (1, False, 5), (1, False, 7)]

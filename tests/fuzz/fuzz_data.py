@@ -17,7 +17,7 @@ import pyarrow
 import pyarrow.parquet
 from tests.fuzz.mutate import damaged, damaged_json
 
-from regard.data.check.fix import fix
+from regard.data.check.fixing.fix import fix
 from regard.data.check.page import page
 from regard.data.check.run import check
 from regard.data.readers import read

@@ -29,16 +29,14 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, 
 
 
 def prepare() -> None:
-    import regard.checkpoint.vectors
-    import regard.cli.train  # noqa: F401
 
     outside_file()
 
 
 def fuzz(draw: random.Random, folder: Path) -> None:
-    from regard.checkpoint.vectors import load_vectors
+    from regard.cli.commands.train import Train
     from regard.cli.toml import read_config
-    from regard.cli.train import Train
+    from regard.word_vectors.files import load_vectors
 
     name, content = draw.choice(
         (("v.txt", TEXT), ("v.vec", b"5 8\n" + TEXT), ("v.bin", BINARY), ("run.toml", SETTINGS))

@@ -14,12 +14,12 @@ import torch
 from tests.fuzz.mutate import damaged, damaged_json, special_file
 
 from regard.digests import DIGEST, sealed
-from regard.training.claim import claim
 from regard.training.curves import draw_curves
-from regard.training.parallel import World
-from regard.training.position import Position
-from regard.training.record import METRICS, Recorder, read_metrics
-from regard.training.state import Saved, clean, load_state, save_sharded, save_state, state_files
+from regard.training.engine.distributed import World
+from regard.training.metrics_log import METRICS, Recorder, read_metrics
+from regard.training.resume.lock import claim
+from regard.training.resume.position import Position
+from regard.training.resume.state import Saved, clean, load_state, save_sharded, save_state, state_files
 
 CASES = 400
 IDENTITY = {"data": "abc", "task": "classify", "lr": 0.001, "lora": {"rank": 0}, "freeze": []}

@@ -27,7 +27,13 @@ from typing import Any
 
 WORDS = ("lovely", "warm", "great", "good", "dull", "cold", "poor", "bad", "film", "book", "song", "the", "and", "a")
 PROCESSES = multiprocessing.get_context("forkserver")
-PRELOAD = ["regard.cli", "regard.cli.train", "regard.cli.predict", "regard.cli.check", "regard.training.pretrain"]
+PRELOAD = [
+    "regard.cli",
+    "regard.cli.commands.train",
+    "regard.cli.commands.predict",
+    "regard.cli.commands.check",
+    "regard.training.pretrain",
+]
 COMMON = ["--preset", "tiny-bert", "--device", "cpu", "--batch-tokens", "512", "--lr", "1e-3", "--save-every", "1"]
 TRAIN = ["--epochs", "3", "--dev-share", "0.2", "--log-every", "3", *COMMON]
 PRETRAIN = ["--steps", "12", "--eval-every", "4", "--log-every", "3", "--window", "64", *COMMON]

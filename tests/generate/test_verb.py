@@ -7,8 +7,8 @@ import pytest
 
 import regard
 from regard import cli
-from regard.cli import generate as verb
-from regard.cli.generate import Generate, settings_of
+from regard.cli.commands import generate as verb
+from regard.cli.commands.generate import Generate, settings_of
 
 
 @pytest.fixture(scope="module")

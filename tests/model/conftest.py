@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.model.initial import initialise
+from regard.model.initialization import initialise
 from regard.model.network import build as network_of
 from regard.model.presets import preset
 from regard.ragged import Ragged

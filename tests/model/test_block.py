@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from regard.config import AttentionConfig, ModelConfig
 from regard.model.attention import Flow
 from regard.model.block import Block, FeedForward, activation, build_norm
-from regard.model.layout import Layout
+from regard.model.kernels.layout import Layout
 
 CONFIG = ModelConfig(vocabulary=9, width=16, layers=1, inner=24, attention=AttentionConfig(4), dropout=0.0, eps=1e-5)
 

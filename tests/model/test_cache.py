@@ -6,8 +6,8 @@ import torch
 from regard.config import AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model.cache import Cache
+from regard.model.hooks import replace as put
 from regard.model.presets import preset
-from regard.model.taps import replace as put
 from regard.ragged import Ragged
 
 TINY = preset("tiny-gpt2").config

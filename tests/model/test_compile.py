@@ -9,9 +9,9 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from regard.config import AttentionConfig
-from regard.model.call import Call
-from regard.model.kernels import attend
-from regard.model.layout import Layout, Mask
+from regard.model.kernels.dense import Call
+from regard.model.kernels.dispatch import attend
+from regard.model.kernels.layout import Layout, Mask
 from regard.model.presets import preset
 from regard.model.scores import Score
 

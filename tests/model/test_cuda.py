@@ -5,14 +5,14 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.device import has_cudnn
-from regard.model.call import Call
-from regard.model.initial import initialise
-from regard.model.kernels import attend, pick_kernel
-from regard.model.layout import Layout, Mask
+from regard.model.initialization import initialise
+from regard.model.kernels.cuda_graphs import Replay, replayable
+from regard.model.kernels.dense import Call
+from regard.model.kernels.dispatch import attend, pick_kernel
+from regard.model.kernels.layout import Layout, Mask
 from regard.model.network import build
 from regard.model.positions import Alibi
 from regard.model.presets import PRESETS
-from regard.model.replay import Replay, replayable
 from regard.model.scores import Score
 from regard.model.transformer import Transformer
 from regard.predict import Model

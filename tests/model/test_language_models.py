@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from regard.config import RecurrentConfig
-from regard.data.examples import LEARN, Inputs
+from regard.data.batching.examples import LEARN, Inputs
 from regard.errors import InputError
-from regard.model.recurrent import Recurrent
-from regard.model.two_sided import Mix, TwoSided, mirror
+from regard.model.recurrent.bidirectional_lm import Mix, TwoSided, mirror
+from regard.model.recurrent.networks import Recurrent
 from regard.ragged import Ragged
+from regard.tasks.bidirectional_lm import TwoSided as BothSides
 from regard.tasks.causal import Causal
-from regard.tasks.sides import TwoSided as BothSides
 
 LENGTHS = (5, 1, 8, 0, 3)
 TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "

@@ -14,7 +14,7 @@ import transformers
 import regard
 from regard.data.records import ClassifyRecord, PairRecord
 from regard.errors import FolderError, InputError
-from regard.model.dense import can_pack
+from regard.model.linear import can_pack
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
 

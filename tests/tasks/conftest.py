@@ -21,13 +21,13 @@ from regard.data.records import (
 )
 from regard.model.presets import preset
 from regard.tasks import task_class
-from regard.tasks.answering import answers, runner, score
+from regard.tasks.inference import answers, runner, score
 from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import set_dropout
-from regard.training.gather import texts_of
-from regard.training.run import train
+from regard.training.initial_model import set_dropout
+from regard.training.load_data import texts_of
+from regard.training.train import train
 
 SENTENCES = (
     "Anna Berg went to Paris on Monday.",

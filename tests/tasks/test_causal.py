@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
-from regard.data.examples import Inputs
+from regard.data.batching.examples import Inputs
 from regard.data.records import DocumentRecord
-from regard.tasks.answering import runner, score
 from regard.tasks.causal import Causal
+from regard.tasks.inference import runner, score
 from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 

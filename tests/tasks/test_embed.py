@@ -9,8 +9,8 @@ from regard.config import PositionConfig
 from regard.data.records import PairRecord
 from regard.errors import DataError, InputError
 from regard.predict import Model
-from regard.tasks.answering import runner, score
 from regard.tasks.embed import Embed, LikenessAnswer
+from regard.tasks.inference import runner, score
 from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 

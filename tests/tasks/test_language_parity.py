@@ -13,8 +13,8 @@ from torch import Tensor
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder
-from regard.data.corrupt import IGNORE, MaskSettings
-from regard.data.examples import Inputs
+from regard.data.batching.examples import Inputs
+from regard.data.corpus.masking import IGNORE, MaskSettings
 from regard.ragged import Ragged
 from regard.tasks.causal import Causal
 from regard.tasks.masked import Masked

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
-from regard.data.corrupt import IGNORE, MaskSettings, Unit, places_for
-from regard.data.examples import Inputs
+from regard.data.batching.examples import Inputs
+from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, places_for
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter

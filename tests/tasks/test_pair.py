@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from regard import samples
-from regard.data.framing import Frame
+from regard.data.batching.framing import Frame
 from regard.data.readers import read
 from regard.data.records import PairRecord
 from regard.tasks.pair import Pair

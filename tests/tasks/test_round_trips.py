@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from regard.data.corrupt import IGNORE
+from regard.data.corpus.masking import IGNORE
 from regard.data.records import Answer as Gold
 from regard.data.records import AnswerRecord, TagRecord
 from regard.model.transformer import Output

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
 from regard import samples
-from regard.data.corrupt import IGNORE
+from regard.data.corpus.masking import IGNORE
 from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
 from regard.errors import DataError, InputError

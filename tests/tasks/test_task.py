@@ -4,7 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from regard.tasks import TASKS, minimal, task_class
+from regard.tasks import TASKS, task_class
+from regard.tasks import minimal_pairs as minimal
 from regard.tasks.answer import Candidate, SpanAnswer
 from regard.tasks.classify import LabelAnswer
 from regard.tasks.tag import EntitiesAnswer, Named

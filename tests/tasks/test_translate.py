@@ -18,14 +18,14 @@ from regard.checkpoint.source import from_preset
 from regard.data.records import Place, TranslateRecord
 from regard.errors import DataError, InputError
 from regard.metrics.translation import TranslationMeter, signatures
-from regard.predict.translations import Alignment
+from regard.predict.translation import Alignment
 from regard.ragged import Ragged
+from regard.tasks.greedy import write
 from regard.tasks.task import Reading
 from regard.tasks.translate import Translate
-from regard.tasks.writing import write
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import Vocabulary, begin, with_ends
-from regard.training.run import train
+from regard.training.initial_model import Vocabulary, begin, with_ends
+from regard.training.train import train
 
 SHAPE = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
 SHAPE |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
@@ -179,7 +179,7 @@ def test_attention_finds_what_the_bottleneck_forgets(small):
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive", "tiny-lstm-feeding"])
 def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: Vocabulary("unigram", 60))
+    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: Vocabulary("unigram", 60))
     for side in ("source", "target"):
         texts = [getattr(row, side) for row in reversals(60)]
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
@@ -327,7 +327,7 @@ def test_vocabularies_apart_are_read_as_transformers_reads_them(small, tmp_path,
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive"])
 def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("regard.training.begin.vocabulary_of", lambda name: Vocabulary("unigram", 60))
+    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: Vocabulary("unigram", 60))
     rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
     (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
     out = tmp_path / "out"

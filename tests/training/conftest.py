@@ -17,17 +17,17 @@ import pytest
 import torch
 
 from regard import samples
-from regard.training.record import Event
-from regard.training.run import Result, train
+from regard.training.metrics_log import Event
+from regard.training.train import Result, train
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
 # What every rank runs; one of them is told to stop after some step, and all of them do.
 RANKS = """
 import json, os, signal, sys
-from regard.training.loop import Stopped
-from regard.training.record import Event
-from regard.training.run import train
+from regard.training.engine.loop import Stopped
+from regard.training.metrics_log import Event
+from regard.training.train import train
 
 def tell(event):
     if event.kind == "log" and event.step == int(sys.argv[2]):
@@ -55,7 +55,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One thread, and no picture of curves: both cost more than the training."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr("regard.training.outcome.draw_curves", lambda *_, **__: None)
+    monkeypatch.setattr("regard.training.write_run.draw_curves", lambda *_, **__: None)
     yield
     torch.set_num_threads(threads)
 

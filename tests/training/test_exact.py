@@ -15,10 +15,10 @@ from regard.data.records import PairRecord
 from regard.tasks.embed import Embed
 from regard.tasks.task import Reading
 from regard.text.learn import learn_from
-from regard.training.parallel import World
+from regard.training.engine.distributed import World
 from regard.training.plan import plan_job
-from regard.training.run import Result
 from regard.training.settings import Settings
+from regard.training.train import Result
 
 Train = Callable[..., Result]
 TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_share": 0.0, "log_every": 1}

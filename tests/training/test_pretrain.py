@@ -13,12 +13,12 @@ import torch
 import transformers
 
 from regard import create, evaluate, load, samples
-from regard.data.corpus import Corpus
+from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
+from regard.training.metrics_log import Event
 from regard.training.pretrain import Pretrained, pretrain
-from regard.training.record import Event
 
 CORPUS = samples.path("corpus")
 SMALL = {"dropout": 0.0, "batch_tokens": 512, "window": 64, "device": "cpu"}

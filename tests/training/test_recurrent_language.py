@@ -14,7 +14,7 @@ from regard.checkpoint.source import from_preset
 from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model
-from regard.training.begin import set_dropout, vocabulary_of
+from regard.training.initial_model import set_dropout, vocabulary_of
 from regard.training.pretrain import Pretrained, pretrain
 
 CORPUS = samples.path("corpus")

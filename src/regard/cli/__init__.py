@@ -18,7 +18,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli import (
+from regard.cli.commands import (
     attention,
     check,
     doctor,
@@ -37,7 +37,7 @@ from regard.cli import (
     vectors,
 )
 from regard.cli.flags import READERS
-from regard.cli.shared import UsageError, Verb, check_batch_tokens
+from regard.cli.output import UsageError, Verb, check_batch_tokens
 from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
 from regard.errors import RegardError, UntrainedWarning, did_you_mean, shortened
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.shared import UsageError
+from regard.cli.output import UsageError
 from regard.errors import InputError
 
 ModelName = Annotated[
@@ -79,7 +79,7 @@ def check_output(
     if path is None:
         return
     from regard.checkpoint.files import model_files
-    from regard.data.whole import check_place
+    from regard.data.atomic import check_place
 
     own = [] if model is None else model_files(Path(model))
     check_place(path, flag, inputs=[*inputs, *own], others=others)
@@ -108,7 +108,7 @@ def read_texts(name: str, columns: str | None = None, encoding: str | None = Non
     from regard.data.names import parse_columns
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
-    from regard.predict.rows import is_plain
+    from regard.predict.batch.rows import is_plain
 
     told = {} if columns is None else parse_columns(columns)
     format = "lines" if is_plain(name, columns) else None

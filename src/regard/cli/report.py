@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.cli.shared import short
+from regard.cli.output import short
 
 if TYPE_CHECKING:
     from regard.metrics.report import ClassScore, ConfusionMatrix, Report

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from regard.cli.shared import UsageError
+from regard.cli.output import UsageError
 from regard.errors import FolderError, InputError, did_you_mean, shortened
 from regard.foreign import read_bytes, reading
 from regard.training.settings import OLD_NAMES, Settings

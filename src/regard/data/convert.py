@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from regard.data.formats.lines import Row, value_of
 from regard.data.labels import LabelStyle, loaded, read_label
 from regard.data.labels import shown as _shown
 from regard.data.records import (
@@ -20,7 +21,6 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.data.rows import Row, value_of
 from regard.data.spans import as_entity
 
 Columns = Mapping[str, str]

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from regard.data.labels import joined_labels
-from regard.data.recognise import Recognised
+from regard.data.recognize import Recognised
 
 
 class Hint(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from regard.data.formats.lines import Row, value_of
 from regard.data.names import SCORES
 from regard.data.records import Label
-from regard.data.rows import Row, value_of
 
 JOINED = "|"
 SEPARATORS = ("|", ";", ",")  # in this order: a comma is the one most likely to be part of a name

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from regard.data.formats.lines import Bad, Row, check_strings
 from regard.data.labels import shown
 from regard.data.records import Place
-from regard.data.rows import Bad, Row, check_strings
 from regard.data.sources import SPLITS, Source
 from regard.errors import DataError
 from regard.text.encodings import UTF8, Guess

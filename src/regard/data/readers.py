@@ -19,17 +19,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.data.formats import texts
-from regard.data.formats.objects import splits_inside
+from regard.data.atomic import check_place, open_text
+from regard.data.formats import plain_text as texts
+from regard.data.formats.detect import check_text
+from regard.data.formats.json_files import splits_inside
+from regard.data.formats.lines import Bad, LeftOut, Row
+from regard.data.formats.lines import lines as numbered
 from regard.data.memory import MemorySource, splits_in_memory
 from regard.data.names import Columns
-from regard.data.recognise import Recognised, Told, arranged, recognise, rows
+from regard.data.recognize import Recognised, Told, arranged, recognise, rows
 from regard.data.records import Record
-from regard.data.rows import Bad, LeftOut, Row
-from regard.data.rows import lines as numbered
-from regard.data.sniff import check_text
 from regard.data.sources import Source, Where, find, holds_splits, splits_of, suffix_of
-from regard.data.whole import check_place, open_text
 from regard.errors import DataError, counted, shortened
 from regard.foreign import reading
 

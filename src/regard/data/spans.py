@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from regard.data.formats.lines import Row
 from regard.data.labels import shown
 from regard.data.records import Entity
-from regard.data.rows import Row
 
 ENDS = ("start", "end"), ("start_offset", "end_offset")
 EXAMPLE = '{"start": 0, "end": 5, "label": "PER"}'

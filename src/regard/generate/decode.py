@@ -8,7 +8,7 @@ import torch
 
 from regard.errors import InputError, counted, setting
 from regard.generate.beam import search
-from regard.generate.contrast import contrast
+from regard.generate.contrastive import contrast
 from regard.generate.lookup import leap
 from regard.generate.loop import Ended, Job, Network, Row, grow
 from regard.generate.rules import build_rules

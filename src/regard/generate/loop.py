@@ -19,7 +19,7 @@ from regard.generate.history import History
 from regard.generate.rules import Rule, apply
 from regard.generate.settings import Decoding, Ends
 from regard.model.cache import Cache
-from regard.model.steps import Steps
+from regard.model.kernels.decode_graphs import Steps
 from regard.ragged import Ragged
 
 FIRST_SLOTS = 4096

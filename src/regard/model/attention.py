@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.cache import Cache, Store
-from regard.model.call import Call
-from regard.model.dense import Linear
-from regard.model.kernels import attend
-from regard.model.layout import Layout, Mask, MaskFunction
+from regard.model.hooks import Tap
+from regard.model.kernels.dense import Call
+from regard.model.kernels.dispatch import attend
+from regard.model.kernels.layout import Layout, Mask, MaskFunction
+from regard.model.linear import Linear
 from regard.model.positions import rotate
 from regard.model.scores import build_score
-from regard.model.taps import Tap
 
 Turn = tuple[Tensor, Tensor]  # cosines and sines of the places
 

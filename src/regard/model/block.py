@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from regard.config import ModelConfig
 from regard.model.attention import Attention, Flow, chosen
 from regard.model.cache import Store
-from regard.model.dense import Linear
-from regard.model.quick import Dropout, gelu, gelu_tanh
+from regard.model.kernels.cpu_autograd import Dropout, gelu, gelu_tanh
+from regard.model.linear import Linear
 
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.errors import InputError, counted
-from regard.model.layout import Layout, Slots
+from regard.model.kernels.layout import Layout, Slots
 from regard.model.positions import check_length
 from regard.ragged import Ragged
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.block import build_norm
+from regard.model.kernels.cpu_autograd import Dropout
 from regard.model.positions import sinusoidal
-from regard.model.quick import Dropout
 from regard.ragged import Ragged
 
 

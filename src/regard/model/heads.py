@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from regard.config import Config, ModelConfig
 from regard.errors import InputError, did_you_mean
 from regard.model.block import activation, build_norm
-from regard.model.dense import Linear
-from regard.model.quick import Dropout
+from regard.model.kernels.cpu_autograd import Dropout
+from regard.model.linear import Linear
 from regard.ragged import Ragged
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from regard.config import Config, RecurrentConfig
-from regard.model.recurrent import Recurrent
+from regard.model.recurrent.bidirectional_lm import TwoSided
+from regard.model.recurrent.networks import Recurrent
 from regard.model.transformer import Transformer
-from regard.model.two_sided import TwoSided
 
 Network = Transformer | Recurrent | TwoSided
 

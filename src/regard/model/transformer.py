@@ -20,9 +20,9 @@ from regard.model.block import Block, build_norm
 from regard.model.cache import Cache
 from regard.model.embeddings import Embeddings
 from regard.model.heads import TOKEN_HEADS, build_heads
-from regard.model.layout import Layout, MaskFunction
+from regard.model.hooks import tapped
+from regard.model.kernels.layout import Layout, MaskFunction
 from regard.model.positions import Rotary, build_bias, check_length
-from regard.model.taps import tapped
 from regard.ragged import Ragged
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from regard.config import RecurrentConfig
-from regard.data.pieces import Piece, cut
+from regard.data.batching.sequences import Piece, cut
 from regard.errors import InputError
-from regard.model import taps
+from regard.model import hooks as taps
 from regard.predict.inputs import check_encoding
 from regard.text.tokenizer import Encoding
 

@@ -47,7 +47,7 @@ def create(
             raise InputError(f'"{name}" is not a setting of this network.{did_you_mean(name, known)}')
     checkpoint = from_preset(shape, dtype=pick_dtype(dtype), seed=seed, heads=heads, **settings)
     if words is not None:
-        from regard.training.begin import with_ends
+        from regard.training.initial_model import with_ends
 
         checkpoint = with_ends(replace(checkpoint, special=words.writes.special), words)
     checkpoint.network.to(pick_device(device))

@@ -16,34 +16,34 @@ from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
 from regard.config import POOLS, Config
-from regard.data.examples import Inputs
+from regard.data.batching.examples import Inputs
+from regard.data.batching.sequences import Piece, batches, cut
 from regard.data.inputs import id_rows, segment_rows, text_list
-from regard.data.pieces import Piece, batches, cut
 from regard.data.records import Record
 from regard.errors import InputError, NotFinite, counted, did_you_mean, setting
-from regard.model import taps
-from regard.model.compiled import compiled
-from regard.model.dense import pack
+from regard.model import hooks as taps
 from regard.model.heads import TOKEN_HEADS
+from regard.model.kernels.compiled import compiled
+from regard.model.kernels.cuda_graphs import Replay, replayable
+from regard.model.linear import pack
 from regard.model.network import Network
-from regard.model.recurrent import Recurrent
-from regard.model.replay import Replay, replayable
+from regard.model.recurrent.bidirectional_lm import TwoSided
+from regard.model.recurrent.networks import Recurrent
 from regard.model.transformer import Output, Transformer
-from regard.model.two_sided import TwoSided
+from regard.predict.generation import Writes
 from regard.predict.info import Info
 from regard.predict.inputs import as_items, as_list, as_records, check_encoding, foreign_token, is_pair
-from regard.predict.kinds import GUESSES, RUN, name_of, no_answers, task_for, trained
-from regard.predict.parts import joined, pooled, split
-from regard.predict.words import Filled, fill, follows
-from regard.predict.writes import Writes
+from regard.predict.masked_words import Filled, fill, follows
+from regard.predict.model_task import GUESSES, RUN, name_of, no_answers, task_for, trained
+from regard.predict.pooling import joined, pooled, split
 from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
     from regard.predict.attention import AttentionWeights
     from regard.predict.search import Match
-    from regard.predict.translations import Translated
-    from regard.tasks.answering import Run
+    from regard.predict.translation import Translated
+    from regard.tasks.inference import Run
     from regard.tasks.task import Answer, Reading, Task
 
 Progress = Callable[[int, int], None]
@@ -254,7 +254,7 @@ class Model(Writes):
 
     def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
         """The same, one after the other: neither what is given nor the answers have to fit in memory."""
-        from regard.tasks.answering import answers
+        from regard.tasks.inference import answers
 
         task, stream = self.answering(given)
         found = answers(task, self.run_of(task), stream, self.reading(), device=self.device, batch_tokens=batch_tokens)
@@ -262,7 +262,7 @@ class Model(Writes):
 
     def run_of(self, task: Task) -> Run:
         """The network as a task reads it; a tokenizer of another model is found out here."""
-        from regard.tasks.answering import runner
+        from regard.tasks.inference import runner
 
         plain = runner(self.network, task)
 
@@ -316,7 +316,7 @@ class Model(Writes):
 
         prefix: what is put before each text, where a model wants it (T5); as its folder says unless told.
         """
-        from regard.predict.translations import translations
+        from regard.predict.translation import translations
 
         told: Any = {"best": best, "alignment": alignment, "tokens": batch_tokens, "prefix": prefix}
         return translations(self, texts, **told, settings=settings)

@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.data.names import ROLES
 from regard.data.readers import Reader
-from regard.data.recognise import Told
+from regard.data.recognize import Told
 from regard.data.sources import FIRST_READ, Source
 from regard.errors import DataError
 from regard.text.encodings import UTF8, detect

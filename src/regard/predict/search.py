@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.batching.windows import windows
 from regard.data.inputs import text_list
 from regard.data.names import Columns
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
 from regard.data.sources import TABLES, Where, suffix_of
-from regard.data.windows import windows
 from regard.errors import DataError, InputError, setting
 from regard.predict.load import load
 from regard.predict.model import BATCH_TOKENS, Model, Progress

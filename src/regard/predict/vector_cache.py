@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.whole import whole
+from regard.data.atomic import whole
 from regard.errors import RegardError
 
 if TYPE_CHECKING:

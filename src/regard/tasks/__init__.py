@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from regard.errors import InputError, did_you_mean, setting
 from regard.tasks.answer import Extract
+from regard.tasks.bidirectional_lm import TwoSided
 from regard.tasks.causal import Causal
 from regard.tasks.classify import Classify
 from regard.tasks.embed import Embed
 from regard.tasks.masked import Masked
 from regard.tasks.pair import Pair
-from regard.tasks.sides import TwoSided
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate

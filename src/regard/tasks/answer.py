@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from regard.data import records as rows
-from regard.data.corrupt import IGNORE
-from regard.data.examples import Builder, Examples, Inputs
-from regard.data.framing import Frame, Framed, context_windows
+from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.framing import Frame, Framed, context_windows
+from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, Record
 from regard.errors import InputError
 from regard.metrics.meter import AnswerMeter, Meter

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from regard.data.corrupt import IGNORE
-from regard.data.examples import LEARN, Builder, Examples, Inputs
-from regard.data.framing import Frame, single_windows
+from regard.data.batching.examples import LEARN, Builder, Examples, Inputs
+from regard.data.batching.framing import Frame, single_windows
+from regard.data.corpus.masking import IGNORE
 from regard.data.records import DocumentRecord, Record
 from regard.metrics.meter import Meter, NllMeter
 from regard.model.transformer import Output

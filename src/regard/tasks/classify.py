@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from regard.data.corrupt import IGNORE
-from regard.data.examples import Builder, Examples, Inputs
-from regard.data.framing import no_room
+from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.framing import no_room
+from regard.data.batching.windows import windows
+from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
-from regard.data.windows import windows
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
 from regard.model.transformer import Output

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.examples import Builder, Examples, Inputs
-from regard.data.framing import Frame, single_windows
+from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.framing import Frame, single_windows
 from regard.data.records import PairRecord, Record
 from regard.errors import InputError
 from regard.metrics.confidence import Score

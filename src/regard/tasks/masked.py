@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.corrupt import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, places_for
-from regard.data.examples import LEARN, Builder, Examples, Inputs
-from regard.data.framing import Frame, single_windows
+from regard.data.batching.examples import LEARN, Builder, Examples, Inputs
+from regard.data.batching.framing import Frame, single_windows
+from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, places_for
+from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.data.records import DocumentRecord, Record
-from regard.data.starts import BEGINS, WordStarts
 from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
 from regard.metrics.meter import Meter

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from regard.data.framing import Frame, pair_windows
+from regard.data.batching.framing import Frame, pair_windows
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
 from regard.tasks.task import Reading

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional as F
 
-from regard.data.corrupt import IGNORE
-from regard.data.examples import Builder, Examples, Inputs
-from regard.data.framing import Frame, single_windows
-from regard.data.packing import Ints
+from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.framing import Frame, single_windows
+from regard.data.batching.packing import Ints
+from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
 from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Config
-from regard.data.examples import Examples, Inputs
+from regard.data.batching.examples import Examples, Inputs
 from regard.data.records import Record
 from regard.errors import InputError, setting
 from regard.metrics.meter import Meter

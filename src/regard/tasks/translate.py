@@ -12,19 +12,19 @@ import torch
 from torch.nn import functional as F
 
 from regard.config import Config
-from regard.data.corrupt import IGNORE
-from regard.data.examples import Builder, Examples, Inputs
+from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.corpus.masking import IGNORE
+from regard.data.corpus.sentences import sentences
 from regard.data.records import Record, TranslateRecord
-from regard.data.sentences import sentences
 from regard.errors import InputError
 from regard.metrics.meter import Meter
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.network import Network
+from regard.model.recurrent.bidirectional_lm import TwoSided
 from regard.model.transformer import Output
-from regard.model.two_sided import TwoSided
+from regard.tasks.greedy import Written, write
 from regard.tasks.recipe import Recipe, translating
 from regard.tasks.task import Answer, Loss, Reading, Task, refuse
-from regard.tasks.writing import Written, write
 from regard.text.tokenizer import Tokenizer
 
 LONGER = 2  # how many times as long as its source a translation may be,

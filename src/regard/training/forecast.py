@@ -23,9 +23,9 @@ from regard.errors import RegardError
 from regard.model.network import build
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
-from regard.training.memory import CPU_TOKENS, plan_memory
+from regard.training.defaults import Size, resolved
+from regard.training.engine.memory import CPU_TOKENS, plan_memory
 from regard.training.settings import Settings
-from regard.training.start import Size, resolved
 
 MOMENT = 0.25  # seconds that are measured
 WORDS = 500  # of the vocabulary of the layer that is measured

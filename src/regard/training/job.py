@@ -10,15 +10,15 @@ from typing import Any, Protocol
 
 import torch
 
-from regard.data.batches import BatchSettings, Plan
+from regard.data.batching.batches import BatchSettings, Plan
 from regard.model.network import Network
-from regard.tasks.answering import Rows, Scored
+from regard.tasks.inference import Rows, Scored
 from regard.tasks.task import Task
-from regard.training.memory import Memory
-from regard.training.parallel import World
-from regard.training.record import Tell
+from regard.training.engine.distributed import World
+from regard.training.engine.memory import Memory
+from regard.training.engine.stepper import Shape
+from regard.training.metrics_log import Tell
 from regard.training.settings import Settings
-from regard.training.stepper import Shape
 
 
 class Source(Protocol):

@@ -8,20 +8,20 @@ from pathlib import Path
 import torch
 
 from regard.config import RecurrentConfig
-from regard.data.batches import BatchSettings
-from regard.data.packing import Ints
+from regard.data.batching.batches import BatchSettings
+from regard.data.batching.packing import Ints
 from regard.errors import InputError, setting
-from regard.model.kernels import runs_flat
+from regard.model.kernels.dispatch import runs_flat
 from regard.model.network import Network
 from regard.tasks.task import Task
+from regard.training.engine.distributed import World
+from regard.training.engine.lora import adapt
+from regard.training.engine.memory import check_disk, plan_memory, tokens_at_once
+from regard.training.engine.optimizer import freeze
+from regard.training.engine.stepper import Shape
 from regard.training.job import Job, Source, total_steps
-from regard.training.lora import adapt
-from regard.training.memory import check_disk, plan_memory, tokens_at_once
-from regard.training.optimizer import freeze
-from regard.training.parallel import World
-from regard.training.record import Tell
+from regard.training.metrics_log import Tell
 from regard.training.settings import Settings
-from regard.training.stepper import Shape
 
 STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 

@@ -16,38 +16,38 @@ from regard.checkpoint.families import family_for
 from regard.checkpoint.manifest import RUN
 from regard.checkpoint.source import find, from_preset
 from regard.config import Config
-from regard.data.corpus import Corpus, Progress, tokenizer_hash
-from regard.data.framing import Frame
-from regard.data.starts import WordStarts
-from regard.data.store import building, remove_store
-from regard.data.stream import OBJECTIVES, Objective, Stream, TextSource, held_out
+from regard.data.batching.framing import Frame
+from regard.data.corpus.store_files import building, remove_store
+from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource, held_out
+from regard.data.corpus.token_store import Corpus, Progress, tokenizer_hash
+from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, counted, did_you_mean, setting
-from regard.tasks.answering import Rows, Scored, runner
+from regard.tasks.bidirectional_lm import TwoSided
 from regard.tasks.causal import Causal
+from regard.tasks.inference import Rows, Scored, runner
 from regard.tasks.masked import Masked
 from regard.tasks.recipe import Recipe, pretraining
-from regard.tasks.sides import TwoSided
 from regard.tasks.task import Task
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
-from regard.training.begin import LEAST_PIECES, begin, new_heads, opened, vocabulary_of, with_room
-from regard.training.claim import claim, exclusive
-from regard.training.held import baseline, score_rows
+from regard.training.defaults import Size, resolved
+from regard.training.engine.distributed import World, join, leave
+from regard.training.engine.fsdp import unshard
+from regard.training.engine.loop import fit
+from regard.training.engine.lora import merge
+from regard.training.engine.schedule import warm_steps
+from regard.training.initial_model import LEAST_PIECES, begin, new_heads, opened, vocabulary_of, with_room
 from regard.training.job import Job
-from regard.training.loop import fit
-from regard.training.lora import merge
-from regard.training.outcome import finish
-from regard.training.parallel import World, join, leave
+from regard.training.metrics_log import Event, Tell
 from regard.training.plan import plan_job, set_up
-from regard.training.record import Event, Tell
-from regard.training.run import Result, kept, model_line
-from regard.training.schedule import warm_steps
+from regard.training.resume.lock import claim, exclusive
+from regard.training.resume.state import STATE
+from regard.training.score_text import baseline, score_rows
 from regard.training.settings import Settings
-from regard.training.shards import unshard
-from regard.training.start import Size, resolved
-from regard.training.state import STATE
-from regard.training.track import tracked
+from regard.training.tensorboard import tracked
+from regard.training.train import Result, kept, model_line
+from regard.training.write_run import finish
 
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it

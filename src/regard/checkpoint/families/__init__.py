@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from regard.checkpoint.extra_fields import KEY, format_for, own_fields, own_format
 from regard.checkpoint.families.albert import ALBERT
 from regard.checkpoint.families.bart import BART
 from regard.checkpoint.families.bert import BERT
@@ -17,7 +18,6 @@ from regard.checkpoint.families.recurrent import ELMO, RECURRENT, RECURRENT_LANG
 from regard.checkpoint.families.roberta import ROBERTA
 from regard.checkpoint.families.t5 import T5, T5_GATED
 from regard.checkpoint.family import Family, Foreign
-from regard.checkpoint.own import KEY, format_for, own_fields, own_format
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, did_you_mean
 

@@ -14,24 +14,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from regard.data.check.faults import note_fault
+from regard.data.check.collect import Gather
 from regard.data.check.finding import Estimate, Lengths, Report, Split
-from regard.data.check.gather import Gather
-from regard.data.check.labels import Labels
-from regard.data.check.languages import Languages
-from regard.data.check.lengths import Count, Measure, by_words
-from regard.data.check.pairs import Pairs
-from regard.data.check.same import Same
-from regard.data.check.seen import Seen, seen
-from regard.data.check.spans import Spans
+from regard.data.check.rules.duplicates import Same
+from regard.data.check.rules.labels import Labels
+from regard.data.check.rules.languages import Languages
+from regard.data.check.rules.lengths import Count, Measure, by_words
+from regard.data.check.rules.pair_texts import Pairs
+from regard.data.check.rules.reader_errors import note_fault
+from regard.data.check.rules.spans import Spans
+from regard.data.check.rules.texts import Texts
+from regard.data.check.rules.view import Seen, seen
 from regard.data.check.store import Rows
-from regard.data.check.texts import Texts
+from regard.data.formats.lines import BOM
 from regard.data.hints import hints
 from regard.data.names import Columns
 from regard.data.readers import Reader, read, splits
-from regard.data.recognise import Recognised
+from regard.data.recognize import Recognised
 from regard.data.records import Place, Record
-from regard.data.rows import BOM
 from regard.data.sources import Where, find
 from regard.errors import DataError, counted
 

@@ -7,9 +7,9 @@ from array import array
 
 import numpy as np
 
-from regard.data.check.gather import SHOWN, shown
-from regard.data.check.seen import Seen
-from regard.data.check.sketch import BYTES, Sketcher, words_of
+from regard.data.check.collect import SHOWN, shown
+from regard.data.check.rules.minhash import BYTES, Sketcher, words_of
+from regard.data.check.rules.view import Seen
 from regard.data.records import Place
 
 MOST = 2_000_000  # rows whose sketch and beginning are kept; later ones are compared by hash alone

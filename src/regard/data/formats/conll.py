@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from regard.data.formats.lines import Bad, Row, bare, lines
 from regard.data.records import Place
-from regard.data.rows import Bad, Row, bare, lines
 from regard.errors import DataError, counted
 
 BLANKS = re.compile(r"[ \t]+")

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from regard.data.formats.lines import Bad, Row, check_strings
 from regard.data.records import Place
-from regard.data.rows import Bad, Row, check_strings
 from regard.errors import DataError, RegardError, shortened
 from regard.text.unpack import FREE, RATIO
 

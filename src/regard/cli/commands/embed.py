@@ -1,0 +1,127 @@
+"""`regard embed`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import arg
+
+from regard.cli.arguments import (
+    BatchTokens,
+    Device,
+    Dtype,
+    Encoding,
+    Input,
+    Json,
+    LiteralTexts,
+    ModelName,
+    TextColumn,
+    Texts,
+    check_not_files,
+    check_output,
+    check_texts,
+    read_texts,
+)
+from regard.cli.output import UsageError, print_json, print_table, progress_bar, short, untrained_field
+from regard.errors import counted
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ABOUT = """Vectors of texts, from any layer.
+
+Examples:
+  regard embed minilm "a text" "another text"
+  regard embed minilm --input texts.txt --output vectors.npy
+  regard embed minilm --input rows.jsonl --layer 3 --pool first --json
+  regard embed minilm --input reviews.csv --columns text=opinion --output vectors.npy
+  cat texts.txt | regard embed minilm --input - --pool none --output tokens.npz"""
+
+
+@dataclass(frozen=True)
+class Embed:
+    model: ModelName
+    texts: Texts = ()
+    input: Input = None
+    columns: TextColumn = None
+    encoding: Encoding = None
+    literal: LiteralTexts = False
+    output: Annotated[
+        Path | None,
+        arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pool none.", metavar="FILE"),
+    ] = None
+    layer: Annotated[
+        int | Literal["mix"],
+        arg(help="Which layer: -1 the last, 0 the embeddings, 1 the first block; mix is all of a two-sided network."),
+    ] = -1
+    pool: Annotated[
+        Literal["auto", "mean", "first", "max", "none"],
+        arg(help="How tokens become one vector; auto is the model's own way, none keeps one vector a token."),
+    ] = "auto"
+    normalise: Annotated[bool, arg(help="Scale every vector to length 1.")] = False
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
+    json: Json = False
+
+
+def run(verb: Embed) -> None:
+    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
+    check_not_files(verb.texts, verb.literal, "To read its texts, use --input {name}.")
+    if verb.output is not None:
+        _check_name(verb.output, per_token=verb.pool == "none")
+        check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
+    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns, verb.encoding)
+
+    from regard.predict import load
+
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    with progress_bar("texts") as progress:
+        vectors = model.embed(
+            texts,
+            layer=verb.layer,
+            pool=None if verb.pool == "none" else verb.pool,
+            normalise=verb.normalise,
+            batch_tokens=verb.batch_tokens,
+            progress=progress,
+        )
+    if verb.output is not None:
+        _write_arrays(verb.output, vectors)
+        said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(verb.output)}
+        said |= untrained_field(model)
+        print_json(said) if verb.json else print(
+            f"{counted(len(texts), 'text')}, {counted(said['width'], 'number')} each: {verb.output}"
+        )
+    elif verb.json:
+        name = "vectors" if verb.pool == "none" else "vector"
+        for text, vector in zip(texts, vectors, strict=True):
+            print_json({"text": text, name: vector.tolist()} | untrained_field(model))
+    else:
+        print_table([(short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
+
+
+def _check_name(path: Path, *, per_token: bool) -> None:
+    wanted = ".npz" if per_token else ".npy"
+    if path.suffix != wanted:
+        why = "one array a text (--pool none)" if per_token else "one vector a text"
+        raise UsageError(f"--output {path} must end in {wanted} for {why}.")
+
+
+def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
+    import numpy as np
+
+    from regard.data.atomic import whole
+
+    with whole(path) as fresh, fresh.open("wb") as file:
+        if isinstance(vectors, np.ndarray):
+            np.save(file, vectors)
+        else:
+            np.savez(file, allow_pickle=False, **{str(number): array for number, array in enumerate(vectors)})
+
+
+def _numbers(vector: np.ndarray, most: int = 5) -> str:
+    rows = f"{counted(vector.shape[0], 'token')} × " if vector.ndim == 2 else ""
+    first = " ".join(f"{number: .3f}" for number in vector.reshape(-1)[:most])
+    return f"{rows}{vector.shape[-1]} numbers: {first} …"

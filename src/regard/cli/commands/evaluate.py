@@ -1,0 +1,153 @@
+"""`regard evaluate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import (
+    Answers,
+    BatchTokens,
+    Columns,
+    Device,
+    Dtype,
+    Encoding,
+    Json,
+    ModelName,
+    SkipBad,
+    check_output,
+)
+from regard.cli.output import UsageError, a_second, print_json, print_said, print_scores, progress_rows
+from regard.cli.report import print_report
+from regard.errors import counted
+
+if TYPE_CHECKING:
+    from regard.evaluation import Evaluation
+    from regard.predict import Model
+
+ABOUT = """Scores of a model on data, with 95 % intervals: labelled rows; text or minimal pairs for a language model.
+
+Examples:
+  regard evaluate runs/reviews test.csv
+  regard evaluate runs/reviews data/ --split test --json
+  regard evaluate runs/reviews test.csv --answers answers.jsonl
+  regard evaluate runs/reviews test.csv --confusion confusion.png
+  regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
+  regard evaluate runs/translator test.en,test.de --beams 5
+  regard evaluate gpt2 text.txt --window 1024 --overlap 0.5
+  regard evaluate runs/language "blimp/*.jsonl" --json"""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    model: ModelName
+    data: Annotated[
+        Positional[str],
+        arg(help="A file, two aligned ones (a.en,a.de), a folder with test or valid, a glob, or -.", metavar="DATA"),
+    ]
+    split: Annotated[str | None, arg(help="Of a folder with several: test if not given.", metavar="NAME")] = None
+    columns: Columns = None
+    encoding: Encoding = None
+    labels: Annotated[str | None, arg(help="How labels are to be read, if not as in the training.", metavar="KIND")] = (
+        None
+    )
+    skip_bad: SkipBad = None
+    answers: Answers = None
+    window: Annotated[
+        int | None, arg(help="Of plain text: most tokens shown at once; as many as the model has places for.")
+    ] = None
+    overlap: Annotated[
+        float | None, arg(help="Of plain text: share of a window that the next one shows again; 0.5.", metavar="X")
+    ] = None
+    stride: Annotated[
+        int | None, arg(help="The same said otherwise: by how many tokens a window moves on.", metavar="TOKENS")
+    ] = None
+    confusion: Annotated[
+        Path | None, arg(help="Draw the confusion matrix there: .png, .svg or .pdf.", metavar="FILE.png")
+    ] = None
+    beams: Annotated[int, arg(help="Of a translator: carry so many translations at once.", metavar="N")] = 1
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
+    json: Json = False
+
+
+def run(verb: Evaluate) -> None:
+    from regard.data.names import parse_columns
+    from regard.evaluation import evaluate
+    from regard.predict import load
+
+    if verb.confusion is not None:
+        _check_picture(verb.confusion)
+    outputs = {"--skip-bad": verb.skip_bad, "--answers": verb.answers, "--confusion": verb.confusion}
+    for flag, path in outputs.items():
+        check_output(path, flag, inputs=(verb.data,), model=verb.model, others=outputs)
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    with progress_rows("done") as tell:
+        found = evaluate(
+            model,
+            verb.data,
+            split=verb.split,
+            columns=None if verb.columns is None else parse_columns(verb.columns),
+            encoding=verb.encoding,
+            labels=verb.labels,
+            skip_bad=verb.skip_bad,
+            answers=verb.answers,
+            window=verb.window,
+            overlap=_overlap(verb, model),
+            beams=verb.beams,
+            batch_tokens=verb.batch_tokens,
+            tell=tell,
+        )
+    print_said(f"data: {found.data}")
+    if found.bad:
+        print_said(f"{counted(found.bad, 'row')} could not be used, listed in {verb.skip_bad}")
+    if verb.confusion is not None:
+        found.plot(verb.confusion)
+        print_said(f"confusion matrix: {verb.confusion}")
+    if verb.json:
+        print_json(_json(found))
+        return
+    print_scores(found.scores)
+    for name, signature in found.signatures.items():
+        print(f"{name}: {signature}")
+    print_report(found.report)
+    rows = counted(found.rows, found.unit.removesuffix("s"))
+    print(f"\n{rows} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
+    if verb.answers is not None:
+        print(f"The answers: {verb.answers}")
+
+
+def _json(found: Evaluation) -> dict[str, Any]:
+    names = ["task", "rows", "scores", "seconds", "folder"]
+    names += ["signatures"] if found.signatures else []
+    names += ["classes", "averages", "confusion"] if found.classes else []
+    every = found.json()
+    return {name: every[name] for name in names}
+
+
+def _check_picture(path: Path) -> None:
+    """Whether it can be drawn there, before the work is done."""
+    from regard.data.atomic import check_place
+    from regard.metrics.report_plot import plot_format
+
+    plot_format(path)
+    check_place(path.expanduser(), "--confusion")
+
+
+def _overlap(verb: Evaluate, model: Model) -> float | None:
+    """As it was given, or from a stride, in words that say what it is called here."""
+    if verb.stride is None:
+        return verb.overlap
+    from regard.evaluation import room_of
+
+    if verb.overlap is not None:
+        raise UsageError("--stride and --overlap say the same; give one of them.")
+    room = verb.window or room_of(model)
+    if not 1 <= verb.stride <= room:
+        raise UsageError(f"--stride {verb.stride} was given; windows have {room} tokens, so use 1 to {room}.")
+    print_said(f"--stride {verb.stride} is --overlap {1 - verb.stride / room:g} here, with windows of {room} tokens.")
+    return 1 - verb.stride / room

@@ -1,0 +1,143 @@
+"""`regard generate`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Device, Dtype, Json, LiteralTexts, ModelName, check_not_files
+from regard.cli.output import UsageError, print_json, print_table
+from regard.cli.terminal import print_error
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.predict import Model
+
+ABOUT = """Continue a text, or answer it with an encoder-decoder.
+
+Examples:
+  regard generate runs/gpt "Once upon a time"                          the likeliest word, again and again
+  regard generate runs/gpt "Once upon a time" --top-p 0.9 --seed 0     drawn, and the same every time
+  regard generate runs/gpt "Once upon a time" --beams 4 --best 3       the three best of four beams
+  regard generate runs/gpt --interactive --temperature 0.8             prompt after prompt; Ctrl-D ends
+  regard generate runs/gpt "a text" "another" --json                   one object a continuation
+
+What the model's generation_config.json says holds where no flag says otherwise. In a terminal the text appears as it
+is written."""
+
+
+@dataclass(frozen=True)
+class Generate:
+    model: ModelName
+    texts: Annotated[
+        Positional[tuple[str, ...]], arg(help="The prompts.", metavar="[PROMPT ...]", help_behavior_hint="")
+    ] = ()
+    interactive: Annotated[bool, arg(help="Ask for prompts until Ctrl-D.")] = False
+    literal: LiteralTexts = False
+    max_tokens: Annotated[int | None, arg(help="New tokens, at most; 50 unless the model says otherwise.")] = None
+    min_tokens: Annotated[int | None, arg(help="New tokens before the end may come.")] = None
+    temperature: Annotated[float | None, arg(help="Draw; below 1 sharper, above 1 flatter.")] = None
+    top_k: Annotated[int | None, arg(help="Draw from the k likeliest.")] = None
+    top_p: Annotated[float | None, arg(help="Draw from the likeliest that make up this share.")] = None
+    min_p: Annotated[float | None, arg(help="Draw from those with this share of the likeliest one's chance.")] = None
+    typical: Annotated[float | None, arg(help="Draw from the least surprising that make up this share.")] = None
+    seed: Annotated[int | None, arg(help="Draw the same every time.")] = None
+    beams: Annotated[int | None, arg(help="Carry so many sequences at once and keep the best.")] = None
+    best: Annotated[int | None, arg(help="How many continuations of each prompt.")] = None
+    length_penalty: Annotated[float | None, arg(help="Beams: above 0 favours long, below 0 short.")] = None
+    early_stop: Annotated[
+        Literal["yes", "no", "never"] | None, arg(help="Beams: stop at as many ends as there are beams.")
+    ] = None
+    repetition_penalty: Annotated[float | None, arg(help="Above 1, what was said becomes less likely.")] = None
+    no_repeat: Annotated[int | None, arg(help="No run of so many tokens comes twice.")] = None
+    contrast: Annotated[float | None, arg(help="Contrastive search: weight of unlikeness to what was said.")] = None
+    lookup: Annotated[int | None, arg(help="Guess so many tokens ahead from earlier text; faster, same result.")] = None
+    stop: Annotated[tuple[str, ...], arg(help="Texts that end it.", metavar="TEXT...")] = ()
+    banned: Annotated[tuple[str, ...], arg(help="Words that never come.", metavar="WORD...")] = ()
+    forced: Annotated[tuple[str, ...], arg(help="Words that must come.", metavar="WORD...")] = ()
+    slide: Annotated[bool, arg(help="Forget the oldest tokens where the context is full.")] = False
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
+    json: Json = False
+
+
+EARLY: dict[str, bool | str] = {"yes": True, "no": False, "never": "never"}
+
+
+def settings_of(verb: Generate) -> dict[str, Any]:
+    """What was said on the command line, under the names of Python."""
+    rest = ("model", "texts", "interactive", "literal", "device", "dtype", "json")
+    every = {name: value for name, value in asdict(verb).items() if name not in rest}
+    given = {name: value for name, value in every.items() if not (value is None or value is False or value == ())}
+    if verb.early_stop is not None:
+        given["early_stop"] = EARLY[verb.early_stop]
+    return given
+
+
+def run(verb: Generate) -> None:
+    if verb.texts and verb.interactive:
+        raise UsageError("prompts were given and --interactive too; give one of them.")
+    if not verb.texts and not verb.interactive:
+        raise UsageError('no prompt was given. Write it after the model ("Once upon a time"), or use --interactive.')
+
+    check_not_files(verb.texts, verb.literal, 'To continue what it holds, use "$(cat {name})".')
+    from regard.predict import load
+
+    model, settings = load(verb.model, device=verb.device, dtype=verb.dtype), settings_of(verb)
+    if verb.interactive:
+        converse(model, settings, as_json=verb.json)
+    elif len(verb.texts) == 1 and not verb.json and sys.stdout.isatty() and _streams(settings, model):
+        flow(model, verb.texts[0], settings)
+    else:
+        tell(model, list(verb.texts), settings, as_json=verb.json)
+
+
+def _streams(settings: dict[str, Any], model: Model) -> bool:
+    """Whether tokens are final as they come: not with beams, nor with several answers."""
+    beams: int = {**model.writer.usual, **settings}.get("beams", 1)
+    return beams == 1 and settings.get("best", 1) == 1
+
+
+def flow(model: Model, prompt: str, settings: dict[str, Any]) -> None:
+    """The text as it is written."""
+    for piece in model.stream(prompt, **settings):
+        print(piece, end="", flush=True)
+    print()
+
+
+def tell(model: Model, prompts: list[str], settings: dict[str, Any], *, as_json: bool) -> None:
+    """All continuations of all prompts, in order."""
+    for prompt, found in zip(prompts, model.continuations(prompts, **settings), strict=True):
+        if as_json:
+            for rank, one in enumerate(found, 1):
+                print_json({"prompt": prompt, "rank": rank, **asdict(one)})
+        elif len(found) == 1:
+            print(found[0].text)
+        else:
+            print_table([(f"{one.score:.3f}", one.text.replace("\n", "\\n")) for one in found])
+
+
+def converse(model: Model, settings: dict[str, Any], *, as_json: bool) -> None:
+    """Prompt after prompt, each on its own, until the input ends."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed, so no prompt can be read. Give prompts after the model.")
+    model.writer  # noqa: B018  # says at once that a model cannot write
+    while True:
+        try:
+            prompt = input("> " if sys.stdin.isatty() else "")
+        except EOFError:
+            return
+        except UnicodeDecodeError as error:
+            raise InputError(f"standard input is not {error.encoding}. Give UTF-8 text.") from error
+        if not prompt.strip():
+            continue
+        try:
+            if as_json or not _streams(settings, model):
+                tell(model, [prompt], settings, as_json=as_json)
+            else:
+                flow(model, prompt, settings)
+        except InputError as error:
+            print_error(error.with_flags)

@@ -1,0 +1,41 @@
+"""`regard info`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from regard.cli.arguments import Json, ModelName
+from regard.cli.output import in_bytes, print_json, print_table
+
+ABOUT = """Parameters, shape, family, task, tokenizer and size on disk of a model.
+
+Examples:
+  regard info bert-base-uncased
+  regard info runs/reviews --json"""
+
+
+@dataclass(frozen=True)
+class Info:
+    model: ModelName
+    json: Json = False
+
+
+def run(verb: Info) -> None:
+    from regard.predict import info as look_up
+
+    found = dataclasses.asdict(look_up(verb.model))
+    if verb.json:
+        print_json(found)
+    else:
+        print_table([(name.replace("_", " "), _shown(name, value)) for name, value in found.items()])
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return "–"
+    if name == "bytes" and isinstance(value, int):
+        return in_bytes(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,223 @@
+"""`regard predict`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import arg
+
+from regard.cli.arguments import (
+    Answers,
+    BatchTokens,
+    Device,
+    Dtype,
+    Encoding,
+    Input,
+    Json,
+    LiteralTexts,
+    ModelName,
+    Texts,
+    check_not_files,
+    check_output,
+    check_texts,
+)
+from regard.cli.output import UsageError, print_json, print_said, progress_rows, short
+from regard.errors import counted
+
+if TYPE_CHECKING:
+    from regard.predict import Model
+    from regard.predict.batch.files import Predictions
+    from regard.predict.batch.rows import InputRow
+
+ABOUT = """What a trained model says of texts.
+
+Examples:
+  regard predict runs/reviews "a great film" "two dull hours"
+  regard predict runs/reviews --input texts.txt --output answers.jsonl
+  regard predict runs/reviews --input new.csv --output answers.csv    the same rows with their predictions
+  regard predict runs/reviews --input new.csv --columns text=opinion --json
+  regard predict runs/same "a text" "another text"       a model for pairs takes texts two by two
+  regard predict runs/reader "a question" "a context"    and so does one that answers questions
+  regard predict runs/reader "a question" "another" --context page.txt
+  cat texts.txt | regard predict runs/reviews --input - --json"""
+
+FILES = "To read it, use --input {name} (one text per line, or a table), or --context {name} for questions about it."
+
+
+@dataclass(frozen=True)
+class Predict:
+    model: ModelName
+    texts: Texts = ()
+    input: Input = None
+    columns: Annotated[
+        str | None, arg(help="Which column of --input is what: text=opinion.", metavar="ROLE=NAME,...")
+    ] = None
+    encoding: Encoding = None
+    context: Annotated[
+        str | None, arg(help="File with the text that all questions are about; - is stdin.", metavar="FILE")
+    ] = None
+    literal: LiteralTexts = False
+    output: Answers = None
+    resume: Annotated[bool, arg(help="Continue an --output that was stopped or killed, after its complete rows.")] = (
+        False
+    )
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
+    json: Json = False
+
+
+def run(verb: Predict) -> None:
+    _check(verb)
+    from regard.predict import load
+
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    context = _context(verb, model)
+    rows = input_rows(verb, model, context)
+    if verb.output is not None:
+        _write(verb, model, rows, context)
+        return
+    waiting: deque[InputRow] = deque()
+    for answer in model.answers(_noted(rows, waiting), batch_tokens=verb.batch_tokens):
+        row = waiting.popleft()
+        if verb.json:
+            print_json(answer.json())
+        else:
+            print(f"{shown(answer.json())}  {short(_text(row.item), 70)}")
+
+
+def _check(verb: Predict) -> None:
+    """What can be said before anything is read."""
+    check_texts(verb.texts, verb.input, verb.columns, None if verb.context is not None else verb.encoding)
+    check_not_files(verb.texts, verb.literal, FILES)
+    if verb.context == "-" and verb.input == "-":
+        raise UsageError("--input and --context cannot both be stdin; give one of them as a file.")
+    if verb.resume and verb.output is None:
+        raise UsageError("--resume was given without --output; it continues a file that was not finished.")
+    check_output(verb.output, "--output", inputs=(verb.input, verb.context), model=verb.model)
+    if verb.output is None:
+        return
+    from regard.data.atomic import is_stream
+    from regard.data.formats.writers import format_of_name
+
+    format_of_name(verb.output)
+    if verb.resume and is_stream(verb.output):
+        raise UsageError(f"--resume was given, but --output {verb.output} is no file that could be continued.")
+
+
+def _context(verb: Predict, model: Model) -> str | None:
+    """The text that all questions are about, where one was given."""
+    if verb.context is None:
+        return None
+    if model.task != "answer":
+        what = "a network without a task" if model.task is None else f"a model for {model.task}"
+        raise UsageError(f"--context is for models that answer questions; this is {what}.")
+    from regard.predict.batch.rows import read_context
+
+    return read_context(verb.context, encoding=verb.encoding)
+
+
+def input_rows(verb: Predict, model: Model, context: str | None) -> Iterator[InputRow]:
+    """What is to be answered."""
+    from regard.data.names import parse_columns
+    from regard.predict.batch.rows import PAIRED, file_rows, text_rows
+    from regard.predict.model_task import trained
+
+    task = model.task
+    if verb.input is not None:
+        columns = {} if verb.columns is None else parse_columns(verb.columns)
+        run = trained(model.folder)
+        return file_rows(
+            verb.input,
+            task,
+            columns=columns,
+            encoding=verb.encoding,
+            remembered=None if run is None else run.data,
+            context=context,
+        )
+    if context is None and task in PAIRED and len(verb.texts) % 2:
+        what = "two texts that belong together"
+        if task == "answer":
+            what = "a question and its context (or questions with --context FILE)"
+        raise UsageError(f"this model takes {what}, but the last of {counted(len(verb.texts), 'text')} stands alone.")
+    return text_rows(verb.texts, task, context=context)
+
+
+def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str | None) -> None:
+    from regard.data.atomic import is_stream
+    from regard.predict.batch.files import predict_to_file
+
+    assert verb.output is not None
+    digest = None if context is None else hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
+    settings = {"columns": verb.columns, "dtype": verb.dtype, "encoding": verb.encoding, "context": digest}
+    with progress_rows("answers") as tell:
+        done = predict_to_file(
+            model,
+            rows,
+            verb.output,
+            batch_tokens=verb.batch_tokens,
+            settings=settings,
+            resume=verb.resume,
+            tell=tell,
+        )
+    _print_notes(verb, done)
+    found = {"rows": done.rows, "output": str(verb.output)}
+    if not verb.json:
+        print_said(f"{counted(done.rows, 'answer')}: {verb.output}")
+    elif is_stream(verb.output):  # which may be stdout, where the answers are
+        print_said(json.dumps(found))
+    else:
+        print_json(found)
+
+
+def _print_notes(verb: Predict, done: Predictions) -> None:
+    if done.removed:
+        answers = counted(done.removed, "answer")
+        print_said(f"given up: {answers} of a run that was stopped; --resume would have used them.")
+    if verb.resume and done.resumed:
+        print_said(f"resumed after {counted(done.resumed, 'answer')} of the run that was stopped.")
+    elif verb.resume:
+        print_said("there was nothing to resume, so it began with the first row.")
+    for field, name in done.renamed.items():
+        print_said(f"the input has a column {field}, so the predicted one is called {name}.")
+
+
+def _noted(rows: Iterator[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
+    """What is to be answered, and a note of each row until its answer comes."""
+    for row in rows:
+        waiting.append(row)
+        yield row.item
+
+
+def _text(item: Any) -> str:
+    if isinstance(item, tuple):
+        return " | ".join(item)
+    names = ("question", "first", "text")
+    return item if isinstance(item, str) else str(next(getattr(item, name) for name in names if hasattr(item, name)))
+
+
+def shown(answer: dict[str, Any]) -> str:
+    """An answer in a line, for reading."""
+    if "label" in answer:
+        return f"{answer['label']:<16} {answer['score']:.3f}"
+    if "labels" in answer:
+        labels = [f"{name} {answer['scores'][name]:.2f}" for name in answer["labels"]]
+        return f"{', '.join(labels) or '(none)':<32}"
+    if "value" in answer:
+        return f"{answer['value']:>9.4f}"
+    if "similarity" in answer:
+        return f"{answer['similarity']:>9.4f}"
+    if "entities" in answer:
+        return ", ".join(f"{one['text']} ({one['label']} {one['score']:.2f})" for one in answer["entities"]) or "(none)"
+    if "words" in answer:
+        return " ".join(f"{one['text']}/{one['label']}" for one in answer["words"])
+    if "answer" in answer:
+        return f"{answer['answer'] or '(no answer)'}  {answer['score']:.3f}"
+    if "translation" in answer:
+        return f"{answer['translation'] or '(nothing)'}  {answer['score']:.3f}"
+    return json.dumps(answer, ensure_ascii=False)

@@ -1,0 +1,127 @@
+"""`regard pretrain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Encoding, Json, Overwrite, Resume
+from regard.cli.output import UsageError, print_json, print_table
+from regard.cli.trainer_names import translated
+from regard.cli.training_progress import Course
+from regard.errors import counted
+from regard.training.settings import Settings
+
+if TYPE_CHECKING:
+    from regard.training.pretrain import Pretrained
+
+ABOUT = """Pretrain a language model on plain text: from nothing, or going on from a model.
+
+Examples:
+  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny              hidden words, a vocabulary of its own
+  regard pretrain corpus.txt --objective mlm+nsp --preset bert-mini --tokenizer vocabulary --out runs/mini
+  regard pretrain novels.txt.xz --objective causal --preset gpt2 --steps 20000 --out runs/gpt
+  regard pretrain reports.txt --start minilm --epochs 3 --out runs/reports   adapt a model to your own texts
+  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     go on after Ctrl-C or a kill
+
+No labels are needed: the text is the teacher. With mlm the model guesses words that are hidden from it, with mlm+nsp
+also whether one passage follows another (BERT), with causal the next word (GPT), with two-sided the next word from each
+end of a text (ELMo). Documents are separated by blank lines; a tenth of them is held out, and the scores on it are told
+beside what counting single words would reach.
+Fine-tune what comes out with: regard train DATA --start DIR --out DIR"""
+
+
+@dataclass(frozen=True)
+class Pretrain:
+    files: Annotated[
+        Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
+    ]
+    out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
+    objective: Annotated[
+        Literal["mlm", "mlm+nsp", "causal", "two-sided"],
+        arg(help="Hidden words, and next sentences too (BERT), next words (GPT), or those of each end (ELMo)."),
+    ] = "mlm"
+    preset: Annotated[str | None, arg(help="A shape to train from nothing.", metavar="NAME")] = None
+    tokenizer: Annotated[
+        str | None, arg(help="The vocabulary for --preset; learned from the files if not given.", metavar="DIR")
+    ] = None
+    start: Annotated[
+        str | None, arg(help="Or a model to go on from: a folder, minilm, or a hub id.", metavar="MODEL")
+    ] = None
+    dev: Annotated[
+        tuple[str, ...], arg(help="Text to score on; documents are held out if not given.", metavar="FILE...")
+    ] = ()
+    store: Annotated[Path | None, arg(help="Keep the tokenized text there, for other trainings.", metavar="DIR")] = None
+    mask_rate: Annotated[float, arg(help="Share of the words that are hidden.")] = 0.15
+    mask_unit: Annotated[
+        Literal["token", "word", "span"], arg(help="Hide single tokens, whole words, or several tokens in a row.")
+    ] = "token"
+    encoding: Encoding = None
+    resume: Resume = False
+    overwrite: Overwrite = False
+    json: Json = False
+    settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
+
+
+def parse(given: Sequence[str], **told: Any) -> Pretrain:
+    """The flags, old names of transformers' Trainer among them."""
+    found: Pretrain = tyro.cli(Pretrain, args=translated(given), **told)
+    return found
+
+
+def run(verb: Pretrain) -> None:
+    if not verb.files:
+        raise UsageError("no file was given. Name at least one text file to learn from.")
+    if (verb.start is None) == (verb.preset is None):
+        both = "--start and --preset were given" if verb.start is not None else "neither --start nor --preset was given"
+        raise UsageError(f"{both}; give one of them: a model to go on from, or a shape to train from nothing.")
+    if verb.tokenizer is not None and verb.preset is None:
+        raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
+    from regard.training.engine.distributed import speaks
+    from regard.training.pretrain import pretrain
+
+    with Course() as course:
+        found = pretrain(
+            verb.files,
+            out=verb.out,
+            objective=verb.objective,
+            preset=verb.preset,
+            tokenizer=verb.tokenizer,
+            start=verb.start,
+            dev=verb.dev or None,
+            store=verb.store,
+            mask_rate=verb.mask_rate,
+            mask_unit=verb.mask_unit,
+            encoding=verb.encoding,
+            resume=verb.resume,
+            overwrite=verb.overwrite,
+            tell=course,
+            **asdict(verb.settings),
+        )
+    if not speaks():
+        return
+    if verb.json:
+        every = found.json()
+        print_json(
+            {name: every[name] for name in ("task", "rows", "scores", "baseline", "new_heads", "seconds", "folder")}
+        )
+    else:
+        _say(found)
+
+
+def _say(found: Pretrained) -> None:
+    rows = []
+    for name, score in found.scores.items():
+        usual = f", {found.baseline[name]:.4g} by counting words" if name in found.baseline else ""
+        rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){usual}"))
+    if not rows:
+        rows.append(("scores", "none: no text was held out"))
+    if found.new_heads:
+        rows.append(("new", f"{', '.join(found.new_heads)} (randomly initialized at the start)"))
+    rows.append(("steps", f"{found.steps:,} ({counted(found.tokens, 'token')}, {found.seconds:.0f} s)"))
+    print_table([*rows, ("folder", found.folder)])

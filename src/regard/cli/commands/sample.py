@@ -1,0 +1,84 @@
+"""`regard sample`."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from regard import samples
+from regard.cli.arguments import Json
+from regard.cli.output import UsageError, print_json, print_said, print_table
+from regard.errors import InputError
+
+ABOUT = """Write a small data set that comes with regard, to try a command on.
+
+Examples:
+  regard sample                             the names, and what each holds
+  regard sample messages                    writes messages.csv
+  regard sample places --out data/ner.conll"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    name: Annotated[
+        Positional[str | None],
+        arg(help="The sample to write; lists them if not given.", metavar="[NAME]", help_behavior_hint=""),
+    ] = None
+    out: Annotated[
+        Path | None, arg(help="The file to write; in this folder under its own name if not given.", metavar="FILE")
+    ] = None
+    overwrite: Annotated[bool, arg(help="Replace a file that holds something else.")] = False
+    json: Json = False
+
+
+def run(verb: Sample) -> None:
+    if verb.name is None:
+        _list(verb)
+        return
+    source = samples.path(verb.name)
+    target = Path(source.name) if verb.out is None else verb.out.expanduser()
+    target = target / source.name if target.is_dir() else target
+    known = _same(source, target)
+    if not known:
+        _write(source, target, overwrite=verb.overwrite)
+    if verb.json:
+        print_json({"name": verb.name, "file": str(target), "about": samples.ABOUT[verb.name]})
+        return
+    print(f"{target}{' is already there' if known else ''}: {samples.ABOUT[verb.name]}")
+    print_said(f"try: {samples.TRY[verb.name].format(file=target)}")
+
+
+def _list(verb: Sample) -> None:
+    if verb.out is not None:
+        raise UsageError("--out was given without a name. Write regard sample NAME --out FILE.")
+    if verb.json:
+        print_json({"samples": [{"name": name, "about": samples.ABOUT[name]} for name in samples.NAMES]})
+        return
+    print_table([(name, samples.ABOUT[name]) for name in samples.NAMES])
+    print_said("write one with: regard sample NAME")
+
+
+def _same(source: Path, target: Path) -> bool:
+    """Whether the sample was written there before."""
+    return target.is_file() and target.stat().st_size == source.stat().st_size and _bytes(target) == _bytes(source)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _write(source: Path, target: Path, *, overwrite: bool) -> None:
+    from regard.data.atomic import check_place, whole
+
+    if target.exists() and not overwrite:
+        raise InputError(f"{target} exists and holds something else. Use --out FILE, or --overwrite to replace it.")
+    check_place(target, "--out")
+    with whole(target) as fresh:
+        shutil.copyfile(source, fresh)

@@ -1,0 +1,109 @@
+"""`regard search`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import BatchTokens, Device, Dtype, Encoding, Json, ModelName
+from regard.cli.output import UsageError, print_json, print_said, progress_bar, short
+
+if TYPE_CHECKING:
+    from regard.predict.search import Match, SearchResult
+
+ABOUT = """Find the texts of a file that are nearest to a query.
+
+Examples:
+  regard search minilm notes.txt "how do I cancel"
+  regard search minilm messages.csv "parcel is late" "money back" --top 3
+  regard search minilm pages.jsonl "opening hours" --columns text=body --json
+  regard search runs/similar /data/texts.txt "a query" --cache vectors/"""
+
+SHOWN = 100  # characters of a text
+
+
+@dataclass(frozen=True)
+class Search:
+    model: ModelName
+    data: Annotated[
+        Positional[str],
+        arg(help="One text per line, or a table with a text column; - is stdin.", metavar="FILE"),
+    ]
+    queries: Annotated[
+        Positional[tuple[str, ...]], arg(help="What to search for.", metavar="QUERY ...", help_behavior_hint="")
+    ] = ()
+    top: Annotated[int, arg(help="Results for each query.", metavar="N")] = 10
+    columns: Annotated[
+        str | None, arg(help="Which column holds the texts, if not its usual name.", metavar="text=NAME")
+    ] = None
+    encoding: Encoding = None
+    cache: Annotated[Path | None, arg(help="Folder for the vectors; that of FILE if not given.", metavar="DIR")] = None
+    no_cache: Annotated[bool, arg(help="Neither read nor write cached vectors.")] = False
+    window: Annotated[
+        int | None,
+        arg(help="Most tokens of a passage; longer texts are cut. As many as the model can read if not given."),
+    ] = None
+    pool: Annotated[
+        Literal["auto", "mean", "first", "max"],
+        arg(help="How tokens become one vector; auto is the model's own way."),
+    ] = "auto"
+    batch_tokens: BatchTokens = 8192
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
+    json: Json = False
+
+
+def run(verb: Search) -> None:
+    if not verb.queries:
+        raise UsageError('no query was given. Write it after the file: regard search MODEL FILE "a query".')
+    if verb.no_cache and verb.cache is not None:
+        raise UsageError("--cache and --no-cache were given; give one of them.")
+    from regard.data.names import parse_columns
+    from regard.predict import load
+    from regard.predict.search import search
+
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    with progress_bar("texts") as progress:
+        result = search(
+            model,
+            verb.data,
+            verb.queries,
+            top=verb.top,
+            columns=None if verb.columns is None else parse_columns(verb.columns),
+            encoding=verb.encoding,
+            window=verb.window,
+            pool=verb.pool,
+            cache=verb.cache,
+            use_cache=not verb.no_cache,
+            batch_tokens=verb.batch_tokens,
+            progress=progress,
+        )
+    _print_cache(result)
+    for query, matches in zip(result.queries, result.matches, strict=True):
+        if verb.json:
+            print_json({"query": query, "matches": [match.json() for match in matches]})
+        else:
+            _print_matches(query, matches, heading=len(result.queries) > 1)
+
+
+def _print_cache(result: SearchResult) -> None:
+    for note in result.notes:
+        hint = " Name a folder for them with --cache DIR." if note.startswith("the vectors are not cached") else ""
+        print_said(f"{note}{hint}")
+    texts = f"{result.texts:,} {'text' if result.texts == 1 else 'texts'}"
+    if result.cached:
+        print_said(f"vectors of {texts} read from {result.cache}")
+    elif result.cache is not None:
+        print_said(f"vectors of {texts} kept in {result.cache}")
+
+
+def _print_matches(query: str, matches: tuple[Match, ...], *, heading: bool) -> None:
+    if heading:
+        print(f"\n{short(query, SHOWN)}")
+    width = max(4, *(len(str(match.line)) for match in matches))
+    print(f"{'score':>7}  {'line':>{width}}  text")
+    for match in matches:
+        print(f"{match.score:7.4f}  {match.line!s:>{width}}  {short(match.passage, SHOWN)}")

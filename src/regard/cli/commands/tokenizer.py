@@ -1,0 +1,116 @@
+"""`regard tokenizer`."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Encoding, Json
+from regard.cli.output import UsageError, print_json, print_table, progress_bar
+from regard.errors import counted
+
+if TYPE_CHECKING:
+    from regard.text.report import Report
+
+ABOUT = """Learn a vocabulary from text files of any size.
+
+Examples:
+  regard tokenizer corpus.txt --out vocabulary
+  regard tokenizer part1.txt.gz part2.txt.xz --kind bpe --size 32000 --out vocabulary
+  regard tokenizer corpus.txt --kind bpe --special-tokens roberta --out vocabulary
+  regard tokenizer corpus.txt --kind wordpiece --cased --out vocabulary --json"""
+
+
+@dataclass(frozen=True)
+class LearnTokenizer:
+    files: Annotated[
+        Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
+    ]
+    out: Annotated[Path, arg(help="The folder to write, which transformers' AutoTokenizer opens.", metavar="DIR")]
+    kind: Annotated[
+        Literal["wordpiece", "bpe", "unigram", "char"],
+        arg(help="WordPiece as in BERT, byte-level pairs as in GPT-2, Unigram as in T5, or single characters."),
+    ] = "wordpiece"
+    size: Annotated[int, arg(help="How many pieces, special tokens included.")] = 16_000
+    special_tokens: Annotated[
+        Literal["gpt2", "roberta", "bert"] | None,
+        arg(help="Special tokens of --kind bpe: of GPT-2 (default), RoBERTa or BERT; the last two have a mask token."),
+    ] = None
+    lowercase: Annotated[bool, arg(help="Make all letters small; wordpiece does unless told --cased.")] = False
+    cased: Annotated[bool, arg(help="Keep capital letters; the others do unless told --lowercase.")] = False
+    alphabet: Annotated[int, arg(help="How many characters are kept at most; rarer ones become unknown.")] = 1000
+    encoding: Encoding = None
+    overwrite: Annotated[bool, arg(help="Write into a folder that holds something already.")] = False
+    json: Json = False
+
+
+def run(verb: LearnTokenizer) -> None:
+    if verb.lowercase and verb.cased:
+        raise UsageError("--lowercase and --cased were given; give one of them.")
+    if not verb.files:
+        raise UsageError("no file was given. Name at least one text file to learn from.")
+    from regard.checkpoint.files import whole_folder
+    from regard.checkpoint.manifest import tokenizer_files
+    from regard.text.learn import learn
+    from regard.text.report import report
+    from regard.text.stream import first_lines
+
+    _check_inputs(verb)
+    lowercase = verb.lowercase if verb.lowercase or verb.cased else None
+    began = time.monotonic()
+    with whole_folder(verb.out, overwrite=verb.overwrite, drop=tokenizer_files) as folder:
+        with progress_bar("bytes") as progress:
+            learned = learn(
+                verb.files,
+                kind=verb.kind,
+                size=verb.size,
+                lowercase=lowercase,
+                alphabet=verb.alphabet,
+                special_tokens=verb.special_tokens,
+                encoding=verb.encoding,
+                progress=progress,
+            )
+        learned.save(folder)
+    found = report(learned, first_lines(verb.files, 1000, encoding=verb.encoding))
+    if verb.json:
+        seconds = round(time.monotonic() - began, 3)
+        print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(verb.out)})
+    else:
+        print_table([*_vocabulary(found), ("folder", str(verb.out))])
+
+
+def _check_inputs(verb: LearnTokenizer) -> None:
+    """No text to learn from is a file of the folder that is about to be replaced."""
+    from regard.checkpoint.files import model_files
+
+    replaced = model_files(verb.out)
+    for name in verb.files:
+        if any(Path(name).exists() and path.samefile(name) for path in replaced):
+            raise UsageError(f"{name} is a file of --out {verb.out} that would be replaced. Name another folder.")
+
+
+def _vocabulary(found: Report) -> list[tuple[str, str]]:
+    return [
+        ("kind", found.kind),
+        ("size", f"{found.size:,}"),
+        ("measured on", f"{counted(found.texts, 'line')}, {counted(found.words, 'word')}"),
+        ("coverage", f"{found.coverage:.2%} of the words have nothing unknown"),
+        ("unknown", f"{found.unknown_rate:.2%} of the pieces"),
+        ("pieces per word", f"{found.pieces_per_word:.2f}"),
+        ("whole words", f"{found.whole:.2%}"),
+        ("sample", _pieces(found.sample)),
+        ("longest", _pieces(found.longest)),
+        ("example", found.example),
+        ("in pieces", _pieces(found.example_pieces)),
+    ]
+
+
+def _pieces(names: Sequence[str]) -> str:
+    """Side by side, with blanks that can be seen."""
+    return " ".join(name.translate({ord(" "): "␣", ord("\n"): "↵", ord("\t"): "⇥"}) for name in names)

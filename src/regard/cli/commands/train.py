@@ -1,0 +1,139 @@
+"""`regard train`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Columns, Encoding, Json, Labels, Overwrite, Resume, SkipBad
+from regard.cli.output import UsageError, print_json, print_scores, print_table
+from regard.cli.toml import read_config, without_config
+from regard.cli.trainer_names import translated
+from regard.cli.training_progress import Course
+from regard.errors import counted
+from regard.training.settings import Settings
+
+if TYPE_CHECKING:
+    from regard.training.train import Result
+
+ABOUT = """Train a model on your data, and write it as a folder.
+
+Examples:
+  regard train reviews.csv --out runs/reviews                  fine-tune minilm; a tenth of the rows is kept for scores
+  regard train reviews.csv --dev held-out.csv --start runs/other --out runs/reviews
+  regard train reviews.csv --columns text=opinion,label=stars --epochs 4 --lr 5e-5 --seed 1 --out runs/reviews
+  regard train tickets.csv --labels multi --out runs/tickets   several labels per text: "billing, login"
+  regard train reviews.csv --preset bert-mini --out runs/new   from nothing: a fresh network, a vocabulary of its own
+  regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
+  regard train --config run.toml --out runs/again --json       settings from a file; flags come before it
+  regard train reviews.csv --out runs/reviews --resume         go on after Ctrl-C, a kill, or a full disk
+
+What is not told (task, rate, epochs, batch) is chosen from the data and the model, and said."""
+
+
+EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" --context page.txt', "embed": '"a text" "another"'}
+VERBS = {"translate": "translate", "embed": "embed"}  # where it is not predict
+
+
+@dataclass(frozen=True)
+class Train:
+    data: Annotated[
+        Positional[str],
+        arg(help="A file, two aligned ones (a.en,a.de), a folder with train and valid, a glob, or -.", metavar="DATA"),
+    ]
+    out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
+    start: Annotated[
+        str | None, arg(help="The model to fine-tune: a folder, minilm (the default), or a hub id.", metavar="MODEL")
+    ] = None
+    preset: Annotated[str | None, arg(help="A shape to train from nothing instead.", metavar="NAME")] = None
+    tokenizer: Annotated[
+        str | None, arg(help="The vocabulary for --preset; learned from the data if not given.", metavar="DIR")
+    ] = None
+    task: Annotated[str | None, arg(help="Read from the data if not given.", metavar="TASK")] = None
+    dev: Annotated[str | None, arg(help="Rows to score on; split off from the data if not given.", metavar="DATA")] = (
+        None
+    )
+    columns: Columns = None
+    encoding: Encoding = None
+    labels: Labels = None
+    skip_bad: SkipBad = None
+    config: Annotated[
+        Path | None, arg(help="A TOML file with any of these settings; flags come before it.", metavar="run.toml")
+    ] = None
+    resume: Resume = False
+    overwrite: Overwrite = False
+    json: Json = False
+    settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
+
+
+def parse(given: Sequence[str], **told: Any) -> Train:
+    """The flags, old names of transformers' Trainer among them, over the settings of a file."""
+    flags = translated(given)
+    rest, path = without_config(flags)
+    if path is not None:
+        needed = {"data": tyro.MISSING, "out": tyro.MISSING}
+        told["default"] = Train(**{**needed, **read_config(path, Train), "config": path})
+    found: Train = tyro.cli(Train, args=rest, **told)
+    return found
+
+
+def run(verb: Train) -> None:
+    if verb.start is not None and verb.preset is not None:
+        raise UsageError("--start and --preset were given; give one of them.")
+    if verb.tokenizer is not None and verb.preset is None:
+        raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
+    from regard.data.names import parse_columns
+    from regard.training.engine.distributed import speaks
+    from regard.training.train import train
+
+    with Course() as course:
+        found = train(
+            verb.data,
+            out=verb.out,
+            start=verb.start,
+            preset=verb.preset,
+            tokenizer=verb.tokenizer,
+            dev=verb.dev,
+            task=verb.task,
+            columns=None if verb.columns is None else parse_columns(verb.columns),
+            encoding=verb.encoding,
+            labels=verb.labels,
+            skip_bad=verb.skip_bad,
+            resume=verb.resume,
+            overwrite=verb.overwrite,
+            tell=course,
+            **asdict(verb.settings),
+        )
+    if not speaks():
+        return
+    if verb.json:
+        names = ("task", "rows", "scores", "seconds", "folder")
+        every = found.json()
+        print_json({name: every[name] for name in names})
+    else:
+        _say(found, course)
+
+
+def _say(found: Result, course: Course) -> None:
+    if found.scores:
+        print_scores(found.scores)
+        print()
+    if course.lines():
+        print_table(course.lines())
+        print()
+    words = EXAMPLES.get(found.task, '"a text of yours"')
+    rows_read, steps = counted(found.rows, "row"), counted(found.steps, "step")
+    rows = [
+        ("folder", f"{found.folder}, trained on {rows_read} in {found.seconds:.0f} s, {steps}"),
+        ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
+        ("next", f"regard {VERBS.get(found.task, 'predict')} {found.folder} {words}"),
+        ("", f"regard evaluate {found.folder} TEST-DATA"),
+    ]
+    if not found.scores:
+        rows.insert(0, ("score", "none: there was no dev data"))
+    print_table(rows)

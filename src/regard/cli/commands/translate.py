@@ -1,0 +1,108 @@
+"""`regard translate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import arg
+
+from regard.cli.arguments import (
+    Device,
+    Dtype,
+    Encoding,
+    Input,
+    Json,
+    LiteralTexts,
+    ModelName,
+    TextColumn,
+    Texts,
+    check_not_files,
+    check_output,
+    check_texts,
+    read_texts,
+)
+from regard.cli.output import UsageError, print_json, print_table
+
+if TYPE_CHECKING:
+    from regard.predict.translation import Translated
+
+ABOUT = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, or a recurrent network.
+
+Examples:
+  regard translate runs/en-es "Good morning." "Where are you going?"
+  regard translate runs/en-es "Good morning." --beams 4 --n-best 3     the three best of four beams
+  regard translate runs/en-es "Good morning." --alignment              which words each word looked at
+  regard translate runs/en-es "Good morning." --alignment-plot seen.png   the same as a picture
+  regard translate runs/en-es --input texts.txt --json > answers.jsonl"""
+
+
+@dataclass(frozen=True)
+class TranslateTexts:
+    model: ModelName
+    texts: Texts = ()
+    input: Input = None
+    columns: TextColumn = None
+    encoding: Encoding = None
+    literal: LiteralTexts = False
+    beams: Annotated[int | None, arg(help="Carry so many translations at once; 1 unless the model says more.")] = None
+    n_best: Annotated[int, arg(help="So many translations of each text, the best first.")] = 1
+    alignment: Annotated[bool, arg(help="Show which words of the text each word of the translation looked at.")] = False
+    alignment_plot: Annotated[
+        Path | None, arg(help="Draw these as a picture, the best translation of each text.", metavar="FILE.png")
+    ] = None
+    prefix: Annotated[
+        str | None,
+        arg(help="Put this before every text (T5), in place of what the model's folder says.", metavar="TEXT"),
+    ] = None
+    batch_tokens: Annotated[int, arg(help="How many tokens of texts are translated at once.")] = 2048
+    device: Device = "auto"
+    dtype: Dtype = "fp32"
+    json: Json = False
+
+
+def run(verb: TranslateTexts) -> None:
+    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
+    check_not_files(verb.texts, verb.literal, "To translate its texts, use --input {name}.")
+    if verb.n_best > max(verb.beams or 1, 1):
+        raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
+    from regard.predict import load
+    from regard.predict.plots.alignment import MOST, draw_alignments
+
+    plot = verb.alignment_plot
+    if plot is not None:
+        if plot.suffix not in (".png", ".svg", ".pdf"):
+            raise UsageError(f"--alignment-plot {plot}: expected a name that ends in .png, .svg or .pdf.")
+        check_output(plot, "--alignment-plot", inputs=(verb.input,), model=verb.model)
+
+    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns, verb.encoding)
+    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    if plot is not None and len(texts) > MOST:
+        raise UsageError(f"--alignment-plot draws up to {MOST} texts, but {len(texts)} were given.")
+    found = model.translations(
+        texts,
+        best=verb.n_best,
+        alignment=verb.alignment or plot is not None,
+        batch_tokens=verb.batch_tokens,
+        prefix=verb.prefix,
+        beams=verb.beams,
+    )
+    if plot is not None:
+        draw_alignments([one for best in found for one in best[0].alignments], plot)
+    for text, translations in zip(texts, found, strict=True):
+        for rank, one in enumerate(translations, 1):
+            if verb.json:
+                print_json({"text": text, "rank": rank, **one.json()})
+            else:
+                _say(one, scored=verb.n_best > 1, aligned=verb.alignment)
+
+
+def _say(one: Translated, *, scored: bool, aligned: bool) -> None:
+    print(f"{one.score:.3f}  {one.text}" if scored else one.text)
+    for alignment in one.alignments if aligned else ():
+        rows = []
+        for word, weights in zip(alignment.target, alignment.weights, strict=True):
+            ranked = sorted(zip(weights, alignment.source, strict=True), reverse=True)[:3]
+            rows.append((f"  {word}", "  ".join(f"{source} {weight:.2f}" for weight, source in ranked)))
+        print_table(rows)

@@ -1,0 +1,175 @@
+"""`regard vectors`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from regard.cli.arguments import Encoding, Json, check_output
+from regard.cli.output import UsageError, print_json, print_table, progress_bar
+from regard.errors import counted
+
+if TYPE_CHECKING:
+    from regard.word_vectors.train import Learned, Tell
+    from regard.word_vectors.vectors import Vectors
+
+ABOUT = """Vectors of words: learn them from text files, ask for nearest words and analogies.
+
+Examples:
+  regard vectors corpus.txt --out vectors.bin
+  regard vectors corpus.txt.xz --words 17000000 --phrases 20 20 --epochs 3 --out vectors.bin --json
+  regard vectors --load vectors.bin --nearest king --analogy man king woman
+  regard vectors --load vectors.bin --score questions-words.txt"""
+
+
+@dataclass(frozen=True)
+class LearnVectors:
+    files: Annotated[
+        Positional[tuple[str, ...]],
+        arg(help="Text files, plain or packed as .gz or .xz.", metavar="[FILE ...]", help_behavior_hint=""),
+    ] = ()
+    out: Annotated[
+        Path | None, arg(help="Write the vectors there: .bin binary, .txt or .vec text.", metavar="FILE")
+    ] = None
+    load: Annotated[
+        Path | None, arg(help="Vectors that are there already, in word2vec's or GloVe's format.", metavar="FILE")
+    ] = None
+    kind: Annotated[
+        Literal["skipgram", "cbow", "glove"],
+        arg(help="How they are learned: from neighbours, or from counts of pairs."),
+    ] = "skipgram"
+    encoding: Encoding = None
+    width: Annotated[int, arg(help="Numbers of a vector.")] = 100
+    window: Annotated[int, arg(help="How far a neighbour may stand.")] = 5
+    min_count: Annotated[int, arg(help="Words seen less often have no vector.")] = 5
+    epochs: Annotated[int | None, arg(help="How often the text is gone over; by the kind unless told.")] = None
+    words: Annotated[int | None, arg(help="Read the first so many words only.")] = None
+    phrases: Annotated[
+        tuple[float, ...], arg(help="Join phrases like new_york: a threshold for each pass over the text.")
+    ] = ()
+    lean: Annotated[float, arg(help="How many sights of its own a phrase's words weigh against; 0 is none.")] = 20.0
+    negatives: Annotated[float, arg(help="Drawn words a pair is set against.")] = 5.0
+    subsample: Annotated[float, arg(help="Share above which a word is left out now and then.")] = 1e-4
+    rate: Annotated[float | None, arg(help="Learning rate; by the kind unless told.")] = None
+    seed: Annotated[int, arg(help="What is drawn, is drawn from this.")] = 0
+    nearest: Annotated[tuple[str, ...], arg(help="Words whose nearest words are told.", metavar="WORD ...")] = ()
+    analogy: Annotated[tuple[str, str, str] | None, arg(help="A is to B as C is to what?", metavar="A B C")] = None
+    score: Annotated[Path | None, arg(help="A file of analogies as Google's to be scored on.", metavar="FILE")] = None
+    method: Annotated[Literal["add", "mul"], arg(help="How an analogy is reckoned: 3CosAdd or 3CosMul.")] = "add"
+    top: Annotated[int, arg(help="How many words are told.")] = 10
+    json: Json = False
+
+
+def run(verb: LearnVectors) -> None:
+    asks = bool(verb.nearest or verb.analogy or verb.score)
+    if bool(verb.files) == (verb.load is not None):
+        raise UsageError("give text files to learn from, or --load FILE; one of them.")
+    if verb.load is not None and not asks and verb.out is None:
+        raise UsageError("--load was given with nothing to do. Add --nearest, --analogy, --score, or --out to convert.")
+    if verb.files and verb.out is None and not asks:
+        raise UsageError("vectors would be learned and lost. Add --out FILE, or --nearest, --analogy, --score.")
+    from regard.word_vectors.files import check_target, load_vectors, save_vectors
+
+    if verb.out is not None:
+        check_target(verb.out)
+        check_output(verb.out, "--out", inputs=(*verb.files, verb.load, verb.score))
+    said: dict[str, Any] = {}
+    if verb.load is not None:
+        vectors = load_vectors(verb.load)
+        said["vectors"], said["width"] = len(vectors), int(vectors.table.shape[1])
+    else:
+        learned = _learned(verb)
+        vectors = learned.vectors
+        said |= _told(learned)
+    if verb.out is not None:
+        save_vectors(vectors, verb.out)
+        said["output"] = str(verb.out)
+    said |= _answers(verb, vectors)
+    print_json(said) if verb.json else _show(said)
+
+
+def _learned(verb: LearnVectors) -> Learned:
+    from regard.word_vectors.train import VectorSettings, learn_vectors
+
+    names = [field.name for field in dataclasses.fields(VectorSettings)]
+    settings = VectorSettings(**{name: getattr(verb, name) for name in names})
+    with _bars() as tell:
+        return learn_vectors(verb.files, settings, encoding=verb.encoding, tell=tell)
+
+
+@contextlib.contextmanager
+def _bars() -> Iterator[Tell | None]:
+    """One bar after another, each with the name of what is done."""
+    with contextlib.ExitStack() as stack:
+        bars: dict[str, Any] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                stack.close()
+                bars[what] = stack.enter_context(progress_bar(what))
+            if bars[what] is not None:
+                bars[what](done, total)
+
+        yield tell
+
+
+def _told(learned: Learned) -> dict[str, Any]:
+    return {
+        "kind": learned.settings["kind"],
+        "vectors": len(learned.vectors),
+        "width": int(learned.vectors.table.shape[1]),
+        "words_read": learned.read,
+        "words_kept": learned.kept,
+        "seconds": round(learned.seconds, 3),
+        "cpu_seconds": round(learned.cpu_seconds, 3),
+    }
+
+
+def _answers(verb: LearnVectors, vectors: Vectors) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if verb.nearest:
+        said["nearest"] = {word: _near(vectors.nearest(word, verb.top)) for word in verb.nearest}
+    if verb.analogy is not None:
+        said["analogy"] = _near(vectors.analogy(*verb.analogy, top=verb.top, method=verb.method))
+    if verb.score is not None:
+        from regard.word_vectors.analogies import read_analogies
+        from regard.word_vectors.vectors import in_all
+
+        scores = vectors.analogies(read_analogies(verb.score), method=verb.method)
+        every = {**scores, "all": in_all(scores)}
+        said["score"] = {name: dataclasses.asdict(one) | {"share": round(one.share, 4)} for name, one in every.items()}
+    return said
+
+
+def _near(found: list[Any]) -> list[dict[str, Any]]:
+    return [{"word": one.word, "score": round(one.score, 4)} for one in found]
+
+
+def _show(said: dict[str, Any]) -> None:
+    rows = []
+    for name, value in said.items():
+        if name == "nearest":
+            rows += [(f"nearest {word}", _side_by_side(found)) for word, found in value.items()]
+        elif name == "analogy":
+            rows.append((name, _side_by_side(value)))
+        elif name == "score":
+            rows += [(f"score {section}", _scored(one)) for section, one in value.items()]
+        else:
+            rows.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int | float) else str(value)))
+    print_table(rows)
+
+
+def _scored(one: dict[str, Any]) -> str:
+    if not one["known"]:
+        return f"none of {counted(one['total'], 'question')} has all its words in the vocabulary"
+    return f"{one['share']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)"
+
+
+def _side_by_side(found: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{one['word']} {one['score']:.2f}" for one in found)

@@ -1,0 +1,127 @@
+"""How a training goes, on stderr: a bar where a person is looking, a line a score where nobody is."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from regard.cli.output import print_said
+from regard.errors import counted, plain
+
+if TYPE_CHECKING:
+    from regard.training.metrics_log import Event
+
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Course:
+    """Receives the events of a training."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+        self.task: Any = None
+        self.score = ""
+        self.first: tuple[int, float] | None = None
+        self.losses: list[float] = []
+        self.scores: list[tuple[str, float]] = []
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The loss and the score in little drawings, from their first to their last."""
+        drawn = [("loss", self.losses)] if self.losses else []
+        if self.scores:
+            drawn.append((f"dev {self.scores[-1][0]}", [value for _, value in self.scores]))
+        return [(name, f"{held[0]:.3f} {spark(held)} {held[-1]:.3f}") for name, held in drawn if len(held) > 1]
+
+    def __enter__(self) -> Course:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, event: Event) -> None:
+        if event.kind == "read":
+            self._show("reading", event.step, event.steps, f"{counted(event.values['tokens'], 'token')}")
+        elif event.kind == "begin":
+            self._begin(event)
+        elif event.kind == "plan":
+            size, tokens = event.values["bytes"] / 1e9, event.values["tokens_at_once"]
+            self._print(f"memory: about {size:.2f} GB, {tokens:,} tokens at once")
+        elif event.kind == "log":
+            self._log(event)
+        elif event.kind == "score":
+            self._score(event)
+        elif event.kind == "note":
+            self._print(f"step {event.step}: {event.values['text']}")
+
+    def _begin(self, event: Event) -> None:
+        for line in event.values["said"]:
+            self._print(line)
+        self._show("training", 0, event.steps, "")
+
+    def _show(self, what: str, done: int, total: int, now: str) -> None:
+        """The bar, where a person is looking."""
+        if not sys.stderr.isatty():
+            return
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[now]}"))
+            self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task(what, total=total, now=now)
+            self.bar.start()
+        self.bar.update(self.task, completed=done, total=total, description=what, now=now)
+
+    def _log(self, event: Event) -> None:
+        self.losses.append(event.values["loss"])
+        if self.first is None:
+            self.first = (event.step, time.monotonic())
+        parts = [f"loss {event.values['loss']:.3f}"]
+        parts += [self.score] if self.score else []
+        parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
+        self._show(f"epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
+
+    def _left(self, event: Event) -> str:
+        assert self.first is not None
+        step, then = self.first
+        if event.step <= step:
+            return ""
+        seconds = (time.monotonic() - then) / (event.step - step) * (event.steps - event.step)
+        minutes, seconds = divmod(round(seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02d}:{seconds:02d} left" if hours else f"{minutes}:{seconds:02d} left"
+
+    def _score(self, event: Event) -> None:
+        main = event.values["main"]
+        self.scores.append((main, event.values["scores"][main]))
+        value = event.values["scores"][main]
+        self.score = f"{main} {value:.4f}" if abs(value) < 10 else f"{main} {value:.4g}"
+        best = ", the best so far" if event.values["best"] else ""
+        self._print(
+            f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}: {self.score}, "
+            f"dev loss {event.values['dev_loss']:.4f}{best}"
+        )
+
+    def _print(self, line: str) -> None:
+        if self.bar is not None:
+            self.bar.console.print(plain(line), highlight=False, markup=False, soft_wrap=True)
+        else:
+            print_said(line)
+
+
+def spark(values: Sequence[float], most: int = 32) -> str:
+    """Numbers as bars of eight heights, the means of neighbours where there are many."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return ""
+    size = min(len(known), most)
+    parts = [known[i * len(known) // size : (i + 1) * len(known) // size] for i in range(size)]
+    means = [sum(part) / len(part) for part in parts]
+    low, high = min(means), max(means)
+    return "".join(BARS[int((value - low) / ((high - low) or 1.0) * (len(BARS) - 1) + 0.5)] for value in means)

@@ -1,0 +1,216 @@
+"""Sequences with what is to be learned of them: flat in memory, and batches of them by row."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from regard.data.batching.packing import Ints, ranges
+from regard.data.corpus.masking import IGNORE  # among numbers NaN says the same
+from regard.errors import InputError
+from regard.ragged import Ragged
+
+LEARN = "learn"  # of each token: 0 where it may be a target, IGNORE where it is there for the others
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A batch as a network and a task see it. The first `rows` sequences are real; a fixed shape has more."""
+
+    tokens: Ragged
+    by_sequence: Mapping[str, Tensor] = field(default_factory=dict)  # (B, ...) each
+    by_token: Mapping[str, Tensor] = field(default_factory=dict)  # (N,) each
+    at: Tensor | None = None  # flat places whose logits are wanted; None for all
+    target: Ragged | None = None  # of a decoder that stands on an encoder
+    by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one a token of the target
+    by_place: Mapping[str, Tensor] = field(default_factory=dict)  # one a place of `at`
+    rows: int = 0
+    steady: bool = False  # in a fixed shape, so nothing drawn for it may have a size that depends on luck
+
+    def __getitem__(self, name: str) -> Tensor:
+        for held in self._held:
+            if name in held:
+                return held[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in held for held in self._held)
+
+    @property
+    def _held(self) -> tuple[Mapping[str, Tensor], ...]:
+        return self.by_sequence, self.by_token, self.by_target, self.by_place
+
+    def to(self, device: torch.device | str) -> Inputs:
+        def moved(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: tensor.to(device, non_blocking=True) for name, tensor in held.items()}
+
+        return replace(
+            self,
+            tokens=self.tokens.to(device, non_blocking=True),
+            by_sequence=moved(self.by_sequence),
+            by_token=moved(self.by_token),
+            at=None if self.at is None else self.at.to(device, non_blocking=True),
+            target=None if self.target is None else self.target.to(device, non_blocking=True),
+            by_target=moved(self.by_target),
+            by_place=moved(self.by_place),
+        )
+
+    def fixed(self, *, tokens: int, sequences: int, longest: int) -> Inputs:
+        """The same batch in fixed shapes; what fills them up has no target and so no part in any loss."""
+        if self.target is not None or self.at is not None:
+            raise InputError("a batch with a decoder's target or chosen places has no fixed shape.")
+        return replace(
+            self,
+            tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, longest=longest),
+            by_sequence={name: _filled(tensor, sequences) for name, tensor in self.by_sequence.items()},
+            by_token={name: _filled(tensor, tokens) for name, tensor in self.by_token.items()},
+            steady=True,
+        )
+
+    def blank(self) -> Inputs:
+        """The same batch with nothing to learn from it: the part of a rank that has no row of its own."""
+
+        def emptied(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: torch.full_like(tensor, _nothing(tensor)) for name, tensor in held.items()}
+
+        return replace(
+            self,
+            by_sequence=emptied(self.by_sequence),
+            by_token=emptied(self.by_token),
+            by_target=emptied(self.by_target),
+            rows=0,
+        )
+
+
+def _nothing(tensor: Tensor) -> float | int:
+    return float("nan") if tensor.is_floating_point() else IGNORE
+
+
+def _filled(tensor: Tensor, size: int) -> Tensor:
+    out = tensor.new_full((size, *tensor.shape[1:]), _nothing(tensor))
+    out[: len(tensor)] = tensor
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Sequences of many records, end to end. A long text has several, its windows, one after the other."""
+
+    ids: npt.NDArray[np.int32]
+    bounds: Ints
+    owners: Ints  # the record of each row
+    segments: npt.NDArray[np.uint8] | None = None
+    by_sequence: Arrays = field(default_factory=dict)
+    by_token: Arrays = field(default_factory=dict)
+    target: Examples | None = None  # what a decoder writes, one sequence each
+    groups: Ints | None = None  # bounds of rows in sequences, where some have several that stay in one batch
+
+    def __len__(self) -> int:
+        return len(self.bounds if self.groups is None else self.groups) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """Tokens of each row, those of its target included: what it takes of a batch."""
+        own = np.diff(self.bounds if self.groups is None else self.bounds[self.groups])
+        return own if self.target is None else own + self.target.lengths
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.bounds).max(initial=0))
+
+    def epoch(self, number: int) -> Examples:
+        """What is read in that epoch: the same sequences every time."""
+        return self
+
+    def take(self, rows: Ints | Sequence[int]) -> Inputs:
+        """The batch of these rows, in this order."""
+        rows = np.asarray(rows, np.int64)
+        if self.groups is not None:
+            rows = ranges(self.groups[rows], np.diff(self.groups)[rows])
+        flat, lengths = self._places(rows)
+        kinds = None if self.segments is None else torch.from_numpy(self.segments[flat].astype(np.int64))
+        inputs = Inputs(
+            tokens=Ragged.from_flat(
+                torch.from_numpy(self.ids[flat].astype(np.int64)), lengths.tolist(), segments=kinds
+            ),
+            by_sequence={name: torch.from_numpy(held[rows]) for name, held in self.by_sequence.items()},
+            by_token={name: torch.from_numpy(held[flat]) for name, held in self.by_token.items()},
+            rows=len(rows),
+        )
+        if self.target is None:
+            return inputs
+        written = self.target.take(rows)
+        return replace(inputs, target=written.tokens, by_target=written.by_token)
+
+    def _places(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Flat places of the tokens of these sequences, and how many each has."""
+        lengths = np.diff(self.bounds)[rows]
+        return ranges(self.bounds[rows], lengths), lengths
+
+
+class Builder:
+    """Collects sequences into flat arrays, without a list a token."""
+
+    def __init__(self, *, segments: bool = False) -> None:
+        self.ids, self.bounds, self.owners = array("i"), array("q", [0]), array("q")
+        self.groups = array("q", [0])
+        self.segments = array("B") if segments else None
+        self.by_sequence: dict[str, list[Any]] = {}
+        self.by_token: dict[str, list[npt.NDArray[Any]]] = {}
+
+    def add(
+        self,
+        owner: int,
+        ids: Sequence[int],
+        segments: Sequence[int] | None = None,
+        *,
+        by_sequence: Mapping[str, Any] | None = None,
+        by_token: Mapping[str, npt.NDArray[Any]] | None = None,
+        joined: bool = False,
+    ) -> None:
+        """One sequence of a record, with what belongs to it as a whole and to each of its tokens.
+
+        `joined` to the sequence before it, it is always read in the same batch.
+        """
+        self.ids.extend(ids)
+        self.bounds.append(len(self.ids))
+        if joined:
+            self.groups[-1] += 1
+        else:
+            self.owners.append(owner)
+            self.groups.append(self.groups[-1] + 1)
+        if self.segments is not None:
+            self.segments.extend(segments if segments is not None else bytes(len(ids)))
+        for name, value in (by_sequence or {}).items():
+            self.by_sequence.setdefault(name, []).append(value)
+        for name, values in (by_token or {}).items():
+            self.by_token.setdefault(name, []).append(values)
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def build(self, *, target: Examples | None = None) -> Examples:
+        return Examples(
+            ids=np.array(self.ids, np.int32),
+            bounds=np.array(self.bounds, np.int64),
+            owners=np.array(self.owners, np.int64),
+            segments=None if self.segments is None else np.array(self.segments, np.uint8),
+            by_sequence={name: _array(values) for name, values in self.by_sequence.items()},
+            by_token={name: np.concatenate(values) for name, values in self.by_token.items()},
+            target=target,
+            groups=None if len(self.groups) == len(self.bounds) else np.array(self.groups, np.int64),
+        )
+
+
+def _array(values: list[Any]) -> npt.NDArray[Any]:
+    found = np.array(values)
+    return found.astype(np.float32) if found.dtype == np.float64 else found

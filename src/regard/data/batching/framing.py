@@ -1,0 +1,227 @@
+"""What a tokenizer puts around a text and between two, and windows over texts that are too long for a network.
+
+    frame = Frame.of(tokenizer)
+    question, context = (tokenizer.encode(text, special=False) for text in (asked, told))
+    for sequence in context_windows(frame, question.ids, context.ids, longest=384):
+        sequence.ids, sequence.segments  # for the network
+        sequence.texts, sequence.tokens, sequence.own  # for each place: its text, its token there, whose it is
+
+Texts are tokenized once and alone, however many windows they have, so that offsets and words stay those of the text:
+token `sequence.tokens[i]` of text `sequence.texts[i]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from regard.data.batching.windows import Window, side_by_side, windows
+from regard.errors import InputError, counted
+from regard.text.tokenizer import Encoding, Tokenizer
+
+
+class Marks(NamedTuple):
+    """Special tokens that stand side by side."""
+
+    ids: tuple[int, ...] = ()
+    segments: tuple[int, ...] = ()
+
+
+class Part(NamedTuple):
+    """A stretch of a text in a sequence: from the place `at` on stand the tokens of the window."""
+
+    text: int
+    at: int
+    window: Window
+
+    @property
+    def places(self) -> slice:
+        """Where the stretch stands in the sequence."""
+        return slice(self.at, self.at + len(self.window))
+
+    @property
+    def owned(self) -> slice:
+        """Where that of it stands which this sequence answers for."""
+        own = self.window.own
+        return slice(self.at + own.start, self.at + own.stop)
+
+
+@dataclass(frozen=True)
+class Framed:
+    """A sequence for the network that knows where its tokens come from. Special tokens come from no text."""
+
+    ids: list[int]
+    segments: list[int]
+    parts: tuple[Part, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def texts(self) -> list[int | None]:
+        """For each place the text, 0 or 1."""
+        found: list[int | None] = [None] * len(self)
+        for part in self.parts:
+            found[part.places] = [part.text] * len(part.window)
+        return found
+
+    @property
+    def tokens(self) -> list[int | None]:
+        """For each place the number of the token in its text."""
+        found: list[int | None] = [None] * len(self)
+        for part in self.parts:
+            found[part.places] = range(part.window.start, part.window.end)
+        return found
+
+    @property
+    def own(self) -> list[bool]:
+        """For each place whether this sequence answers for its token: of all windows, one does."""
+        found = [False] * len(self)
+        for part in self.parts:
+            found[part.owned] = [True] * (part.window.own_end - part.window.own_start)
+        return found
+
+    def place(self, text: int, token: int) -> int | None:
+        """Where a token of a text stands; None where it is not in this window."""
+        for part in self.parts:
+            if part.text == text and part.window.start <= token < part.window.end:
+                return part.at + token - part.window.start
+        return None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The special tokens of a tokenizer with their segments: `[CLS] first [SEP] second [SEP]`."""
+
+    alone: tuple[Marks, Marks]  # before and after a text that has no pair
+    before: Marks  # these three of a pair
+    between: Marks
+    after: Marks
+    segment: int = 0  # of the text that has no pair
+    segments: tuple[int, int] = (0, 1)  # of the texts of a pair
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> Frame:
+        """As the tokenizer's own post-processor does it, seen in a short text and a short pair."""
+        text = tokenizer.sample
+        (start, end), (segment,) = _seen(tokenizer.encode(text), (0,))
+        (before, between, after), (first, second) = _seen(tokenizer.encode(text, text), (0, 1))
+        return cls((start, end), before, between, after, segment, (first, second))
+
+    def single(self, ids: Sequence[int], window: Window | None = None) -> Framed:
+        """A text, or a window of it, as the tokenizer would give it."""
+        return _framed(self.alone, (self.segment,), (ids,), (window or _whole(ids),))
+
+    def pair(
+        self, first: Sequence[int], second: Sequence[int], cuts: tuple[Window | None, Window | None] = (None, None)
+    ) -> Framed:
+        """Two texts, or a window of each, as the tokenizer would give them."""
+        shown = (cuts[0] or _whole(first), cuts[1] or _whole(second))
+        return _framed((self.before, self.between, self.after), self.segments, (first, second), shown)
+
+    @property
+    def around_one(self) -> int:
+        """How many special tokens a single text gets."""
+        return sum(len(marks.ids) for marks in self.alone)
+
+    @property
+    def around_two(self) -> int:
+        """How many a pair gets."""
+        return len(self.before.ids) + len(self.between.ids) + len(self.after.ids)
+
+
+def single_windows(frame: Frame, ids: Sequence[int], *, longest: int | None, overlap: float = 0.25) -> list[Framed]:
+    """A text in sequences of at most `longest` tokens; neighbours share that part of the room for the text."""
+    if longest is None or len(ids) + frame.around_one <= longest:
+        return [frame.single(ids)]
+    room = longest - frame.around_one
+    if room < 1:
+        raise no_room(longest, frame.around_one)
+    return [frame.single(ids, cut) for cut in windows(len(ids), room=room, overlap=_shared(room, overlap))]
+
+
+def context_windows(
+    frame: Frame, question: Sequence[int], context: Sequence[int], *, longest: int | None, overlap: float = 0.25
+) -> list[Framed]:
+    """The whole question (text 0) beside each window of the context (text 1); the first window owns the question."""
+    fixed = frame.around_two + len(question)
+    if longest is None or fixed + len(context) <= longest:
+        return [frame.pair(question, context)]
+    room = longest - fixed
+    if room < 1:
+        raise InputError(
+            f"the question has {counted(len(question), 'token')}: with {frame.around_two} special ones it leaves no "
+            f"room for the context in a window of {longest}. Shorten it, or use windows of more than {fixed} tokens."
+        )
+    cuts = windows(len(context), room=room, overlap=_shared(room, overlap))
+    asked = [_whole(question), *[_whole(question).again] * (len(cuts) - 1)]
+    return [frame.pair(question, context, both) for both in zip(asked, cuts, strict=True)]
+
+
+def pair_windows(
+    frame: Frame, first: Sequence[int], second: Sequence[int], *, longest: int | None, overlap: float = 0.25
+) -> list[Framed]:
+    """Two texts of which one or both may be long: every token of each is in some window, and one window owns it."""
+    if longest is None or len(first) + len(second) + frame.around_two <= longest:
+        return [frame.pair(first, second)]
+    room = longest - frame.around_two
+    if room < 2:
+        raise no_room(longest, frame.around_two, 2)
+    cuts = side_by_side(len(first), len(second), room=room, overlap=_checked(overlap))
+    return [frame.pair(first, second, both) for both in cuts]
+
+
+def no_room(longest: int, special: int, least: int = 1) -> InputError:
+    """What is said of windows that special tokens fill alone."""
+    return InputError(
+        f"windows of {longest} tokens leave no room for a text beside {special} special ones; "
+        f"use at least {special + least}."
+    )
+
+
+def _checked(overlap: float) -> float:
+    if not 0 <= overlap < 1:
+        raise InputError(f"windows cannot share {overlap} of their room; use 0 up to, not including, 1.")
+    return overlap
+
+
+def _shared(room: int, overlap: float) -> int:
+    return int(room * _checked(overlap))
+
+
+def _whole(ids: Sequence[int]) -> Window:
+    return Window(0, len(ids), 0, len(ids))
+
+
+def _framed(
+    marks: Sequence[Marks], segments: Sequence[int], texts: Sequence[Sequence[int]], cuts: Sequence[Window]
+) -> Framed:
+    ids, kinds, parts = list(marks[0].ids), list(marks[0].segments), []
+    for number, (text, cut, segment, mark) in enumerate(zip(texts, cuts, segments, marks[1:], strict=True)):
+        parts.append(Part(number, len(ids), cut))
+        ids += text[cut.start : cut.end]
+        kinds += [segment] * len(cut)
+        ids += mark.ids
+        kinds += mark.segments
+    return Framed(ids, kinds, tuple(parts))
+
+
+def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[Marks], list[int]]:
+    """The special tokens before, between and after the texts, and the segment of each text."""
+    runs = [(text, list(places)) for text, places in groupby(range(len(found)), key=found.texts.__getitem__)]
+    if tuple(text for text, _ in runs if text is not None) != order:
+        raise InputError(
+            "this tokenizer puts the second text before the first, or parts of a text apart; a text, or a first and "
+            'then a second, was expected. Change "post_processor" in tokenizer.json.'
+        )
+    marks, segments = [Marks()], []
+    for text, places in runs:
+        kinds = tuple(found.segments[place] for place in places)
+        if text is None:
+            marks[-1] = Marks(tuple(found.ids[place] for place in places), kinds)
+        else:
+            marks.append(Marks())
+            segments.append(kinds[0])
+    return marks, segments

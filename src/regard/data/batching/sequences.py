@@ -1,0 +1,64 @@
+"""Texts as sequences that fit a network, and sequences as batches of so many tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from regard.data.batching.windows import windows
+from regard.errors import InputError, setting
+from regard.text.tokenizer import Encoding
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text, or one window of it: its ids, and which of its tokens count as the text's own."""
+
+    text: int
+    ids: Sequence[int]
+    segments: Sequence[int]
+    keep: slice
+    last: bool
+
+
+def cut(row: int, encoding: Encoding, longest: int | None) -> Iterator[Piece]:
+    """Windows between the special tokens that open and close the text, each opened and closed the same way."""
+    ids, kinds = list(encoding.ids), list(encoding.segments)
+    if longest is None or len(ids) <= longest:
+        yield Piece(row, ids, kinds, slice(0, len(ids)), last=True)
+        return
+    special = list(encoding.special)
+    head = next(i for i, flag in enumerate(special) if not flag)
+    tail = next(i for i, flag in enumerate(reversed(special)) if not flag)
+    room = longest - head - tail
+    cuts = windows(len(ids) - head - tail, room=room, overlap=room // 4)
+    for window in cuts:
+        inner = slice(head + window.start, head + window.end)
+        first, final = window is cuts[0], window is cuts[-1]
+        own = window.own
+        yield Piece(
+            text=row,
+            ids=ids[:head] + ids[inner] + ids[len(ids) - tail :],
+            segments=kinds[:head] + kinds[inner] + kinds[len(ids) - tail :],
+            keep=slice(0 if first else head + own.start, head + own.stop + (tail if final else 0)),
+            last=final,
+        )
+
+
+def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Rows together up to so many tokens, longest first, so that equal lengths lie side by side.
+
+    Rows of one length stay in order, and so do the windows of a text, which are all full.
+    """
+    if tokens < 1:
+        raise InputError(f"{setting('batch_tokens')} is {tokens}, expected at least 1 token.")
+    rows: list[int] = []
+    held = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if rows and held + lengths[row] > tokens:
+            yield rows
+            rows, held = [], 0
+        rows.append(row)
+        held += lengths[row]
+    if rows:
+        yield rows

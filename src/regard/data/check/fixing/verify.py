@@ -1,0 +1,111 @@
+"""Whether a copy that was written is read back as what it should hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from regard.data.check.fixing.row_writers import CELLS, LINES, written_columns
+from regard.data.check.store import hashed
+from regard.data.readers import Reader, rows_of
+from regard.data.recognize import Recognised, Told
+from regard.data.records import AnswerRecord, DocumentRecord, Record
+from regard.data.sources import Source, suffix_of
+from regard.errors import DataError, counted
+
+
+class Digests:
+    """A hash of every row: of its record, and of what is written of it besides."""
+
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self.own_ids = "id" in columns
+        self.found = array("Q")
+        self.part = hashlib.blake2b(digest_size=8)
+
+    def add(self, record: Record, content: str) -> None:
+        if isinstance(record, DocumentRecord):
+            self._add_document(record)
+            return
+        names = [field.name for field in fields(record) if field.name != "place"]
+        if isinstance(record, AnswerRecord) and not self.own_ids:
+            names.remove("id")  # the number of its line
+        values = [getattr(record, name) for name in names]
+        self.found.append(hashed(f"{values!r}{CELLS}{content}"))
+
+    def _add_document(self, record: DocumentRecord) -> None:
+        """One that comes in parts counts once: where it is cut depends on its length."""
+        self.part.update(record.text.encode("utf-8", "surrogatepass") + b"\n")
+        if not record.continues:
+            self.part.update(repr(record.group).encode("utf-8", "surrogatepass"))
+            self.found.append(int.from_bytes(self.part.digest(), "little"))
+            self.part = hashlib.blake2b(digest_size=8)
+
+
+def difference(fresh: Path, target: Path, found: Recognised, told: Told, format: str, wanted: Digests) -> str | None:
+    """What is not read back from a copy, with its place; None where all of it is.
+
+    The copy is read as any other file with the name of its target; columns, task and labels are those of the data.
+    """
+    source = Source(fresh, suffix=suffix_of(target))
+    source.name = str(target)
+    columns = written_columns(format, found)
+    again = Told(
+        columns=columns,
+        task=found.task,
+        labels=found.style.kind,
+        separator=found.style.separator,
+        one_hot=found.style.one_hot,
+        scheme=found.scheme,
+        format=told.format if told.format == format else None,
+        quoting=told.quoting if found.format == format else None,
+        header=told.header if found.format == format else None,
+        encoding="utf-8",
+    )
+    digests = Digests(columns)
+    try:
+        reader = Reader([(source,)], again)
+        if reader.recognised.format != format:
+            return f"it would be read as {reader.recognised.format}, not as {format}"
+        for number, _ in enumerate(_digested(reader, format, digests), 1):
+            if number > len(wanted.found) or digests.found[number - 1] != wanted.found[number - 1]:
+                return f"row {number} of it would be read as another one"
+    except DataError as error:
+        return f"it cannot be read: {error.what}"
+    if len(digests.found) != len(wanted.found):
+        return f"it has {counted(len(digests.found), 'row')}, but {len(wanted.found):,} were written"
+    return None
+
+
+def _digested(reader: Reader, format: str, digests: Digests) -> Iterator[None]:
+    """A step for every row that is read."""
+    found = reader.recognised
+    make = found.maker()
+    for row in rows_of(reader.sources[0], found, _stop):
+        record = make(row)
+        before = len(digests.found)
+        digests.add(record, _content(row.values, format))
+        if len(digests.found) > before:
+            yield
+
+
+def _content(values: Mapping[str, Any], format: str) -> str:
+    if format in ("csv", "tsv"):
+        return CELLS.join(values.values())
+    return json.dumps(values, ensure_ascii=False) if format == "jsonl" else ""
+
+
+def _stop(error: DataError, raw: str) -> None:
+    raise error
+
+
+def refuse(target: Path, why: str, format: str) -> DataError:
+    """The error about a copy that is not kept."""
+    mend = LINES if target.suffix in (".csv", ".tsv", ".parquet") else None
+    if format in ("csv", "tsv", "conll") and target.suffix != f".{format}":
+        mend = f"Give the copy a name that ends in .{format}."
+    return DataError(f"would not hold the same rows ({why}), so it is not kept", file=str(target), mend=mend)

@@ -1,0 +1,52 @@
+"""What the reader says of rows it cannot use, as findings."""
+
+from __future__ import annotations
+
+from regard.data.check.collect import Gather
+from regard.data.check.kinds import KINDS
+from regard.data.records import Place
+from regard.errors import DataError
+
+# The first whose words are in the message.
+SAID = (
+    ("is a NUL", "nul"),
+    ("surrogate pair", "surrogate"),
+    ("is not UTF-8", "not-utf8"),
+    ("is not JSON", "not-json"),
+    ("double quote", "quotes"),
+    ("carriage return", "quotes"),
+    ("the row has", "wrong-columns"),
+    ("the line has", "wrong-columns"),
+    ("overlaps the one before", "entity-overlap"),
+    ("is not a part of the text", "entity-outside"),
+    ("begins or ends with a space", "entity-space"),
+    ("tokens but", "tag-count"),
+    ("missing (null)", "missing-value"),
+    ('there is no "', "missing-value"),
+)
+
+
+def kind_of(error: DataError) -> str:
+    column = error.column or ""
+    for words, kind in SAID:
+        if words in error.what:
+            return kind
+    if column.startswith("entities"):
+        return "entity-text" if error.what.startswith("says") else "entity"
+    if column == "tags" or column.startswith("tags["):
+        return "broken-tags"
+    if "the answer" in error.what and ("is not at" in error.what or " stands " in error.what):
+        return "answer-place"
+    if "answer" in error.what or "question is marked" in error.what:
+        return "answer"
+    return "bad-label" if "label" in column or "label" in (error.mend or "") else "bad-row"
+
+
+def note_fault(gather: Gather, error: DataError, split: str, *, kind: str | None = None) -> None:
+    """A row, or a file where `kind` says so, that the reader gave up."""
+    named = kind or kind_of(error)
+    expected = "" if error.expected is None else f"; expected {error.expected}"
+    column = "" if error.column is None else f"column {error.column}: "
+    place = Place(error.file or "the data", error.line, error.row)
+    mend = error.mend or KINDS[named].mend
+    gather.note(named, place, f"{column}{error.what}{expected}", split=split, mend=mend)

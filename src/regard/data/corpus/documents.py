@@ -1,0 +1,160 @@
+"""Documents of text files as pieces ready for a tokenizer, with the place in the file where each document ends.
+
+A blank line stands between documents. Nothing is held but the piece at hand: a document, or a line, of any size goes
+through in pieces that begin before a space, where no tokenizer joins what stands on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO
+
+from regard.data.corpus.sentences import spans
+from regard.errors import InputError
+from regard.text.stream import file_encoding, in_utf8
+from regard.text.unpack import DAMAGED, unpacked
+
+GROUP = 1 << 19  # characters handed to the tokenizer at once
+PIECE = 1 << 13  # characters of a piece where sentences are not asked for
+LIMIT = 1 << 16  # characters without an end of a sentence, or without a space, after which a cut is made anyway
+READ = 1 << 20  # most bytes of a line read at once
+
+
+@dataclass
+class Group:
+    """Pieces of text in order. A document ends after `ends[i]` pieces; there the file is at byte `places[i]`."""
+
+    file: int
+    pieces: list[str] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    characters: int = 0
+    raw: int = 0  # bytes of the file as it lies on disk, read so far
+
+    def add(self, pieces: list[str]) -> None:
+        self.pieces += pieces
+        self.characters += sum(map(len, pieces))
+
+
+def groups(
+    paths: list[Path],
+    *,
+    sentences: bool,
+    lines: bool,
+    file: int = 0,
+    place: int = 0,
+    encoding: str | None = None,
+) -> Iterator[Group]:
+    """All files from a place in one of them on, which must be the end of a document. Places are bytes of UTF-8."""
+    for number in range(file, len(paths)):
+        name = file_encoding(paths[number], encoding)
+        reader = _Reader(paths[number], number, name, sentences=sentences, lines=lines)
+        try:
+            yield from reader.groups(place if number == file else 0)
+        except DAMAGED as error:
+            raise InputError(f"{paths[number]} is damaged or cut short: {error}. Copy it again.") from error
+
+
+class _Reader:
+    def __init__(self, path: Path, number: int, encoding: str, *, sentences: bool, lines: bool) -> None:
+        self.path, self.number, self.encoding = path, number, encoding
+        self.sentences, self.lines = sentences, lines
+        self.here = 0  # bytes read, after decompression
+
+    def groups(self, place: int) -> Iterator[Group]:
+        group, held, inside, room = Group(self.number), "", False, 2 * PIECE
+        with self.path.open("rb") as raw:
+            content = unpacked(raw, str(self.path))
+            if content is raw and self.path.suffix in (".gz", ".xz"):
+                raise EOFError(f"it is not packed, though its name ends in {self.path.suffix}")
+            stream = in_utf8(content, self.encoding, self.path)
+            stream.seek(place)
+            self.here = place
+            for text in self._texts(stream):
+                begins = not held or held.endswith("\n")
+                if text.strip() or not begins:
+                    held, inside = held + text, True
+                elif inside and text.endswith("\n"):  # else space, of a line that goes on or that the file ends with
+                    self._end(group, held)
+                    held, inside, room = "", False, 2 * PIECE
+                if len(held) > room:
+                    pieces, held = self._cut(held)
+                    group.add(pieces)
+                    room = len(held) + 2 * PIECE  # what is left is looked at again only with as much more
+                if group.characters > GROUP:
+                    group.raw = raw.tell()
+                    yield group
+                    group = Group(self.number)
+            if inside:
+                self._end(group, held)
+        group.raw = self.path.stat().st_size
+        yield group
+
+    def _texts(self, stream: BinaryIO) -> Iterator[str]:
+        """Lines, or parts of very long ones, as text."""
+        rest = b""
+        while line := stream.readline(READ):
+            before, self.here = self.here - len(rest), self.here + len(line)
+            line = rest + line
+            usable = len(line) if line.endswith(b"\n") else _whole(line)
+            rest = line[usable:]
+            yield self._decoded(line[:usable], before)
+        if rest:
+            self._decoded(rest, self.here - len(rest))
+
+    def _decoded(self, line: bytes, before: int) -> str:
+        try:
+            text = line.decode("utf-8-sig" if before == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.path} is not UTF-8 text: byte {before + error.start} is {line[error.start]:#04x}. "
+                "If it has another encoding, name it: --encoding cp1252 (encoding= in Python)."
+            ) from error
+        return text[:-2] + "\n" if text.endswith("\r\n") else text
+
+    def _end(self, group: Group, held: str) -> None:
+        pieces, rest = self._cut(held)
+        group.add([*pieces, rest] if rest.strip() else pieces)
+        group.ends.append(len(group.pieces))
+        group.places.append(self.here)
+
+    def _cut(self, held: str) -> tuple[list[str], str]:
+        """Whole pieces, and the last one, which may go on."""
+        if self.sentences:
+            edges = [0, *(end for _, end in spans(held, lines=self.lines))]
+        else:
+            edges = [0]
+            while len(held) - edges[-1] > PIECE:
+                edges.append(_before_space(held, edges[-1] + 1, edges[-1] + PIECE))
+            edges.append(len(held))
+        pieces = [held[start:end] for start, end in pairwise(edges[:-1])]
+        last = held[edges[-2] :] if len(edges) > 1 else held
+        while len(last) > LIMIT:
+            edge = _before_space(last, 1, LIMIT)
+            pieces.append(last[:edge])
+            last = last[edge:]
+        return pieces, last
+
+
+def _before_space(text: str, start: int, end: int) -> int:
+    """The last line break or else space up to `end`, or `end` where there is none."""
+    for space in ("\n", " "):
+        found = text.rfind(space, start, end)
+        if found > 0:
+            return found
+    return end
+
+
+def _whole(part: bytes) -> int:
+    """How many bytes can be read as text when the last letter may have been cut in two."""
+    for back in range(1, min(4, len(part)) + 1):
+        byte = part[-back]
+        if byte >= 0xC0:  # the first byte of a letter of several
+            size = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(part) if size <= back else len(part) - back
+        if byte < 0x80:
+            break
+    return len(part)

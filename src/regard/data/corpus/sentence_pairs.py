@@ -1,0 +1,165 @@
+"""Pairs of text parts from documents, for next-sentence and sentence-order learning, and blocks for causal models.
+
+What is drawn are places in a flat run of tokens, not tokens: so the lengths of a whole epoch are known before any is
+read, and a pair is read at random. An epoch is a pure function of the bounds, the seed and the epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.batching.packing import Ints
+from regard.errors import InputError
+
+Kind = Literal["next", "order"]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`first` and `second` hold start and end of each part in the flat tokens.
+
+    Labels as in BERT: 0 where the second part follows the first, 1 where it is from another document ("next") or
+    where the two are swapped ("order").
+    """
+
+    first: Ints  # (P, 2)
+    second: Ints  # (P, 2)
+    labels: Ints  # (P,)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> Ints:
+        """Tokens of each pair with [CLS] and the two [SEP]."""
+        found: Ints = (self.first[:, 1] - self.first[:, 0]) + (self.second[:, 1] - self.second[:, 0]) + 3
+        return found
+
+    def read(self, row: int, tokens: npt.NDArray[Any], *, cls: int, sep: int) -> tuple[Ints, Ints]:
+        """The ids [CLS] A [SEP] B [SEP] and their segments."""
+        a, b = (tokens[slice(*part[row])].astype(np.int64) for part in (self.first, self.second))
+        ids = np.concatenate(([cls], a, [sep], b, [sep]))
+        segments = np.repeat([0, 1], [len(a) + 2, len(b) + 1])
+        return ids, segments
+
+
+def draw_pairs(
+    sentences: Ints,
+    documents: Ints,
+    *,
+    longest: int,
+    kind: Kind = "next",
+    short: float = 0.1,
+    seed: int = 0,
+    epoch: int = 0,
+) -> Pairs:
+    """Go through every document, in pairs of up to `longest` tokens with [CLS] and [SEP], a share `short` of them less.
+
+    `sentences` are the token bounds of all sentences, `documents` the bounds of each document in sentences. Half of
+    the pairs are true. A document of one sentence has no two parts: it serves as the second part of others. What
+    is too long loses tokens from the longer part, the first at its start and the second at its end: the seam stays.
+    """
+    if longest < 5:
+        raise InputError(f"pairs of at most {longest} tokens have no room for two parts and 3 special tokens; use 5.")
+    full = np.flatnonzero(np.diff(documents) > 1)
+    others = np.flatnonzero(np.diff(documents) > 0)
+    if kind not in ("next", "order"):
+        raise InputError(f'pairs of kind "{kind}" are not known. Choose one of: next, order.')
+    if len(full) == 0:
+        raise InputError(
+            "no document has two sentences, so there is no next one to tell from others. Blank lines end a document: "
+            "leave them out between sentences that belong together, or learn hidden words alone (objective mlm)."
+        )
+    if kind == "next" and len(others) < 2:
+        raise InputError(
+            "next-sentence pairs need two documents, one for parts from elsewhere. Put a blank line between documents, "
+            "or learn hidden words alone (objective mlm)."
+        )
+    rng = np.random.Generator(np.random.Philox(key=[seed, epoch]))
+    draw = _Draw(sentences, documents, others, room=longest - 3, short=short, rng=rng)
+    rows = [row for document in full for row in draw.document(int(document), kind)]
+    table = np.array(rows, np.int64)
+    return _cut(table, longest - 3)
+
+
+class _Draw:
+    """One pass over the documents. Bounds are kept as lists: single numbers are read from them far faster."""
+
+    def __init__(
+        self, sentences: Ints, documents: Ints, others: Ints, *, room: int, short: float, rng: np.random.Generator
+    ) -> None:
+        self.array, self.bounds, self.documents = sentences, sentences.tolist(), documents.tolist()
+        self.others, self.room, self.short, self.rng = others, room, short, rng
+
+    def document(self, number: int, kind: Kind) -> list[tuple[int, int, int, int, int]]:
+        found = []
+        here, end = self.documents[number], self.documents[number + 1]
+        while here < end - 1:
+            target, cut, coin = self._target(), self.rng.random(), self.rng.random() < 0.5
+            stop = min(max(self._reach(here, target), here + 2), end)
+            middle = here + 1 + int(cut * (stop - here - 1))
+            a, b = (self.bounds[here], self.bounds[middle]), (self.bounds[middle], self.bounds[stop])
+            if coin:
+                found.append((*a, *b, 0))
+            elif kind == "order":
+                found.append((*b, *a, 1))
+            else:
+                found.append((*a, *self._elsewhere(number, max(target - (a[1] - a[0]), 1)), 1))
+                stop = middle  # what was not used comes again
+            here = stop
+        return found
+
+    def _target(self) -> int:
+        if self.rng.random() < self.short:
+            return int(self.rng.integers(2, self.room + 1))
+        return self.room
+
+    def _reach(self, sentence: int, tokens: int) -> int:
+        """The first sentence bound that lies at least so many tokens on."""
+        return int(np.searchsorted(self.array, self.bounds[sentence] + tokens))
+
+    def _elsewhere(self, number: int, tokens: int) -> tuple[int, int]:
+        """A part of another document, every other document with the same chance."""
+        mine = int(np.searchsorted(self.others, number))
+        drawn = int(self.rng.integers(len(self.others) - 1))
+        other = int(self.others[drawn + (drawn >= mine)])
+        start = int(self.rng.integers(self.documents[other], self.documents[other + 1]))
+        stop = min(max(self._reach(start, tokens), start + 1), self.documents[other + 1])
+        return self.bounds[start], self.bounds[stop]
+
+
+def _cut(table: Ints, room: int) -> Pairs:
+    """Both parts within `room` together: the longer one is cut to the other's length before both are cut."""
+    first, second, labels = table[:, 0:2].copy(), table[:, 2:4].copy(), table[:, 4]
+    a, b = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
+    half = room // 2
+    keep_a = np.where(a + b <= room, a, np.where(b <= half, room - b, np.minimum(a, room - half)))
+    keep_b = np.minimum(b, room - keep_a)
+    first[:, 0] = first[:, 1] - keep_a
+    second[:, 1] = second[:, 0] + keep_b
+    return Pairs(first, second, labels)
+
+
+def blocks(bounds: Ints, length: int, *, across: bool = True, seed: int = 0, epoch: int = 0) -> Ints:
+    """(K, 2) start and end of contiguous blocks of `length` tokens that hold every token once.
+
+    Across documents all but the first and the last are full, and where they are cut moves from epoch to epoch; else
+    each document is cut for itself, and its last block is as long as what is left.
+    """
+    if length < 1:
+        raise InputError(f"blocks of {length} tokens were asked for; they must hold at least 1.")
+    total = int(bounds[-1])
+    if across:
+        shift = int(np.random.Generator(np.random.Philox(key=[seed, epoch])).integers(length)) if epoch else 0
+        cuts = np.unique(np.concatenate(([0], np.arange(shift, total, length), [total])))
+        return np.stack((cuts[:-1], cuts[1:]), 1)
+    sizes = np.diff(bounds)
+    counts = -(-sizes // length)
+    owner = np.repeat(np.arange(len(sizes)), counts)
+    step = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = bounds[owner] + step * length
+    return np.stack((starts, np.minimum(starts + length, bounds[owner + 1])), 1)

@@ -1,0 +1,140 @@
+"""Running text as windows that slide over it: each token is scored once, with as much before it as a window shows.
+
+Window after window moves on by the room less what neighbours share. What the window before has shown is there to be
+read, the rest is scored. The first token of a text is given, and where windows share none the first of each: as in the
+recipe that is usual with transformers. Nothing is held but the window and the piece at hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.data.batching.packing import Ints
+from regard.data.readers import Reader
+from regard.data.records import DocumentRecord
+from regard.errors import InputError
+from regard.text.tokenizer import Encoding, Tokenizer
+
+PIECE = 1 << 18  # characters that are tokenized at once; a text that is no longer is tokenized whole
+LOOK = 1 << 12  # of its last characters, one is looked for before which it can be cut
+CUTS = (re.compile(r"(?<=\S) (?=\S)"), re.compile(r"\s(?=\S)"))  # no tokenizer joins what stands on both sides
+WORD = re.compile(r"\S+")
+
+
+class Piece(NamedTuple):
+    """A part of a text, as it is written."""
+
+    text: str
+    opens: bool  # whether a text begins with it
+
+
+@dataclass(frozen=True, slots=True)
+class TextWindow:
+    """Tokens of a text, of which those from `fresh` on are scored; and of how many characters and words these are."""
+
+    ids: list[int]
+    fresh: int
+    characters: int
+    words: int
+
+
+def pieces(reader: Reader) -> Iterator[Piece]:
+    """A file of plain text as one text, blank lines and all; every row of anything else as a text of its own."""
+    if reader.recognised.format == "text":
+        yield from _joined(reader.lines())
+        return
+    opens = True
+    for record in reader:
+        assert isinstance(record, DocumentRecord)
+        yield Piece(record.text, opens)
+        opens = not record.continues
+
+
+def _joined(lines: Iterable[tuple[str, bool]]) -> Iterator[Piece]:
+    held, opens = "", True
+    for line, begins in lines:
+        if begins and held:
+            yield Piece(held, opens)
+        if begins:
+            held, opens = "", True
+        held += line
+        while len(held) > PIECE:
+            at = _cut(held)
+            yield Piece(held[:at], opens)
+            held, opens = held[at:], False
+    if held:
+        yield Piece(held, opens)
+
+
+def _cut(text: str) -> int:
+    """The last place of the first characters where the text can be cut."""
+    start = PIECE - LOOK
+    for cut in CUTS:
+        places = [found.start() for found in cut.finditer(text, start, PIECE)]
+        if places:
+            return places[-1]
+    return PIECE
+
+
+class _Held:
+    """Tokens that wait for a window, with the characters and words each of them brings."""
+
+    def __init__(self, start: Sequence[int] = ()) -> None:
+        self.fresh = 1  # the first token is given
+        self.ids_N: Ints = np.array(start, np.int64)
+        self.brings_N2: Ints = np.zeros((len(start), 2), np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ids_N)
+
+    def add(self, ids: Sequence[int], brings_N2: Ints) -> None:
+        self.ids_N = np.concatenate((self.ids_N, np.array(ids, np.int64)))
+        self.brings_N2 = np.concatenate((self.brings_N2, brings_N2))
+
+    def window(self, size: int) -> TextWindow:
+        characters, words = self.brings_N2[self.fresh : size].sum(0).tolist()
+        return TextWindow(self.ids_N[:size].tolist(), self.fresh, characters, words)
+
+    def move(self, step: int, size: int) -> None:
+        self.ids_N, self.brings_N2, self.fresh = self.ids_N[step:], self.brings_N2[step:], max(size - step, 1)
+
+
+def windows(found: Iterable[Piece], tokenizer: Tokenizer, *, room: int, overlap: float) -> Iterator[TextWindow]:
+    """Windows of `room` tokens over each text, of which the next one shows the share `overlap` again."""
+    if not 0 <= overlap < 1:
+        raise InputError(f"windows cannot share {overlap:g} of their tokens; use 0 up to, not including, 1.")
+    if room < 2:
+        raise InputError(f"windows of {room} tokens show nothing before a token; use at least 2.")
+    step = max(room - round(room * overlap), 1)
+    start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.frame[0] else []
+    held = _Held()
+    for piece in found:
+        if piece.opens:
+            yield from _last(held)
+            held = _Held(start)
+        encoding = tokenizer.encode(piece.text, special=False)
+        held.add(encoding.ids, _brings(piece.text, encoding))
+        while len(held) > room:
+            yield held.window(room)
+            held.move(step, room)
+    yield from _last(held)
+
+
+def _last(held: _Held) -> Iterator[TextWindow]:
+    if len(held) > held.fresh:
+        yield held.window(len(held))
+
+
+def _brings(text: str, encoding: Encoding) -> Ints:
+    """(N, 2) how many characters end with each token, and how many words begin there; all are some token's."""
+    if not len(encoding):
+        return np.zeros((0, 2), np.int64)
+    ends: Ints = np.maximum.accumulate(np.array(encoding.offsets, np.int64)[:, 1])
+    ends[-1] = len(text)
+    words = np.searchsorted([found.start() for found in WORD.finditer(text)], ends)
+    return np.stack((np.diff(ends, prepend=0), np.diff(words, prepend=0)), 1)

@@ -1,0 +1,213 @@
+"""The files of a token store while it grows: what is safe on disk is written down, and the rest is cut off again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard import locks
+from regard.data.corpus.documents import Group
+from regard.digests import damaged, file_digests, is_sealed, sealed
+from regard.errors import FolderError
+
+FORMAT = 2  # of corpus.json; the first had no digests
+REBUILD = "Delete that folder and start again: it is built anew from the text."
+INDEX, JOURNAL = "corpus.json", "building.json"
+TOKENS, DOCUMENTS, SENTENCES, OWNERS = "tokens.bin", "documents.bin", "sentences.bin", "owners.bin"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What the store held when a document had just ended, and where the reading stood."""
+
+    tokens: int = 0
+    documents: int = 0
+    sentences: int = 0
+    file: int = 0
+    place: int = 0
+
+
+class Store:
+    """Appends groups of tokenized pieces. Going on with an earlier build cuts the files back to its last safe mark."""
+
+    def __init__(self, folder: Path, wanted: dict[str, Any]) -> None:
+        self.folder, self.wanted = folder, wanted
+        self.dtype = np.dtype(wanted["dtype"])
+        journal = read_json(folder / JOURNAL)
+        if journal is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            self.mark = Mark()
+        else:
+            self.mark = _mark(folder, journal, wanted)
+        self.tokens, self.documents, self.sentences = self.mark.tokens, self.mark.documents, self.mark.sentences
+        self.safe = self.tokens
+        if journal is not None:
+            self._check_sizes()
+        self.streams = {name: (folder / name).open("ab") for name in self._sizes()}
+        for name, stream in self.streams.items():
+            stream.truncate(self._sizes()[name] if journal else 0)
+            if journal is None and name != TOKENS:
+                stream.write(bytes(8))  # bounds begin with 0
+
+    def _sizes(self) -> dict[str, int]:
+        """Bytes of each file at the mark."""
+        sizes = {TOKENS: self.mark.tokens * self.dtype.itemsize, DOCUMENTS: 8 * (self.mark.documents + 1)}
+        if self.wanted["sentences"]:
+            sizes |= {SENTENCES: 8 * (self.mark.sentences + 1), OWNERS: 8 * (self.mark.documents + 1)}
+        return sizes
+
+    def _check_sizes(self) -> None:
+        """Files shorter than the mark have lost what was safe."""
+        for name, size in self._sizes().items():
+            path = self.folder / name
+            found = path.stat().st_size if path.is_file() else 0
+            if found < size:
+                raise FolderError(f"{path} has {found:,} bytes, expected {size:,} at least. {REBUILD}")
+
+    def add(self, group: Group, ids: list[list[int]]) -> None:
+        """Write the pieces of a group, and the bounds of the documents and sentences that end in it."""
+        end = [] if self.wanted["end"] is None else [self.wanted["end"]]
+        parts: list[list[int]] = []
+        done = 0
+        for last, place in zip(group.ends, group.places, strict=True):
+            parts += [*self._pieces(ids[done:last]), end]
+            self.tokens += len(end)
+            self._document()
+            self.mark = Mark(self.tokens, self.documents, self.sentences, group.file, place)
+            done = last
+        parts += self._pieces(ids[done:])
+        flat = np.fromiter(chain.from_iterable(parts), self.dtype)
+        self.streams[TOKENS].write(flat.tobytes())
+
+    def _pieces(self, ids: list[list[int]]) -> list[list[int]]:
+        lengths = [len(part) for part in ids if part]
+        if self.wanted["sentences"] and lengths:
+            ends = self.tokens + np.cumsum(lengths)
+            self.streams[SENTENCES].write(ends.astype(np.int64).tobytes())
+        self.sentences += len(lengths)
+        self.tokens += sum(lengths)
+        return ids
+
+    def _document(self) -> None:
+        self.documents += 1
+        self.streams[DOCUMENTS].write(np.int64(self.tokens).tobytes())
+        if self.wanted["sentences"]:
+            self.streams[OWNERS].write(np.int64(self.sentences).tobytes())
+
+    def save(self) -> None:
+        """Make safe what there is up to the last document that has ended."""
+        for stream in self.streams.values():
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._write_journal()
+        self.safe = self.mark.tokens
+
+    def _write_journal(self) -> None:
+        write_json(self.folder / JOURNAL, sealed({"wanted": self.wanted, "mark": asdict(self.mark)}))
+
+    def close(self) -> None:
+        for stream in self.streams.values():
+            stream.flush()
+            os.fsync(stream.fileno())
+            stream.close()
+
+    def finish(self, folder: Path) -> None:
+        """Give the folder its own name. Killed before that, the next build finds everything done."""
+        self._write_journal()
+        counts = {"tokens": self.tokens, "documents": self.documents, "pieces": self.sentences}
+        digests = file_digests(self.folder, self._sizes())
+        write_json(self.folder / INDEX, sealed({"format": FORMAT, **self.wanted, **counts, "digests": digests}))
+        remove_store(folder)
+        self.folder.rename(folder)
+        (folder / JOURNAL).unlink()
+
+
+def _mark(folder: Path, journal: dict[str, Any], wanted: dict[str, Any]) -> Mark:
+    """Where an earlier build of the same things stood."""
+    if not is_sealed(journal):
+        raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
+    same(folder, journal["wanted"], wanted)
+    return Mark(**journal["mark"])
+
+
+def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
+    """Refuse a store that is damaged, or of another format. `content` compares its files with their digests."""
+    if index.get("format") != FORMAT:
+        found = str(index.get("format"))[:20]
+        raise FolderError(f"{folder} is a token store of format {found}, expected {FORMAT}. {REBUILD}")
+    if not is_sealed(index):
+        raise FolderError(f"{folder / INDEX} is damaged: its content does not match its digest. {REBUILD}")
+    problem = damaged(folder, index["digests"]) if content else None
+    if problem is not None:
+        raise FolderError(f"the token store cannot be used: {problem}. {REBUILD}")
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """What is in the folder beside a token store; everything where it holds none."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    ours = (INDEX, JOURNAL, TOKENS, DOCUMENTS, SENTENCES, OWNERS) if INDEX in names else ()
+    return [name for name in names if name not in ours]
+
+
+def remove_store(folder: Path) -> None:
+    """Remove a token store; other files, and a folder that holds some, stay."""
+    if (folder / INDEX).exists():
+        for name in (INDEX, JOURNAL, TOKENS, DOCUMENTS, SENTENCES, OWNERS):
+            (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # not there, or not empty
+        folder.rmdir()
+
+
+def building(folder: Path) -> Path:
+    """Where a store is built before it takes its own name."""
+    return folder.parent / f".{folder.name}.building"
+
+
+def alone(folder: Path) -> AbstractContextManager[None]:
+    """Build this store in no other process meanwhile."""
+    fix = "Wait until it is done, or stop it: the next build goes on from what is safe."
+    return locks.alone(folder, activity="built", fix=fix)
+
+
+def same(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse a store, or one half built, that is of other things than those asked for."""
+    names = {"tokenizer": "another tokenizer", "files": "other files (or files that have changed since)"}
+    other = [names.get(name, f"{name}={held.get(name)}") for name in wanted if held.get(name) != wanted[name]]
+    if other:
+        raise FolderError(
+            f"{folder} was built with {' and '.join(other)}. Name another folder, or build it anew with overwrite=True."
+        )
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What the file holds, or None where it is not there."""
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError, RecursionError) as error:
+        raise FolderError(f"{path} cannot be read: {error}. {REBUILD}") from error
+    if not isinstance(found, dict):
+        raise FolderError(f"{path} holds a {type(found).__name__}, expected an object. {REBUILD}")
+    checked: dict[str, Any] = found
+    return checked
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """The old file or the new one, whenever the machine stops."""
+    fresh = path.with_suffix(".part")
+    with fresh.open("w", encoding="utf-8") as stream:
+        json.dump(content, stream, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    fresh.rename(path)

@@ -1,0 +1,230 @@
+"""Some documents of a token store, laid end to end, and what is read of them: blocks, or pairs of text parts.
+
+    learned, held = held_out(corpus, share=0.1, seed=0)
+    source = TextSource(learned, Frame.of(tokenizer), "mlm", longest=128)
+    source.epoch(0).take([0, 1])  # a batch
+
+Nothing is copied: a place in the stream is found in the store when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from regard.data.batching.batches import shuffled
+from regard.data.batching.examples import LEARN, Inputs
+from regard.data.batching.framing import Frame
+from regard.data.batching.packing import Ints, ranges
+from regard.data.corpus.sentence_pairs import Pairs, blocks, draw_pairs
+from regard.data.corpus.token_store import Corpus
+from regard.data.corpus.word_starts import BEGINS, WordStarts
+from regard.errors import InputError, counted
+from regard.ragged import Ragged
+
+Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
+OBJECTIVES = ("mlm", "mlm+nsp", "causal", "two-sided")
+WHOLE = ("mlm", "two-sided")  # read in stretches of one document, between the special tokens of a text
+HELD_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
+HELD = 2  # tells this shuffle from those of batches
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Documents, or parts of them, by their places in the store. Its own places count through all of them."""
+
+    corpus: Corpus
+    spans: Ints  # (D, 2) start and end in the store
+    documents: Ints  # (D,) their numbers in the store
+
+    @classmethod
+    def of(cls, corpus: Corpus, documents: Ints) -> Stream:
+        return cls(corpus, np.stack((corpus.bounds[documents], corpus.bounds[documents + 1]), 1), documents)
+
+    @cached_property
+    def bounds(self) -> Ints:
+        """Where each document begins in the stream, and the end of the last."""
+        return _summed(self.spans[:, 1] - self.spans[:, 0])
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+        return int(self.bounds[-1])
+
+    @cached_property
+    def sentences(self) -> tuple[Ints, Ints]:
+        """The bounds of sentences in tokens of the stream, and of documents in sentences."""
+        counts = np.diff(self.corpus.document_sentences)[self.documents]
+        first = self.corpus.document_sentences[self.documents]
+        lengths = np.diff(self.corpus.sentence_bounds)[ranges(first, counts)]
+        return _summed(lengths), _summed(counts)
+
+    def read(self, places: Ints) -> Ints:
+        """The tokens at these places of the stream."""
+        owners = np.searchsorted(self.bounds, places, side="right") - 1
+        found: Ints = self.corpus.tokens[places + (self.spans[owners, 0] - self.bounds[owners])].astype(np.int64)
+        return found
+
+    def counts(self, size: int) -> Ints:
+        """How often each word comes."""
+        found = np.zeros(size, np.int64)
+        for start, end in self.spans:
+            for at in range(start, end, 1 << 22):
+                part = np.asarray(self.corpus.tokens[at : min(at + (1 << 22), end)], np.int64)
+                found += np.bincount(part, minlength=size)[:size]
+        return found
+
+
+def held_out(
+    corpus: Corpus, *, share: float, seed: int = 0, least: int = 1, most: int = HELD_TOKENS
+) -> tuple[Stream, Stream | None]:
+    """The documents to learn from, and those that are kept for scoring: about that share of all tokens.
+
+    At least `least` documents stay on each side. Where there is only one, its last part is kept.
+    """
+    count, total = len(corpus), int(corpus.bounds[-1])
+    if share <= 0:
+        return Stream.of(corpus, np.arange(count)), None
+    wanted = min(share * total, most)
+    if count == 1 and least == 1:
+        cut = total - max(1, round(wanted))
+        if cut < 1:
+            raise InputError("the text is a single token, of which no part can be held out. Set dev_share=0.")
+        return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
+    if count < 2 * least:
+        raise InputError(
+            f"the text has {counted(count, 'document')}, too few to hold {least} out and learn from {least}. Documents "
+            "are separated by a blank line; set dev_share=0 to hold none out."
+        )
+    order = shuffled(count, seed, HELD)
+    sizes = np.cumsum(np.diff(corpus.bounds)[order])
+    taken = int(np.clip(np.searchsorted(sizes, wanted) + 1, least, count - least))
+    return Stream.of(corpus, np.sort(order[taken:])), Stream.of(corpus, np.sort(order[:taken]))
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Stretches of a stream between the special tokens of a text."""
+
+    stream: Stream
+    spans: Ints  # (K, 2)
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    starts: WordStarts | None = None  # of words, where batches are to say them
+
+    @property
+    def lengths(self) -> npt.NDArray[Any]:
+        return self.spans[:, 1] - self.spans[:, 0] + (len(self.before) + len(self.after))
+
+    def take(self, rows: Ints | Sequence[int]) -> Inputs:
+        spans = self.spans[np.asarray(rows, np.int64)]
+        return _batch(self.stream, [self.before, spans, self.after], starts=self.starts)
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """Pairs of text parts, with whether the second follows the first."""
+
+    stream: Stream
+    pairs: Pairs
+    frame: Frame
+    starts: WordStarts | None = None
+
+    @property
+    def lengths(self) -> npt.NDArray[Any]:
+        return self.pairs.lengths + (self.frame.around_two - 3)
+
+    def take(self, rows: Ints | Sequence[int]) -> Inputs:
+        rows, frame = np.asarray(rows, np.int64), self.frame
+        first, second = frame.segments
+        parts: list[Any] = [frame.before.ids, self.pairs.first[rows], frame.between.ids, self.pairs.second[rows]]
+        kinds = [frame.before.segments, first, frame.between.segments, second, frame.after.segments]
+        labels = {"next": self.pairs.labels[rows]}
+        return _batch(self.stream, [*parts, frame.after.ids], kinds, labels, starts=self.starts)
+
+
+class TextSource:
+    """What is read of a stream, epoch by epoch: a pure function of the seed and the number of the epoch."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        frame: Frame,
+        objective: Objective,
+        *,
+        longest: int,
+        seed: int = 0,
+        starts: WordStarts | None = None,
+    ) -> None:
+        self.stream, self.frame, self.objective = stream, frame, objective
+        self.longest, self.seed, self.starts = longest, seed, starts
+        self._held: tuple[int, Blocks | PairRows] | None = None
+
+    def epoch(self, number: int) -> Blocks | PairRows:
+        number = 0 if self.objective in WHOLE else number  # cut at the same places: hidden words differ
+        if self._held is None or self._held[0] != number:
+            self._held = number, self._rows(number)
+        return self._held[1]
+
+    def _rows(self, number: int) -> Blocks | PairRows:
+        stream, frame = self.stream, self.frame
+        if self.objective == "causal":
+            return Blocks(stream, blocks(stream.bounds, self.longest, across=True, seed=self.seed, epoch=number))
+        if self.objective in WHOLE:
+            before, after = (marks.ids for marks in frame.alone)
+            room = self.longest - frame.around_one
+            return Blocks(stream, blocks(stream.bounds, max(room, 1), across=False), before, after, self.starts)
+        room = self.longest - frame.around_two + 3  # they count three special tokens
+        sentences, documents = stream.sentences
+        drawn = draw_pairs(sentences, documents, longest=room, seed=self.seed, epoch=number)
+        return PairRows(stream, drawn, frame, self.starts)
+
+
+def _batch(
+    stream: Stream,
+    parts: Sequence[Any],
+    segments: Sequence[Any] | None = None,
+    by_sequence: dict[str, Ints] | None = None,
+    *,
+    starts: WordStarts | None = None,
+) -> Inputs:
+    """Rows of special tokens (the same in each) and stretches (start and end a row), one part after the other."""
+    count = len(next(part for part in parts if isinstance(part, np.ndarray)))
+    sizes = [part[:, 1] - part[:, 0] if isinstance(part, np.ndarray) else len(part) for part in parts]
+    widths = np.stack([np.broadcast_to(size, count) for size in sizes], 1)  # (K, parts)
+    lengths = widths.sum(1)
+    edges = (np.cumsum(widths, axis=None) - widths.ravel()).reshape(widths.shape)
+    ids = np.empty(int(lengths.sum()), np.int64)
+    kinds = None if segments is None else np.empty_like(ids)
+    for number, part in enumerate(parts):
+        where = ranges(edges[:, number], widths[:, number])
+        if isinstance(part, np.ndarray):
+            ids[where] = stream.read(ranges(part[:, 0], widths[:, number]))
+        else:
+            ids[where] = np.tile(np.asarray(part, np.int64), count)
+        if kinds is not None and segments is not None:
+            kind = segments[number]
+            kinds[where] = np.tile(np.asarray(kind, np.int64), count) if isinstance(kind, tuple) else kind
+    flat = None if kinds is None else torch.from_numpy(kinds)
+    by_token = {LEARN: torch.zeros(len(ids), dtype=torch.int8)}
+    if starts is not None:
+        by_token[BEGINS] = torch.from_numpy(starts(ids))
+    return Inputs(
+        tokens=Ragged.from_flat(torch.from_numpy(ids), lengths.tolist(), segments=flat),
+        by_sequence={name: torch.from_numpy(held) for name, held in (by_sequence or {}).items()},
+        by_token=by_token,
+        rows=count,
+    )
+
+
+def _summed(lengths: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

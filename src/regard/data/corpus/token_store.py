@@ -1,0 +1,268 @@
+"""Text files as one memory-mapped run of tokens with the bounds of documents and, where asked for, of sentences.
+
+Built in a folder of another name that takes its own only when complete. While it grows, `building.json` says after
+every few million tokens how much of each file is safely on disk: a build that was killed goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.batching.packing import Ints
+from regard.data.batching.prefetch import Feeder
+from regard.data.corpus.documents import Group, groups
+from regard.data.corpus.store_files import (
+    DOCUMENTS,
+    INDEX,
+    OWNERS,
+    SENTENCES,
+    TOKENS,
+    Store,
+    alone,
+    building,
+    check_store,
+    foreign_files,
+    read_json,
+    same,
+)
+from regard.errors import FolderError, InputError
+from regard.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a build is."""
+
+    done: int  # bytes of the files, as they lie on disk
+    total: int
+    documents: int
+    tokens: int
+
+
+Report = Callable[[Progress], None] | None
+
+
+class Corpus:
+    """A token store that was built. Any document is read in constant time, however large the store is."""
+
+    def __init__(self, folder: Path, index: dict[str, Any]) -> None:
+        self.folder, self.index = folder, index
+
+    @classmethod
+    def open(cls, folder: str | Path, *, tokenizer: Tokenizer | None = None, check: bool = True) -> Corpus:
+        """A complete store; refused where it is damaged, or was built with another tokenizer than the one given.
+
+        `check` reads all of it once to compare it with its digests.
+        """
+        folder = Path(folder)
+        index = read_json(folder / INDEX)
+        if index is None:
+            going = building(folder).is_dir()
+            mend = "Its build was not finished: build it again, it goes on where it stopped." if going else "Build it."
+            raise FolderError(f"{folder} holds no token store ({INDEX}). {mend}")
+        check_store(folder, index, content=check)
+        if tokenizer is not None and index["tokenizer"] != tokenizer_hash(tokenizer):
+            raise FolderError(
+                f"{folder} was built with another tokenizer. Give that one, or build a store for this one."
+            )
+        return cls(folder, index)
+
+    @classmethod
+    def build(
+        cls,
+        files: Sequence[str | Path],
+        tokenizer: Tokenizer,
+        folder: str | Path,
+        *,
+        sentences: bool = False,
+        lines: bool = True,
+        end: int | None = None,
+        encoding: str | None = None,
+        progress: Report = None,
+        save_every: int = 1 << 23,
+        overwrite: bool = False,
+    ) -> Corpus:
+        """Tokenize files into a store, or go on with a build that stopped, or open it if it is there already.
+
+        `sentences` keeps their bounds; `lines` says that a line break ends one. `end` is put after each document.
+        `encoding` is that of the files; recognized from their bytes if not given. `save_every` is after how many tokens
+        the state is made safe. Special tokens are not put around documents.
+        """
+        paths = _checked(files)
+        folder, stamps = Path(folder), _stamps(paths)
+        wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end, encoding=encoding)
+        if foreign_files(folder) and not (folder / INDEX).exists():  # last: another may finish now
+            raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
+        if overwrite and (others := foreign_files(folder)):
+            raise FolderError(f"{folder} holds {others[0]}, which is not of a token store. Name a new folder.")
+        if not overwrite and _stands(folder, wanted):
+            return cls.open(folder)
+        with alone(folder):
+            if not overwrite and _stands(folder, wanted):  # the one who built it has just finished
+                return cls.open(folder)
+            if overwrite:
+                shutil.rmtree(building(folder), ignore_errors=True)
+            store = Store(building(folder), wanted)
+            _fill(store, paths, tokenizer, progress, save_every, encoding)
+            if stamps != _stamps(paths):
+                raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
+            if store.documents == 0:
+                raise InputError(f"there is no text in {', '.join(map(str, paths))}.")
+            store.finish(folder)
+        return cls.open(folder, check=False)
+
+    def __len__(self) -> int:
+        return int(self.index["documents"])
+
+    @cached_property
+    def tokens(self) -> npt.NDArray[Any]:
+        """All tokens, document after document."""
+        return _mapped(self.folder / TOKENS, self.index["dtype"])
+
+    @cached_property
+    def bounds(self) -> Ints:
+        """Where each document begins in the tokens, and the end of the last."""
+        return _mapped(self.folder / DOCUMENTS, "int64")
+
+    @cached_property
+    def sentence_bounds(self) -> Ints:
+        """Where each sentence begins in the tokens, and the end of the last."""
+        self._needs_sentences()
+        return _mapped(self.folder / SENTENCES, "int64")
+
+    @cached_property
+    def document_sentences(self) -> Ints:
+        """The bounds of each document in sentences."""
+        self._needs_sentences()
+        return _mapped(self.folder / OWNERS, "int64")
+
+    @property
+    def lengths(self) -> Ints:
+        return np.diff(self.bounds)
+
+    def __getitem__(self, number: int) -> npt.NDArray[Any]:
+        number = self._number(number)
+        return self.tokens[self.bounds[number] : self.bounds[number + 1]]
+
+    def sentences(self, number: int) -> list[npt.NDArray[Any]]:
+        """The tokens of a document, sentence by sentence; an end token is none."""
+        number = self._number(number)
+        first, last = self.document_sentences[number : number + 2]
+        edges = self.sentence_bounds[first : last + 1].tolist()
+        return [self.tokens[start:end] for start, end in pairwise(edges)]
+
+    def _number(self, number: int) -> int:
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"document {number} was asked for, but the store holds {len(self)}.")
+        return number % len(self)
+
+    def _needs_sentences(self) -> None:
+        if not self.index["sentences"]:
+            raise InputError(f"{self.folder} was built without sentence bounds. Build it with sentences=True.")
+
+
+def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
+    """Whether the store is there already; one of other things is refused."""
+    index = read_json(folder / INDEX)
+    if index is not None:
+        check_store(folder, index, content=False)
+        same(folder, index, wanted)
+    return index is not None
+
+
+def _fill(
+    store: Store, paths: list[Path], tokenizer: Tokenizer, report: Report, save_every: int, encoding: str | None
+) -> None:
+    """Read, tokenize and write, each in its own thread; the library tokenizes the pieces of a group in parallel."""
+    sizes = [path.stat().st_size for path in paths]
+    asked = store.wanted
+    source = groups(
+        paths,
+        sentences=asked["sentences"],
+        lines=asked["lines"],
+        file=store.mark.file,
+        place=store.mark.place,
+        encoding=encoding,
+    )
+    try:
+        for group, ids in Feeder(_encoded(Feeder(source), tokenizer)):
+            store.add(group, ids)
+            if store.mark.tokens - store.safe >= save_every:
+                store.save()
+            if report is not None:
+                done = sum(sizes[: group.file]) + group.raw
+                report(Progress(done, sum(sizes), store.documents, store.tokens))
+    finally:
+        store.close()
+
+
+def _encoded(source: Iterable[Group], tokenizer: Tokenizer) -> Iterator[tuple[Group, list[list[int]]]]:
+    for group in source:
+        yield group, tokenizer.ids_batch(group.pieces, special=False)
+
+
+def tokenizer_hash(tokenizer: Tokenizer) -> str:
+    """The same for tokenizers that cut every text the same."""
+    return hashlib.blake2b(tokenizer.to_json().encode(), digest_size=16).hexdigest()
+
+
+def _checked(files: Sequence[str | Path]) -> list[Path]:
+    if isinstance(files, str | Path):
+        raise InputError(f"one path was given where a list of files was expected. Write [{str(files)!r}].")
+    paths = [Path(file) for file in files]
+    if not paths:
+        raise InputError("no file was given; a token store needs at least one.")
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path} is not a file. Give text files, plain or .gz or .xz.")
+    return paths
+
+
+def _wanted(
+    paths: list[Path], tokenizer: Tokenizer, *, sentences: bool, lines: bool, end: int | None, encoding: str | None
+) -> dict[str, Any]:
+    """What a store depends on: the same files, tokenizer and settings give the same store."""
+    highest = max(tokenizer.backend.get_vocab().values())
+    if end is not None and not 0 <= end <= highest:
+        raise InputError(f"the end token {end} is not in the tokenizer's vocabulary of {highest + 1}.")
+    if end is not None and sentences:
+        raise InputError("an end token is for causal models, sentence bounds are for pairs. Ask for one of them.")
+    return {
+        "tokenizer": tokenizer_hash(tokenizer),
+        "files": [_described(path, encoding) for path in paths],
+        "dtype": "uint16" if highest < 1 << 16 else "uint32",
+        "sentences": sentences,
+        "lines": lines,
+        "end": end,
+    }
+
+
+def _described(path: Path, encoding: str | None) -> dict[str, Any]:
+    known = {"name": path.name, "size": path.stat().st_size, "hash": _file_hash(path)}
+    return known if encoding is None else {**known, "encoding": encoding}
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _stamps(paths: list[Path]) -> list[tuple[int, int]]:
+    found = [path.stat() for path in paths]
+    return [(stat.st_size, stat.st_mtime_ns) for stat in found]
+
+
+def _mapped(path: Path, dtype: str) -> npt.NDArray[Any]:
+    if path.stat().st_size == 0:  # an empty file cannot be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r")

@@ -1,0 +1,110 @@
+"""Plain text: documents with a blank line between them, a text a line, or two files whose lines belong together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import BinaryIO
+
+from regard.data.formats.lines import Bad, Row, bare, every_line, lines
+from regard.data.records import Place
+from regard.errors import DataError, counted
+
+TREC = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
+
+LONGEST_DOCUMENT = 1 << 24  # characters; a longer one is given in parts, cut between lines
+
+USUAL = 5  # lines that are read before lengths are compared
+UNLIKE, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
+
+
+def document_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    """A document a row; one too long to hold comes in parts, all but the last marked."""
+    held: list[str] = []
+    first, size = 1, 0
+    for number, line in lines(stream, name, bad):
+        if line.isspace():
+            if held:
+                yield _document(held, Place(name, first), continues=False)
+            held, size = [], 0
+            continue
+        if size > LONGEST_DOCUMENT:
+            yield _document(held, Place(name, first), continues=True)
+            held, size = [], 0
+        if not held:
+            first = number
+        held.append(line)
+        size += len(line)
+    if held:
+        yield _document(held, Place(name, first), continues=False)
+
+
+def _document(held: list[str], place: Place, *, continues: bool) -> Row:
+    raw = "".join(held)
+    text = bare(raw).replace("\r\n", "\n") if "\r" in raw else bare(raw)
+    return Row(place, {"text": text, "continues": continues}, raw)
+
+
+def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    """A text a row, an empty line too."""
+    for number, line in lines(stream, name, bad):
+        yield Row(Place(name, number), {"text": bare(line)}, line)
+
+
+def trec_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+    """Lines such as "DESC:manner How did it begin ?": a text, its label and the label with its subclass."""
+    for number, line in lines(stream, name, bad):
+        if not line.strip():
+            continue
+        place = Place(name, number)
+        found = TREC.fullmatch(bare(line).strip())
+        if found is None:
+            bad(place.fault(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
+            continue
+        label, fine, text = found.groups()
+        yield Row(place, {"text": text, "label": label, "fine": f"{label}:{fine}"}, line)
+
+
+class _Lengths:
+    """Whether lines are about as long as those beside them, and the first that are not."""
+
+    def __init__(self) -> None:
+        self.left, self.right, self.odd = 0, 0, 0
+
+    def add(self, number: int, left: str, right: str) -> None:
+        one, two = len(left.strip()), len(right.strip())
+        if not self.odd and number > USUAL:
+            expected = one * self.right / max(self.left, 1)
+            far = max(expected, two) + SLACK > UNLIKE * (min(expected, two) + SLACK)
+            self.odd = number if far or (one == 0) != (two == 0) else 0
+        elif not self.odd and (one == 0) != (two == 0):
+            self.odd = number
+        self.left, self.right = self.left + one, self.right + two
+
+    @property
+    def mend(self) -> str:
+        if not self.odd:
+            return "No line is much longer than the one beside it: look at the last ones."
+        return f"Line {self.odd} is the first whose lengths do not go together: look there."
+
+
+def aligned_rows(
+    first: BinaryIO, second: BinaryIO, names: tuple[str, str], columns: tuple[str, str], bad: Bad
+) -> Iterator[Row]:
+    """Line n of one file with line n of the other."""
+    both = zip_longest(every_line(first, names[0]), every_line(second, names[1]))
+    seen = _Lengths()
+    for number, (one, two) in enumerate(both, 1):
+        if one is None or two is None:
+            short, long = names if one is None else names[::-1]
+            what = f"has {counted(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
+            raise DataError(what, file=short, expected="as many lines in both", mend=seen.mend)
+        left, right = bare(one[1]), bare(two[1])
+        seen.add(number, left, right)
+        raw = f"{left}\t{right}\n"
+        fault = one[2] or two[2]
+        if fault is not None:
+            bad(fault, raw)
+        else:
+            yield Row(Place(names[0], number), {columns[0]: left, columns[1]: right}, raw)

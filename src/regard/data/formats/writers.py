@@ -1,0 +1,188 @@
+"""Rows as a file of the format that its name says: CSV, TSV, JSON lines or Parquet.
+
+Rows are first written as JSON lines, and become a table when all of them are there: only then all columns, and what
+kind of values each holds, are known. Memory does not grow with the number of rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from regard.data.atomic import is_stream, open_stream, whole, whole_file
+from regard.data.sources import PACKED
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FORMATS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+UNWRITTEN = {".xlsx": ".csv", ".xls": ".csv", ".npy": ".parquet", ".npz": ".parquet"}
+GROUP = 8192  # rows of a Parquet row group
+
+JsonRow = dict[str, Any]
+
+
+def format_of_name(path: Path) -> str:
+    """csv, tsv or parquet as the name ends; jsonl for every other name.
+
+    Raises InputError for a name that promises a format that is not written.
+    """
+    suffix = path.suffix.lower()
+    if suffix in PACKED:
+        raise InputError(f"{path}: compressed files are not written. Write {path.stem}, then pack it.")
+    if suffix in UNWRITTEN:
+        raise InputError(f"{path}: {suffix} files are not written. Use {path.stem}{UNWRITTEN[suffix]}.")
+    return FORMATS.get(suffix, "jsonl")
+
+
+def json_line(row: JsonRow) -> str:
+    """A row as a line of JSON; what JSON has no type for (dates, decimals) is text."""
+    return json.dumps(row, ensure_ascii=False, default=_text) + "\n"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+@contextlib.contextmanager
+def table_file(target: Path, *, last: Sequence[str] = ()) -> Iterator[Callable[[JsonRow], None]]:
+    """What writes rows to a file, in the format of its name, whole or not at all; `last` are its last columns."""
+    format = format_of_name(target)
+    if format == "jsonl":
+        with whole_file(target) as file:
+            yield lambda row: _put(file, row)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder, "rows.jsonl")
+        with lines.open("w", encoding="utf-8", newline="") as file:
+            yield lambda row: _put(file, row)
+        write_table(lines, target, last=last)
+
+
+def _put(file: Any, row: JsonRow) -> None:
+    file.write(json_line(row))
+
+
+def write_table(lines: Path, target: Path, *, last: Sequence[str] = ()) -> None:
+    """JSON lines as a file of another format, whole or not at all."""
+    format = format_of_name(target)
+    names = _columns(_rows(lines), last)
+    if format == "parquet":
+        with whole(target) as fresh:
+            _write_parquet(lines, fresh, names)
+        return
+    with open_stream(target) if is_stream(target) else whole_file(target) as file:
+        file.write(_line(names, DELIMITERS[format]))
+        for row in _rows(lines):
+            file.write(_line([_cell(row.get(name)) for name in names], DELIMITERS[format]))
+
+
+def _rows(lines: Path) -> Iterator[JsonRow]:
+    with lines.open("rb") as file:
+        yield from _loaded(file)
+
+
+def _loaded(file: BinaryIO) -> Iterator[JsonRow]:
+    for line in file:
+        yield json.loads(line)
+
+
+def _columns(rows: Iterable[JsonRow], last: Sequence[str]) -> list[str]:
+    """Every column that some row has, in the order in which they come."""
+    found: dict[str, None] = {}
+    for row in rows:
+        found.update(dict.fromkeys(row))
+    return [*(name for name in found if name not in last), *(name for name in last if name in found)]
+
+
+# CSV and TSV
+
+
+def _cell(value: Any) -> str:
+    """Lists and objects are JSON, and what is missing is empty."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _line(cells: Sequence[str], delimiter: str) -> str:
+    return delimiter.join(_quoted(cell, delimiter) for cell in cells) + "\n"
+
+
+def _quoted(cell: str, delimiter: str) -> str:
+    """In quotes where it has to be: csv.writer leaves a lone carriage return bare, and it would end the row."""
+    if any(sign in cell for sign in (delimiter, '"', "\n", "\r")):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+# Parquet
+
+
+def _write_parquet(lines: Path, target: Path, names: Sequence[str]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    kinds = _kinds(lines, names)
+    schema = pyarrow.schema([(name, kind or pyarrow.string()) for name, kind in kinds.items()])
+    with pyarrow.parquet.ParquetWriter(target, schema) as file:
+        for group in _groups(lines):
+            arrays = [_array([row.get(name) for row in group], kind) for name, kind in kinds.items()]
+            file.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+
+
+def _groups(lines: Path) -> Iterator[list[JsonRow]]:
+    rows = _rows(lines)
+    while group := list(islice(rows, GROUP)):
+        yield group
+
+
+def _kinds(lines: Path, names: Sequence[str]) -> dict[str, pyarrow.DataType | None]:
+    """What each column holds in all rows; None where the values are of several kinds, which are written as text."""
+    import pyarrow
+
+    kinds: dict[str, pyarrow.DataType | None] = dict.fromkeys(names, pyarrow.null())
+    for group in _groups(lines):
+        for name, kind in kinds.items():
+            if kind is not None:
+                kinds[name] = _joined(kind, [row.get(name) for row in group])
+    return {name: None if kind is None or not _writable(kind) else kind for name, kind in kinds.items()}
+
+
+def _joined(kind: pyarrow.DataType, values: list[Any]) -> pyarrow.DataType | None:
+    import pyarrow
+
+    try:
+        own = pyarrow.array(values).type
+        schemas = [pyarrow.schema([("values", one)]) for one in (kind, own)]
+        return pyarrow.unify_schemas(schemas, promote_options="permissive").field("values").type
+    except (pyarrow.ArrowException, OverflowError, ValueError, TypeError):
+        return None
+
+
+def _writable(kind: pyarrow.DataType) -> bool:
+    """Parquet has no objects without keys, and readers trip over columns without any value."""
+    import pyarrow
+
+    if pyarrow.types.is_null(kind):
+        return False
+    if pyarrow.types.is_struct(kind):
+        return kind.num_fields > 0 and all(_writable(kind.field(place).type) for place in range(kind.num_fields))
+    return not pyarrow.types.is_list(kind) or pyarrow.types.is_null(kind.value_type) or _writable(kind.value_type)
+
+
+def _array(values: list[Any], kind: pyarrow.DataType | None) -> pyarrow.Array:
+    import pyarrow
+
+    if kind is None:
+        return pyarrow.array([None if value is None else _cell(value) for value in values], pyarrow.string())
+    return pyarrow.array(values, kind)

@@ -1,0 +1,58 @@
+"""How a network starts: the one place where weights are drawn."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from regard.config import Config, RecurrentConfig
+from regard.model.attention import Attention
+from regard.model.block import FeedForward
+from regard.model.recurrent.bidirectional_lm import Mix
+from regard.model.scores import Additive, Bilinear
+
+
+@torch.no_grad()
+def initialise(network: nn.Module, config: Config, *, generator: torch.Generator | None = None) -> None:
+    """Draw every weight: normal with the spread of the settings (by fan-in when None), biases 0, norms 1.
+
+    Residual outputs of pre-norm networks start smaller, by the square root of how many add up (GPT-2). Queries of
+    an unscaled dot product start smaller by the root of the head width, which the score does not divide by (T5).
+    Recurrent layers start evenly spread by the root of their width; embeddings that only they read, and no output
+    shares, start with a spread of 1: smaller ones reach the gates too faintly to be learned from soon.
+    """
+    alone = isinstance(config, RecurrentConfig) and not config.tied
+
+    def draw(weight: torch.Tensor, fan_in: int) -> None:
+        weight.normal_(0.0, config.spread if config.spread is not None else fan_in**-0.5, generator=generator)
+
+    for module in network.modules():
+        if isinstance(module, nn.Linear):
+            draw(module.weight, module.in_features)
+            if module.bias is not None:
+                module.bias.zero_()
+        elif isinstance(module, nn.Embedding):
+            draw(module.weight, 1 if alone else module.embedding_dim)
+        elif isinstance(module, nn.LayerNorm | nn.RMSNorm):
+            module.weight.fill_(1.0)
+            if isinstance(module, nn.LayerNorm) and module.bias is not None:
+                module.bias.zero_()
+        elif isinstance(module, Bilinear | Additive):
+            for weight in module.parameters(recurse=False):
+                draw(weight, weight.shape[-1])
+        elif isinstance(module, nn.RNNBase):
+            for weight in module.parameters(recurse=False):
+                weight.uniform_(-(module.hidden_size**-0.5), module.hidden_size**-0.5, generator=generator)
+        elif isinstance(module, Mix):
+            module.scores.zero_()
+            module.scale.fill_(1.0)
+    if isinstance(config, RecurrentConfig):
+        return
+    depth = config.layers + config.decoder_layers
+    for module in network.modules():
+        if config.norm_first and isinstance(module, Attention | FeedForward):
+            last = module.out if isinstance(module, Attention) else module.down
+            last.weight.mul_((2 * depth) ** -0.5)
+        if isinstance(module, Attention) and config.attention.score == "dot":
+            query = module.query if module.cross else module.qkv
+            query.weight[: config.attention.heads * config.head_width].mul_(config.head_width**-0.5)

@@ -1,0 +1,206 @@
+"""Attention in groups: sequences of equal length together in one dense tensor, on any device, without padding.
+
+Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one, H heads,
+G key-value heads, K head width, R distances. True = may attend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from regard.model.kernels.dense import Call, bias_between, fused, written_out
+from regard.model.kernels.layout import Group, Layout, Mask
+from regard.model.scores import Score
+
+Work: TypeAlias = Callable[[Tensor, Tensor, Tensor, Call, Group], Tensor]
+
+
+def grouped(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+    """Groups of equally long sequences through torch's fused attention."""
+    if torch.compiler.is_compiling() and call.mask.function is None:
+        return opaque(q_NHK, k_MGK, v_MGK, call)
+    return _pausing(q_NHK, k_MGK, v_MGK, call, fused_group)
+
+
+def explicit(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+    """Groups of equally long sequences with the weights written out."""
+    return _pausing(q_NHK, k_MGK, v_MGK, call, explicit_group)
+
+
+def _pausing(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work) -> Tensor:
+    """The plan of the groups is made on the host, so a compiled graph pauses here."""
+    if not torch.compiler.is_compiling():
+        return in_groups(q_NHK, k_MGK, v_MGK, call, work)
+    paused = torch.compiler.disable(in_groups)  # not as a decorator: that would import the compiler with this file
+    out_NHK: Tensor = paused(q_NHK, k_MGK, v_MGK, call, work)
+    return out_NHK
+
+
+def in_groups(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work) -> Tensor:
+    """Lay sequences of equal size side by side (they often are), work on each size, and put the results back."""
+    layout = call.layout
+    q_parts = _parts(q_NHK, layout.q_order, [len(group.rows) * group.queries for group in layout.groups])
+    sizes = [len(group.rows) * group.keys for group in layout.groups]
+    k_parts, v_parts = (_parts(x_MGK, layout.k_order, sizes) for x_MGK in (k_MGK, v_MGK))
+    done = []
+    for group, *parts in zip(layout.groups, q_parts, k_parts, v_parts, strict=True):
+        q_BHTK, k_BGSK, v_BGSK = (part.unflatten(0, (len(group.rows), -1)).transpose(1, 2) for part in parts)
+        done.append(work(q_BHTK, k_BGSK, v_BGSK, call, group).transpose(1, 2).flatten(0, 1))
+    if layout.q_back is None:
+        return torch.cat(done) if len(done) > 1 else done[0] if done else torch.zeros_like(q_NHK)
+    done.append(q_NHK.new_zeros(1, *q_NHK.shape[1:]))  # what a query that sees no key receives
+    return torch.cat(done).index_select(0, layout.q_back)
+
+
+def _parts(x_NHK: Tensor, order: Tensor | None, sizes: list[int]) -> Sequence[Tensor]:
+    """A view a group; one copy of the whole before where the groups do not lie in order."""
+    if order is not None:
+        x_NHK = x_NHK.index_select(0, order)
+    parts: Sequence[Tensor] = x_NHK.split(sizes)
+    return parts
+
+
+def _allowed(call: Call, group: Group, heads: int) -> Tensor | None:
+    """(B or 1, H or 1, T, S) True = may attend; None where everything is allowed."""
+    if call.mask.free:
+        return None
+    row, query, key = group.places
+    if call.mask.function is None:
+        return call.mask.allowed(row[:1], row[:1], query, key)
+    head = torch.arange(heads, device=group.device).view(1, -1, 1, 1)
+    return call.mask.allowed(row, head, query, key)
+
+
+def fused_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: Call, group: Group) -> Tensor:
+    if call.mask == Mask(right=0) and group.queries == group.keys and call.bias_HR is None:
+        return fused(q_BHTK, k_BGSK, v_BGSK, call, causal=True)
+    return fused(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
+
+
+def _bias(call: Call, group: Group) -> Tensor | None:
+    return None if call.bias_HR is None else bias_between(call.bias_HR, *group.places[1:])
+
+
+def explicit_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: Call, group: Group) -> Tensor:
+    return written_out(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
+
+
+@torch.library.custom_op("regard::grouped", mutates_args=())
+def _grouped_op(
+    q_NHK: Tensor,
+    k_MGK: Tensor,
+    v_MGK: Tensor,
+    q_bounds: Tensor,
+    k_bounds: Tensor,
+    bias_HR: Tensor | None,
+    window: list[int],
+    scale: float,
+    dropout: float,
+    seed: Tensor | None,
+) -> Tensor:
+    """`grouped` as one opaque operation, so that a compiled graph need not pause at its host-side plan."""
+    call = _opened(q_bounds, k_bounds, bias_HR, window, scale, dropout)
+    with _seeded(seed):
+        return in_groups(q_NHK, k_MGK, v_MGK, call, fused_group).clone(memory_format=torch.contiguous_format)
+
+
+@_grouped_op.register_fake
+def _(q_NHK: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(q_NHK, memory_format=torch.contiguous_format)
+
+
+@torch.library.custom_op("regard::grouped_backward", mutates_args=())
+def _grouped_backward_op(
+    grad_NHK: Tensor,
+    q_NHK: Tensor,
+    k_MGK: Tensor,
+    v_MGK: Tensor,
+    q_bounds: Tensor,
+    k_bounds: Tensor,
+    bias_HR: Tensor | None,
+    window: list[int],
+    scale: float,
+    dropout: float,
+    seed: Tensor | None,
+) -> list[Tensor]:
+    """Runs the groups again with gradients: attention is a small part of the work, its weights much of the memory.
+
+    An operation of one's own runs beneath autograd, which is why this asks `torch.func` and not `torch.autograd`.
+    """
+    layout = _opened(q_bounds, k_bounds, None, window, scale, dropout).layout
+
+    def again(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, *bias: Tensor) -> Tensor:
+        call = _opened(q_bounds, k_bounds, bias[0] if bias else None, window, scale, dropout, layout)
+        return in_groups(q_NHK, k_MGK, v_MGK, call, fused_group)
+
+    given = [q_NHK, k_MGK, v_MGK] + ([] if bias_HR is None else [bias_HR])
+    with _seeded(seed):
+        back = torch.func.vjp(again, *given)[1]
+    return [grad.clone(memory_format=torch.contiguous_format) for grad in back(grad_NHK)]
+
+
+@_grouped_backward_op.register_fake
+def _(grad_NHK: Tensor, q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> list[Tensor]:
+    given = [q, k, v] + ([rest[2]] if rest[2] is not None else [])
+    return [torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
+
+
+@contextmanager
+def _seeded(seed: Tensor | None) -> Iterator[None]:
+    """The same dropout forward and backward; the caller's random numbers go on as if nothing had been drawn."""
+    with torch.random.fork_rng(devices=[], enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(int(seed))
+        yield
+
+
+def _opened(
+    q_bounds: Tensor,
+    k_bounds: Tensor,
+    bias_HR: Tensor | None,
+    window: list[int],
+    scale: float,
+    dropout: float,
+    layout: Layout | None = None,
+) -> Call:
+    left, right = (None if reach < 0 else reach for reach in window[:2])
+    layout = layout or Layout(q_bounds, q_bounds if torch.equal(q_bounds, k_bounds) else k_bounds, 0, 0)
+    mask, score = Mask(left, right), Score(scale)
+    return Call(layout, mask, score, bias_HR=bias_HR, dropout=dropout, training=dropout > 0)
+
+
+def opaque(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+    dropout = call.drop
+    seed = torch.randint(2**31, ()) if dropout > 0 else None
+    out_NHK: Tensor = _grouped_op(
+        q_NHK,
+        k_MGK,
+        v_MGK,
+        call.layout.q_bounds,
+        call.layout.k_bounds,
+        call.bias_HR,
+        [-1 if reach is None else reach for reach in (call.mask.left, call.mask.right)],
+        call.score.scale,
+        dropout,
+        seed,
+    )
+    return out_NHK
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:6], inputs[9])
+    ctx.rest = inputs[6:9]
+
+
+def _grad(ctx: Any, grad_NHK: Tensor) -> tuple[Any, ...]:
+    *tensors, seed = ctx.saved_tensors
+    grads = _grouped_backward_op(grad_NHK, *tensors, *ctx.rest, seed)
+    return (*grads[:3], None, None, grads[3] if len(grads) > 3 else None, None, None, None, None)
+
+
+_grouped_op.register_autograd(_grad, setup_context=_save)

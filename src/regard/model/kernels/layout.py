@@ -1,0 +1,179 @@
+"""Who meets whom: masks, and where the queries and keys of each sequence lie.
+
+Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one. True = may attend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from regard.model.kernels.cpu_tiles import Packing, pack
+
+MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""(sequence, head, query place, key place) -> True where the query may attend to the key."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Who may attend to whom inside a sequence: how far to the left and to the right, and a function of one's own.
+
+    Places count from the end, so that the last query stands at the last key, whatever was cached before it.
+    """
+
+    left: int | None = None
+    right: int | None = None
+    function: MaskFunction | None = None
+
+    @property
+    def free(self) -> bool:
+        return self.left is None and self.right is None and self.function is None
+
+    def allowed(self, row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        """Broadcast over the four indices; True = may attend."""
+        may = key >= 0
+        if self.left is not None:
+            may = may & (query - key <= self.left)
+        if self.right is not None:
+            may = may & (key - query <= self.right)
+        return may if self.function is None else may & self.function(row, head, query, key.clamp(min=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the queries and the keys of each sequence lie in the flat tensors."""
+
+    q_bounds: Tensor
+    k_bounds: Tensor
+    q_longest: int
+    k_longest: int
+
+    @classmethod
+    def own(cls, bounds: Tensor, longest: int) -> Layout:
+        """Queries and keys of the same tokens."""
+        return cls(bounds, bounds, longest, longest)
+
+    def __len__(self) -> int:
+        return self.q_bounds.numel() - 1
+
+    def spans(self, row: int) -> tuple[slice, slice]:
+        """Where the queries and the keys of one sequence lie."""
+        return slice(*self.q_edges[row : row + 2]), slice(*self.k_edges[row : row + 2])
+
+    def seen(self, x_MGK: Tensor, row: int) -> Tensor:
+        """(S, G, K) keys or values of one sequence."""
+        return x_MGK[self.spans(row)[1]]
+
+    @cached_property
+    def q_edges(self) -> list[int]:
+        edges: list[int] = self.q_bounds.tolist()
+        return edges
+
+    @cached_property
+    def k_edges(self) -> list[int]:
+        edges: list[int] = self.q_edges if self.k_bounds is self.q_bounds else self.k_bounds.tolist()
+        return edges
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Sequences with as many queries and as many keys, together, in the order in which their sizes first appear."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for row in range(len(self)):
+            queries, keys = self.spans(row)
+            size = (queries.stop - queries.start, keys.stop - keys.start)
+            if all(size):  # without queries or without keys there is nothing to do
+                found.setdefault(size, []).append(row)
+        return [Group(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in found.items()]
+
+    @property
+    def own_tokens(self) -> bool:
+        """Whether queries and keys are of the same tokens."""
+        return self.k_bounds is self.q_bounds and type(self) is Layout
+
+    def even(self, tokens: int) -> bool:
+        """Whether all sequences are as long as the longest: known from sizes alone, without asking the device."""
+        return self.own_tokens and tokens == len(self) * self.q_longest
+
+    @cached_property
+    def packing(self) -> Packing:
+        """The sequences in tiles, for attention with dropout on the CPU."""
+        return pack(self.q_edges)
+
+    @cached_property
+    def q_order(self) -> Tensor | None:
+        """Index that lays the queries group after group; None where they lie so already."""
+        return self._order(self.q_edges)
+
+    @cached_property
+    def k_order(self) -> Tensor | None:
+        """The same of the keys."""
+        return self._order(self.k_edges)
+
+    def _order(self, edges: list[int]) -> Tensor | None:
+        spans = [(edges[row], edges[row + 1]) for group in self.groups for row in group.rows]
+        if [place for span in spans for place in span] == _filled(edges):
+            return None
+        index = torch.cat([torch.arange(start, end) for start, end in spans] or [torch.arange(0)])
+        return index.to(self.q_bounds.device)
+
+    @cached_property
+    def q_back(self) -> Tensor | None:
+        """For each query where its result lies, group after group; one past the end where it has none."""
+        if self.q_order is None:
+            return None
+        found = self.q_order.numel()
+        back = torch.full((self.q_edges[-1],), found, device=self.q_bounds.device)
+        back[self.q_order] = torch.arange(found, device=self.q_bounds.device)
+        return back
+
+
+def _filled(edges: list[int]) -> list[int]:
+    """Start and end of every sequence that is not empty."""
+    return [place for start, end in pairwise(edges) if end > start for place in (start, end)]
+
+
+@dataclass(frozen=True, eq=False)
+class Slots(Layout):
+    """As many queries of each sequence; its keys lie in `capacity` slots, the first `filled` of which hold one.
+
+    A query stands at the last key. Several of one sequence are beams, which look at the same memory.
+    """
+
+    filled: Tensor  # (B,)
+    capacity: int
+    alike: bool = False  # all are filled alike, up to k_longest
+    kept: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
+
+    def held(self, x_MGK: Tensor) -> Tensor:
+        """(B, C, G, K) keys or values by their slots, in which they may be given or flat."""
+        return x_MGK if x_MGK.dim() == 4 else x_MGK.unflatten(0, (-1, self.capacity))
+
+    def seen(self, x_MGK: Tensor, row: int) -> Tensor:
+        return self.held(x_MGK)[row, : int(self.filled[row])]
+
+    def spans(self, row: int) -> tuple[slice, slice]:
+        start = row * self.capacity
+        queries = slice(row * self.q_longest, (row + 1) * self.q_longest)
+        return queries, slice(start, start + int(self.filled[row]))
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Sequences with as many queries and as many keys: one dense tensor, without padding."""
+
+    rows: list[int]
+    queries: int  # of each
+    keys: int
+    device: torch.device
+
+    @cached_property
+    def places(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Sequence, query place and key place, shaped to broadcast over (B, H, T, S)."""
+        row = torch.tensor(self.rows, device=self.device).view(-1, 1, 1, 1)
+        query = torch.arange(self.keys - self.queries, self.keys, device=self.device).view(1, 1, -1, 1)
+        return row, query, torch.arange(self.keys, device=self.device).view(1, 1, 1, -1)

@@ -1,0 +1,137 @@
+"""CUDA kernels that take the flat tokens as they are: FlashAttention by bounds, and FlexAttention.
+
+Shapes: N queries and M keys of all sequences, H heads, G key-value heads, K head width, R distances.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.model.kernels.layout import Layout, Mask
+
+
+def flash(
+    q_NHK: Tensor,
+    k_MGK: Tensor,
+    v_MGK: Tensor,
+    layout: Layout,
+    *,
+    left: int | None,
+    right: int | None,
+    scale: float,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Windows and causal masks in half precision, without a host synchronisation.
+
+    This is the operation that `torch.nn.attention.varlen` calls. It is called directly because the public function
+    is an operation written in Python, whose dispatch takes longer than the kernel on small batches, and because
+    only this one has dropout.
+    """
+    out_NHK: Tensor = torch.ops.aten._flash_attention_forward(
+        q_NHK,
+        k_MGK,
+        v_MGK,
+        layout.q_bounds,
+        layout.k_bounds,
+        layout.q_longest,
+        layout.k_longest,
+        dropout,
+        left is None and right == 0,
+        False,
+        scale=scale,
+        window_size_left=-1 if left is None else left,
+        window_size_right=-1 if right is None else right,
+    )[0]
+    return out_NHK
+
+
+def dense(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, rows: int, *, causal: bool, scale: float, drop: float) -> Tensor:
+    """Sequences that are all equally long, as a rectangle: cuDNN's attention, made for Hopper and later."""
+    share = q_NHK.shape[1] // k_NGK.shape[1]
+    if share > 1:
+        k_NGK, v_NGK = (x_NGK.repeat_interleave(share, 1) for x_NGK in (k_NGK, v_NGK))
+    parts = [x_NHK.unflatten(0, (rows, -1)).transpose(1, 2) for x_NHK in (q_NHK, k_NGK, v_NGK)]
+    attend = torch.ops.aten._scaled_dot_product_cudnn_attention
+    out_BHTK: Tensor = attend(*parts, None, torch.is_grad_enabled(), drop, causal, False, scale=scale)[0]
+    return out_BHTK.transpose(1, 2).flatten(0, 1)
+
+
+def flex(
+    q_NHK: Tensor,
+    k_MGK: Tensor,
+    v_MGK: Tensor,
+    layout: Layout,
+    mask: Mask,
+    *,
+    bias_HR: Tensor | None,
+    scale: float,
+) -> Tensor:
+    """Any mask and bias in any precision: sequences are kept apart by the mask, blocks without a pair are skipped."""
+    allowed, adjust = _rules(layout, mask, bias_HR, q_NHK.shape[0], k_MGK.shape[0])
+    blocks = _block_mask(layout, mask, allowed, q_NHK.shape[1], q_NHK.shape[0], k_MGK.shape[0])
+    out_1HNK: Tensor = _compiled_flex()(
+        q_NHK.transpose(0, 1).unsqueeze(0),
+        k_MGK.transpose(0, 1).unsqueeze(0),
+        v_MGK.transpose(0, 1).unsqueeze(0),
+        score_mod=adjust,
+        block_mask=blocks,
+        scale=scale,
+        enable_gqa=q_NHK.shape[1] != k_MGK.shape[1],
+    )
+    return out_1HNK.squeeze(0).transpose(0, 1)
+
+
+@functools.cache
+def _compiled_flex() -> Callable[..., Any]:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=True)
+
+
+@functools.cache
+def _compiled_block_mask() -> Callable[..., Any]:
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    return torch.compile(create_block_mask, dynamic=True)
+
+
+def _rules(
+    layout: Layout, mask: Mask, bias_HR: Tensor | None, n: int, m: int
+) -> tuple[Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], Callable[..., Tensor] | None]:
+    """The mask and the bias as functions of flat indices."""
+    q_row, q_place = _places(layout.q_bounds, layout.k_bounds, n)
+    k_row, k_place = _places(layout.k_bounds, layout.k_bounds, m)
+
+    def allowed(_: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        row = q_row[query]
+        return (row == k_row[key]) & mask.allowed(row, head, q_place[query], k_place[key])
+
+    if bias_HR is None:
+        return allowed, None
+    middle = (bias_HR.shape[1] - 1) // 2
+
+    def adjust(score: Tensor, _: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        distance = (k_place[key] - q_place[query] + middle).clamp(0, 2 * middle)
+        return score + bias_HR[head, distance]
+
+    return allowed, adjust
+
+
+def _places(bounds: Tensor, k_bounds: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
+    """Sequence and place of each flat token, places counted from the end of the keys."""
+    flat = torch.arange(tokens, device=bounds.device, dtype=bounds.dtype)
+    row = torch.searchsorted(bounds, flat, right=True) - 1
+    back = flat - bounds[row + 1]
+    return row, back + (k_bounds[row + 1] - k_bounds[row])
+
+
+def _block_mask(layout: Layout, mask: Mask, allowed: Any, heads: int, n: int, m: int) -> Any:
+    """The blocks where any pair meets. One mask serves all heads unless the user's function asks for the head."""
+    each = heads if mask.function is not None else None
+    build = _compiled_block_mask()
+    return build(allowed, None, each, n, m, device=layout.q_bounds.device)

@@ -1,0 +1,175 @@
+"""Predictions to a file: the columns of the input, then those of the answers, in the format that the name says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from regard.checkpoint.files import model_files
+from regard.data.atomic import explained, is_stream, real_path
+from regard.data.formats.writers import format_of_name, json_line, table_file, write_table
+from regard.errors import FolderError
+from regard.predict.batch.journal import Journal, open_journal
+from regard.predict.batch.rows import InputRow
+
+if TYPE_CHECKING:
+    from regard.predict.model import Model
+    from regard.tasks.task import Answer
+
+SMALL = 1 << 22  # bytes of a file that is read to tell one model from another; of larger ones size and time
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was written: `resumed` rows are from the run before, `removed` are of one that was given up."""
+
+    rows: int
+    names: dict[str, str]  # the columns of the predictions, by the fields of the answers
+    resumed: int = 0
+    removed: int = 0
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Columns of predictions that are not called as usual, because the input has a column of that name."""
+        return {field: name for field, name in self.names.items() if field != name}
+
+
+def predict_to_file(
+    model: Model,
+    rows: Iterable[InputRow],
+    output: str | Path,
+    *,
+    batch_tokens: int,
+    settings: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    tell: Callable[[int], None] | None = None,
+) -> Predictions:
+    """Predict on rows and write each with its answer, in order: CSV, TSV or Parquet by the name, else JSON lines.
+
+    A field of an answer whose name the input has as a column is called predicted_NAME. The file is there when all rows
+    are. A run that was stopped goes on with `resume`, given the same model, rows and `settings`, and gives the same
+    bytes as one that was not stopped. What is not a regular file receives rows as they come.
+    """
+    output = Path(output)
+    format = format_of_name(output)
+    work = _Work(model, batch_tokens, tell)
+    if is_stream(output):
+        with table_file(output) as write:
+            for row in work.run(iter(rows), None):
+                write(row)
+        return Predictions(work.rows, work.names)
+    identity = {"model": model_digest(model), "settings": _plain({**(settings or {}), "batch_tokens": batch_tokens})}
+    with explained(output), open_journal(output, identity, resume=resume) as journal:
+        _fill(work, journal, iter(rows), output)
+        if format == "jsonl":
+            journal.put_in_place(real_path(output))
+        else:
+            journal.flush()
+            write_table(journal.part, output, last=tuple(work.names.values()))
+        return Predictions(work.rows, work.names, work.resumed, journal.removed)
+
+
+def _fill(work: _Work, journal: Journal, rows: Iterator[InputRow], output: Path) -> None:
+    """Write the rows that are not there yet. A chunk is answered together, so rows are complete with their chunk."""
+    work.skip(rows, journal, output)
+    try:
+        for row in work.run(rows, journal.names):
+            journal.write(json_line(row))
+            if work.rows % work.chunk == 0:
+                journal.mark(work.rows, work.digest.hexdigest(), work.names)
+    except Exception as error:
+        if journal.rows and error.args and isinstance(error.args[0], str):
+            kept = f"{journal.rows:,} rows are kept: fix this, then run the same command with --resume."
+            error.args = (f"{error.args[0]} {kept}", *error.args[1:])
+        raise
+
+
+class _Work:
+    """Rows answered one after the other, counted, with a digest of what went in."""
+
+    def __init__(self, model: Model, batch_tokens: int, tell: Callable[[int], None] | None) -> None:
+        self.model, self.batch_tokens, self.tell = model, batch_tokens, tell
+        self.rows, self.resumed = 0, 0
+        self.names: dict[str, str] = {}
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.chunk = model.answering([])[0].at_once
+
+    def skip(self, rows: Iterator[InputRow], journal: Journal, output: Path) -> None:
+        """Pass over the rows that are answered already, and see that they are the same."""
+        for row in islice(rows, journal.rows):
+            self._count(row)
+        self.resumed = self.rows
+        if self.rows != journal.rows or (journal.rows and self.digest.hexdigest() != journal.inputs):
+            raise FolderError(
+                f"{output} cannot be resumed: the first {journal.rows:,} rows of the input are not those of the run "
+                "that was stopped. Give the same input, or leave --resume out to start again."
+            )
+
+    def run(self, rows: Iterator[InputRow], names: Mapping[str, str] | None) -> Iterator[dict[str, Any]]:
+        """Every row with its answer as one object."""
+        ahead = list(islice(rows, self.chunk))
+        columns = {name for row in ahead for name in row.columns}
+        waiting: deque[InputRow] = deque()
+        answers = self.model.answers(_noted(chain(ahead, rows), waiting), batch_tokens=self.batch_tokens)
+        del ahead
+        for answer in answers:
+            row = waiting.popleft()
+            if not self.names:
+                self.names = dict(names) if names else answer_names(answer, columns)
+            self._count(row)
+            yield self._joined(row, answer)
+            if self.tell is not None:
+                self.tell(self.rows)
+
+    def _count(self, row: InputRow) -> None:
+        self.rows += 1
+        self.digest.update(json_line(row.columns).encode("utf-8", "surrogatepass"))
+
+    def _joined(self, row: InputRow, answer: Answer) -> dict[str, Any]:
+        own = {self.names.get(field, field): value for field, value in answer.json().items()}
+        kept = {f"input_{name}" if name in own else name: value for name, value in row.columns.items()}
+        return {**kept, **own}
+
+
+def answer_names(answer: Answer, columns: set[str]) -> dict[str, str]:
+    """What the fields of an answer are called beside these columns."""
+    names = {}
+    for field in answer.json():
+        name = field if field not in columns else f"predicted_{field}"
+        while name in columns:
+            name += "_"
+        names[field] = name
+    return names
+
+
+def _noted(rows: Iterable[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
+    """What is to be answered, and a note of each row until its answer comes."""
+    for row in rows:
+        waiting.append(row)
+        yield row.item
+
+
+def model_digest(model: Model) -> str:
+    """The same for the same model: small files by their content, weights by size and time of change."""
+    found = hashlib.blake2b(digest_size=16)
+    found.update(repr((model.config, str(model.device), torch.__version__)).encode())
+    found.update(str(next(model.network.parameters()).dtype).encode())
+    for path in sorted(model_files(model.folder)) if model.folder is not None else ():
+        with suppress(OSError):
+            status = path.stat()
+            found.update(repr((path.name, status.st_size)).encode())
+            found.update(path.read_bytes() if status.st_size <= SMALL else str(status.st_mtime_ns).encode())
+    return found.hexdigest()
+
+
+def _plain(settings: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(settings, default=str))

@@ -1,0 +1,183 @@
+"""The rows of a file that a model predicts on: what its task takes, and the columns of the row, which are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.data.formats.lines import Row
+from regard.data.names import USUAL, Columns
+from regard.data.readers import Reader
+from regard.data.recognize import Recognised, Told
+from regard.data.records import AnswerRecord, DocumentRecord, Record
+from regard.data.sources import LONGEST, TABLES, find, suffix_of
+from regard.errors import DataError, InputError
+from regard.predict.remembered import Remembered, Sources, has_columns
+from regard.text.encodings import known_encoding
+
+PAIRED = {"pair": ("first", "second"), "answer": ("question", "context"), "embed": ("first", "second")}
+UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
+
+
+@dataclass(frozen=True)
+class InputRow:
+    """What `Model.predict` takes, and the columns of its row as they were read."""
+
+    item: Any
+    columns: dict[str, Any]
+
+
+def text_rows(texts: Sequence[str], task: str | None, *, context: str | None = None) -> Iterator[InputRow]:
+    """Texts that were given one after the other: two by two for a task that takes two, unless the context is given."""
+    if context is not None:
+        yield from (InputRow((question, context), {"question": question}) for question in texts)
+    elif task in PAIRED:
+        for pair in zip(texts[::2], texts[1::2], strict=True):
+            yield InputRow(pair, dict(zip(PAIRED[task], pair, strict=True)))
+    else:
+        yield from (InputRow(text, {"text": text}) for text in texts)
+
+
+def file_rows(
+    name: str,
+    task: str | None,
+    *,
+    columns: Columns | None = None,
+    encoding: str | None = None,
+    remembered: Remembered | None = None,
+    context: str | None = None,
+) -> Iterator[InputRow]:
+    """What a file holds for a task, row by row. Labels in it are not looked at, and kept like all its columns.
+
+    columns: which column is what; if not given, those `remembered` from the training, where the file has them.
+    context: for a task that answers questions, the text that all questions of the file are about.
+    """
+    sources = find(name)
+    known = remembered or Remembered()
+    opened = _Opened(name, sources, columns or {}, known, encoding or known.encoding_of(sources))
+    reader = opened.questions() if context is not None else opened.rows(task)
+    for row, record in reader.with_rows():
+        kept = kept_columns(row, reader.recognised)
+        if context is None:
+            yield InputRow(record, kept)
+            continue
+        question = _question(record, context)
+        yield InputRow(question, {"question": question.question} if reader.recognised.format in UNNAMED else kept)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A file, and what is known of its columns."""
+
+    name: str
+    sources: Sources
+    columns: Columns
+    remembered: Remembered
+    encoding: str | None
+
+    def rows(self, task: str | None) -> Reader:
+        """A reader of what the task takes."""
+        if task in PAIRED:
+            labels = None if task == "answer" else "class"
+            return self._reader(self._choices(PAIRED[task]), task=task, labels=labels)
+        plain = is_plain(self.name, self.columns)
+        tagged = self._tagged(plain=plain) if task == "tag" and self.name != "-" else None
+        if tagged is not None:
+            return tagged
+        return self._lines() if plain else self._reader(self._text_choices(), task="text")
+
+    def questions(self) -> Reader:
+        """Questions alone: a column of a table, or one per line."""
+        if "context" in self.columns:
+            raise InputError("a context was given, and a column for it too. Leave one of them out.")
+        if is_plain(self.name, self.columns):
+            return self._lines()
+        named = self.columns.get("question", self.columns.get("text"))
+        if named is not None:
+            return self._reader([{"text": named}], task="text")
+        known = self.remembered.columns.get("question")
+        usual = [name for lower in USUAL["question"] for name in (lower, lower.title(), lower.upper())]
+        choices = [{"text": name} for name in (*([known] if known else []), *usual)]
+        return self._reader([*choices, {}], task="text")
+
+    def _lines(self) -> Reader:
+        return Reader(self.sources, Told.checked(task="text", format="lines", encoding=self.encoding))
+
+    def _tagged(self, *, plain: bool) -> Reader | None:
+        """Words with or without their tags, where the file holds them; a file that is no table only as CoNLL.
+
+        Of an annotation tool every text is wanted, accepted or not, so those are read as texts.
+        """
+        try:
+            if plain and Reader(self.sources, Told.checked(encoding=self.encoding)).recognised.format != "conll":
+                return None
+            found = self._reader(self._choices(("tokens",)), task="tag")
+        except DataError:  # no words; a text will do
+            return None
+        return None if found.recognised.layout else found
+
+    def _choices(self, roles: Sequence[str]) -> list[Columns]:
+        """The columns to try, one choice after the other."""
+        if self.columns:
+            return [self.columns]
+        known = {role: name for role, name in self.remembered.columns.items() if role in roles}
+        return [known, {}] if known else [{}]
+
+    def _text_choices(self) -> list[Columns]:
+        """The same where one text is wanted: of a translator, the source."""
+        if self.columns:
+            return [self.columns]
+        named = self.remembered.columns.get("text", self.remembered.columns.get("source"))
+        return [{}] if named is None else [{"text": named}, {}]
+
+    def _reader(self, choices: Sequence[Columns], **told: Any) -> Reader:
+        """A reader with the first choice of columns that the file has; the last choice says what is wrong."""
+        told["encoding"] = self.encoding
+        for choice in choices[:-1]:
+            if has_columns(self.sources, choice, **told):
+                return Reader(self.sources, Told.checked(columns=choice, **told))
+        return Reader(self.sources, Told.checked(columns=choices[-1], **told))
+
+
+def is_plain(name: str, columns: Columns | str | None) -> bool:
+    """Whether a file is read one text per line: it is no table, and no column of it was named."""
+    return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in TABLES
+
+
+def read_context(name: str, *, encoding: str | None = None) -> str:
+    """The text of a file, or of stdin (`-`), that questions are about."""
+    groups = find(name)
+    if len(groups) != 1 or len(groups[0]) != 1:
+        raise InputError(f"{name} is more than one file; expected one file with the context.")
+    source = groups[0][0]
+    source.encoding = None if encoding is None else known_encoding(encoding)
+    with source.open() as stream:
+        content = stream.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise DataError(f"is longer than {LONGEST >> 20} MB", file=source.name, expected="one text")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start + 1} (0x{content[error.start]:02X}) is not UTF-8"
+        raise DataError(what, file=source.name, expected="text in UTF-8") from error
+    if not text.strip():
+        raise DataError("is empty", file=source.name, expected="the text that the questions are about")
+    return text
+
+
+def kept_columns(row: Row, found: Recognised) -> dict[str, Any]:
+    """The columns of a row; those without names are called by what they are."""
+    values = {name: value for name, value in row.values.items() if not (found.format == "conll" and name == "line")}
+    if found.format == "text":
+        values.pop("continues", None)
+    if found.header and found.format not in UNNAMED:
+        return values
+    roles = {name: role for role, name in found.columns.items()}
+    return {roles.get(name, name): value for name, value in values.items()}
+
+
+def _question(record: Record, context: str) -> AnswerRecord:
+    assert isinstance(record, DocumentRecord)
+    return AnswerRecord(str(record.place.line or record.place.row), context, record.text, place=record.place)

@@ -1,0 +1,62 @@
+"""What a model writes: text continued, or answered by an encoder-decoder."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from regard.checkpoint.folder import Checkpoint
+from regard.errors import InputError
+from regard.predict.model_task import can
+from regard.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # imported by the first call: most models only classify or embed
+    from regard.generate.generator import Continuation, Writer
+
+
+class Writes:
+    """The part of `Model` that generates; `settings` are those of `regard.generate.settings.Decoding`."""
+
+    checkpoint: Checkpoint
+    tokenizer: Tokenizer | None
+    compile: bool
+
+    @overload
+    def generate(self, prompt: str, **settings: Any) -> str: ...
+    @overload
+    def generate(self, prompt: Sequence[str], **settings: Any) -> list[str]: ...
+    def generate(self, prompt: str | Sequence[str], **settings: Any) -> str | list[str]:
+        """What the prompt is continued with, or each of several."""
+        texts = self.writer.texts([prompt] if isinstance(prompt, str) else list(prompt), settings)
+        return texts[0] if isinstance(prompt, str) else texts
+
+    def generate_ids(self, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[int]]:
+        """The new ids of each prompt; of an encoder-decoder, what comes after its start token."""
+        return self.writer.ids(prompts, settings)
+
+    def continuations(
+        self, prompts: Sequence[str] | Sequence[Sequence[int]], **settings: Any
+    ) -> list[list[Continuation]]:
+        """The `best` continuations of each prompt, texts or ids, with log-probabilities and why they ended."""
+        return self.writer.continuations(prompts, settings)
+
+    def stream(self, prompt: str, **settings: Any) -> Iterator[str]:
+        """The continuation in pieces of text, each as soon as it is certain."""
+        return self.writer.stream(prompt, settings)
+
+    @functools.cached_property
+    def writer(self) -> Writer:
+        """What decodes; an error where the network cannot write."""
+        from regard.checkpoint.generation import read_generation
+        from regard.generate.generator import Writer
+
+        network = self.checkpoint.network
+        if network.decoder is None or "language" not in network.heads:
+            raise InputError(
+                f"this {self.checkpoint.family} model reads text and cannot write it. {can(network)} To write, load a "
+                "decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language head."
+            )
+        ends, usual = read_generation(self.checkpoint)
+        device = next(network.parameters()).device
+        return Writer(network, ends, device, self.tokenizer, usual, fixed=self.compile and device.type == "cuda")

@@ -1,0 +1,63 @@
+"""Running text in windows that slide over it: what a model of next words pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from regard.data.batching.examples import Builder, Examples
+from regard.data.corpus.masking import IGNORE
+from regard.data.corpus.sliding_windows import TextWindow
+from regard.data.records import Record
+from regard.errors import InputError
+from regard.metrics.meter import Meter, NllMeter
+from regard.tasks.causal import LikelihoodAnswer
+from regard.tasks.task import Answer, Reading
+from regard.tasks.token_losses import WORD, Costs
+
+
+@dataclass(frozen=True)
+class Running(Costs):
+    """Scores what `Causal` learns; the windows come cut, since a text need not fit in memory."""
+
+    name: ClassVar[str] = "causal"
+    record: ClassVar[type[Any]] = TextWindow
+    at_once: ClassVar[int] = 64
+
+    @classmethod
+    def learn(cls, records: Iterable[Record], **_: Any) -> Self:
+        raise InputError("running text is scored here; it is learned from with regard pretrain.")
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any]) -> Self:
+        return cls()
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {"language": 0}
+
+    def examples(self, records: Sequence[Any], reading: Reading, *, labelled: bool) -> Examples:
+        builder = Builder()
+        for row, record in enumerate(records):
+            words = np.array([*record.ids[1:], IGNORE], np.int64)
+            words[: record.fresh - 1] = IGNORE
+            builder.add(row, record.ids, by_token={WORD: words})
+        return builder.build()
+
+    def answer(self, record: Any, said: Sequence[Any]) -> Answer:
+        ((nll, count),) = said
+        return LikelihoodAnswer(nll=nll, count=count)
+
+    def meter(self) -> Meter:
+        return NllMeter()
+
+    def mark(self, meter: Meter, answer: Answer, record: Any) -> None:
+        assert isinstance(answer, LikelihoodAnswer)
+        assert isinstance(meter, NllMeter)
+        meter.add(answer.nll, answer.count, record.characters, record.words)

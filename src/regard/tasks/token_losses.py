@@ -1,0 +1,40 @@
+"""What words cost a language model: their negative log-likelihoods, where a place has a word that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import torch
+from torch.nn import functional as F
+
+from regard.data.batching.examples import Inputs
+from regard.data.corpus.masking import IGNORE
+from regard.model.transformer import Output
+from regard.tasks.masked import summed
+from regard.tasks.task import Loss, Task
+
+WORD = "word"  # of each token: the word that is asked for at its place, or IGNORE
+
+
+class Costs(Task):
+    """A task whose batches say `WORD` of every token; only places that are asked for go through the output layer."""
+
+    steady: ClassVar[bool] = False
+
+    def prepare(self, inputs: Inputs) -> Inputs:
+        at = (inputs[WORD] != IGNORE).nonzero().squeeze(1)
+        return replace(inputs, at=at, by_place={"words": inputs[WORD][at]})
+
+    def loss(self, output: Output, inputs: Inputs) -> Loss:
+        assert output.logits is not None
+        return Loss(*summed(output.logits, inputs["words"]))
+
+    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+        """The cost of each sequence, and how many words were asked for in it."""
+        assert output.logits is not None
+        assert inputs.at is not None
+        costs_M = F.cross_entropy(output.logits.float(), inputs["words"], reduction="none").double()
+        told_M2 = torch.stack((costs_M, torch.ones_like(costs_M)), dim=1)
+        sums_B2 = told_M2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.owners[inputs.at], told_M2)
+        return [(cost, int(count)) for cost, count in sums_B2[: inputs.rows].tolist()]

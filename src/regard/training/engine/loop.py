@@ -1,0 +1,371 @@
+"""The training loop. It knows no task by name, no file format and no family."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from regard.data.batching.batches import Plan
+from regard.data.batching.examples import Inputs
+from regard.data.batching.packing import Ints
+from regard.data.batching.prefetch import Feeder, each_tensor
+from regard.data.batching.sequences import batches
+from regard.errors import RegardError, counted
+from regard.tasks.inference import Rows, Scored
+from regard.training.engine.fsdp import is_shard, shard
+from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_rate
+from regard.training.engine.schedule import rate
+from regard.training.engine.speed import Speed
+from regard.training.engine.stepper import Stepper
+from regard.training.job import Done, Job
+from regard.training.metrics_log import Event, Recorder
+from regard.training.resume.position import Position
+from regard.training.resume.state import clean, load_state, put_weights, save_sharded, save_state, weights_of
+
+UNCHECKED = (
+    "the state was saved by an older version of regard without digests, so damage to its files cannot be noticed"
+)
+
+
+class Stopped(RegardError):
+    """The training was stopped from outside, its state saved."""
+
+    def __init__(self, words: str, *, signal: int) -> None:
+        super().__init__(words)
+        self.signal = signal
+
+
+def fit(job: Job) -> Done:
+    """Train to the end, or until it is stopped; go on from a saved state where one is asked for."""
+    return _Loop(job).run()
+
+
+class _Loop:
+    def __init__(self, job: Job) -> None:
+        self.job, self.settings, self.world = job, job.settings, job.world
+        self.device = next(job.network.parameters()).device
+        assert self.settings.lr is not None
+        if self.world.ranks > 1:
+            leave_out(job)
+        sharded = self.settings.shard and self.world.ranks > 1
+        if sharded:
+            shard(job.network)
+        self.optimizer = build_optimizer(job.network, self.settings, lr=self.settings.lr)
+        wrapped = None if sharded else self.world.wrap(job.network)
+        self.stepper = Stepper(
+            job.network,
+            job.task,
+            self.optimizer,
+            clip=self.settings.clip,
+            dtype=job.dtype,
+            compile=job.compile,
+            record=job.record,
+            wrapped=wrapped,
+            ranks=1 if sharded else self.world.ranks,
+            gather=self.world.add if self.world.ranks > 1 else None,
+        )
+        self.shape, self.epoch_steps = job.shape, 1
+        self.at = Position(micro_tokens=job.at_once or self.settings.micro_tokens or job.batches.tokens)
+        self.best: dict[str, Tensor] | None = None
+        self.early, self.first = False, 0.0
+        self.signal: int | None = None
+        if self.world.first:
+            clean(job.folder, state=not job.resume)
+        self.world.wait()
+        checked = self._resume() if job.resume else True
+        self.record = Recorder(job.folder, step=self.at.step, tell=job.tell) if self.world.first else None
+        if not checked:
+            self._tell("note", text=UNCHECKED)
+
+    def run(self) -> Done:
+        began = time.monotonic() - self.at.seconds
+        self.speed = Speed()
+        self.job.network.train()
+        if self.job.memory is not None and self.at.step == 0:
+            expected = self.job.memory.total(self.at.micro_tokens)
+            self._tell("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
+        with self._signals():
+            while not self._over():
+                try:
+                    self._epoch(began)
+                except torch.OutOfMemoryError as error:
+                    self._smaller(error)
+        if self.best is not None:
+            put_weights(self.job.network, self.best)
+        self.job.network.eval()
+        skipped, _ = self.stepper.guard.counts()
+        return Done(
+            self.at.step,
+            self.at.tokens,
+            self.at.seconds,
+            self.at.best,
+            self.at.best_step,
+            skipped,
+            self.early,
+            self.first,
+            self.speed.mean(),
+        )
+
+    def _over(self) -> bool:
+        return self.early or self.at.step >= self.job.steps
+
+    def _epoch(self, began: float) -> None:
+        """From where the epoch stands to its end, or to the end of the training."""
+        rows = self.job.source.epoch(self.at.epoch)
+        plan = Plan(rows.lengths, self.job.batches, epoch=self.at.epoch, step=self.at.in_epoch)
+        self.epoch_steps = plan.steps
+        feed = iter(Feeder(self._parts(rows, plan), device=self._feed_to()))
+        try:
+            for parts, tokens in feed:
+                self._step(parts)
+                if not self.first:
+                    self._done_first(began)
+                self.speed.step(tokens)
+                self.at.step += 1
+                self.at.in_epoch += 1
+                self.at.tokens += tokens
+                self.at.seconds = time.monotonic() - began
+                self._after(ended=self.at.in_epoch == plan.steps)
+                if self._over():
+                    return
+        finally:
+            feed.close()
+        self.at.epoch, self.at.in_epoch = self.at.epoch + 1, 0
+
+    def _done_first(self, began: float) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+        self.first = time.monotonic() - began - self.at.seconds
+
+    def _feed_to(self) -> torch.device:
+        return torch.device("cpu") if self.job.record else self.device
+
+    def _parts(self, rows: Rows, plan: Plan) -> Iterator[tuple[list[Inputs], int]]:
+        """The parts of each step, made by the thread in the background."""
+        lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
+        for batch in plan:
+            mine = self.world.share(batch.rows)
+            idle = len(mine) == 0
+            mine = batch.rows[:1] if idle else mine
+            sizes = lengths[mine].tolist()
+            parts = [rows.take(mine[cut]) for cut in batches(sizes, max(micro, max(sizes)))]
+            parts = [part.blank() for part in parts] if idle else parts
+            parts += [parts[0].blank()] * (self._most_parts(batch.rows, lengths) - len(parts))
+            if self.shape is not None:
+                parts = [part.fixed(**vars(self.shape)) for part in parts]
+            if self.job.record:
+                parts = [pinned(part) for part in parts]
+            yield parts, int(lengths[batch.rows].sum())
+
+    def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
+        """How many parts the rank with the most has: ranks that hold shards of the weights go through as many."""
+        if not self.stepper.sharded:
+            return 0
+        shares = [lengths[rows[rank :: self.world.ranks]].tolist() for rank in range(self.world.ranks)]
+        return max(len(list(batches(sizes, max(self.at.micro_tokens, *sizes)))) for sizes in shares if sizes)
+
+    def _step(self, parts: list[Inputs]) -> None:
+        settings, step = self.settings, self.at.step
+        assert settings.lr is not None
+        assert settings.schedule is not None
+        assert settings.warmup is not None
+        seed_step(settings.seed, step, self.world.rank)
+        set_rate(self.optimizer, settings.lr * rate(settings.schedule, step, self.job.steps, settings.warmup))
+        self.job.network.progress(step / self.job.steps)
+        for number, part in enumerate(parts):
+            with self.stepper.unsynced(last=number == len(parts) - 1):
+                self.stepper.part(part)
+        self.stepper.update()
+
+    def _after(self, *, ended: bool) -> None:
+        """What is due after a step: words, a score, a saved state, a stop."""
+        settings, step = self.settings, self.at.step
+        last = step == self.job.steps
+        if step % settings.log_every == 0 or last:
+            self._log()
+        due = last or (step % settings.eval_every == 0 if settings.eval_every else ended)
+        with self.speed.pause():
+            if due and self.job.score is not None:
+                self._score()
+            if due or (settings.save_every and step % settings.save_every == 0):
+                self.save()  # at the end too: the last scores and the folder are still to come
+        if self._told_to_stop():
+            self.save()
+            raise Stopped(
+                f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
+                "Go on from here with --resume.",
+                signal=self.signal or signal.SIGTERM,
+            )
+
+    def _told_to_stop(self) -> bool:
+        """Ranks agree on the step they stop at; on GPUs, which it makes wait, only where they wait for words anyway."""
+        if self.world.ranks > 1 and self.device.type == "cuda" and self.at.step % self.settings.log_every:
+            return False
+        return self.world.agreed(self.signal is not None, self.device)
+
+    def _log(self) -> None:
+        loss = self.stepper.mean_loss()
+        skipped, row = self.stepper.guard.counts()
+        if fresh := skipped - self.at.skipped:
+            what = "a step was" if fresh == 1 else f"{fresh} steps were"
+            self._tell("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
+        self.at.skipped = skipped
+        speed = self.speed.report()
+        norm = float(self.stepper.told[2])
+        self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
+        if row >= self.settings.spikes:
+            self.save()
+            raise RegardError(
+                f"the last {row} steps in a row had a loss that is not a number or far from the usual, and were "
+                f"skipped; the training is stopped at step {self.at.step}, with the last good weights saved in "
+                f"{self.job.folder}. Begin again with a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or "
+                "fp32; or go on behind these steps with --resume."
+            )
+
+    def _rate(self) -> float:
+        return float(max(group["lr"] for group in self.optimizer.param_groups))
+
+    def _score(self) -> None:
+        assert self.job.score is not None
+        network = self.job.network.eval()
+        found = self.job.score()
+        network.train()
+        better = self._better(found)
+        if better:
+            self.at.best, self.at.best_loss = found.value, found.loss
+            self.at.best_step, self.at.worse = self.at.step, 0
+            self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
+        else:
+            self.at.worse += 1
+        self.early = 0 < self.settings.patience <= self.at.worse
+        scores = {name: score.value for name, score in found.scores.items()}
+        self._tell("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
+
+    def _better(self, found: Scored) -> bool:
+        """Of equal scores the lower loss decides: BLEU stays 0 for long, accuracy where all rows get one class."""
+        if self.at.best is None:
+            return True
+        if found.value == self.at.best:
+            return self.at.best_loss is not None and found.loss < self.at.best_loss
+        return found.value > self.at.best if found.higher else found.value < self.at.best
+
+    def _tell(self, kind: str, **values: Any) -> None:
+        if self.record is not None:
+            epoch = self.at.epoch + self.at.in_epoch / self.epoch_steps
+            self.record(Event(kind, self.at.step, self.job.steps, epoch, values))
+
+    def save(self) -> None:
+        """The state as it is now."""
+        self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
+        if self.settings.shard:
+            optimizer = named_state(self.job.network, self.optimizer)
+            held = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
+            tensors = {f"{kind}|{name}": tensor for kind, part in held.items() for name, tensor in part.items()}
+            save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
+        elif self.world.first:
+            save_state(
+                self.job.folder,
+                self.at,
+                weights=weights_of(self.job.network),
+                optimizer=named_state(self.job.network, self.optimizer),
+                best=self.best,
+                identity=self.job.identity,
+            )
+        self.world.wait()
+
+    def _resume(self) -> bool:
+        """Go on from the saved state, where there is one; whether its digests were checked."""
+        saved = load_state(self.job.folder, self.job.identity, weights_of(self.job.network), self.world)
+        if saved is None:
+            return True
+        put_weights(self.job.network, saved.weights)
+        restore_state(self.job.network, self.optimizer, saved.optimizer)
+        self.at, self.best = saved.position, saved.best
+        self.at.micro_tokens = min(self.settings.micro_tokens or self.at.micro_tokens, self.at.micro_tokens)
+        if self.shape is not None:
+            self.shape = self.shape.cut(min(self.shape.tokens, self.at.micro_tokens))
+        self.early = 0 < self.settings.patience <= self.at.worse
+        self.stepper.guard.state.copy_(torch.tensor(self.at.guard, dtype=torch.float64))
+        self.stepper.total.copy_(torch.tensor(self.at.losses, dtype=torch.float64))
+        return saved.checked
+
+    def _smaller(self, error: torch.OutOfMemoryError) -> None:
+        """Half as much in memory at once, twice as many parts: the step stays the same."""
+        if self.world.ranks > 1:  # the others wait for this one in the middle of a step
+            raise RegardError(
+                f"a rank has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. Go on with "
+                f"--resume --micro-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
+            ) from error
+        fewer = -(-self.at.micro_tokens // 2)
+        if self.shape is not None:
+            fewer = -(-fewer // self.shape.longest) * self.shape.longest
+        if fewer >= self.at.micro_tokens or not self.job.task.parts:
+            raise RegardError(
+                f"the GPU has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. "
+                "Use a smaller batch_tokens, recompute=true, or a smaller model."
+            ) from error
+        self.optimizer.zero_grad(set_to_none=True)
+        self.stepper.restart()
+        torch.cuda.empty_cache()
+        self.at.micro_tokens = fewer
+        if self.shape is not None:
+            self.shape = self.shape.cut(fewer)
+        self._tell("note", text=f"out of memory: {self.at.micro_tokens} tokens at once from now on, the step as it was")
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM stop after the step at hand; a second one stops at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(number: int, _: Any) -> None:
+            if self.signal is not None:
+                raise KeyboardInterrupt
+            self.signal = number
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _aside(tensor: Tensor) -> Tensor:
+    """A copy that takes no room on the device; of a shard, one beside it."""
+    return tensor.clone() if is_shard(tensor) else tensor.cpu().clone()
+
+
+def leave_out(job: Job) -> None:
+    """Take what the loss never reads out of the training: ranks would wait for its gradients."""
+    rows = job.source.epoch(0)
+    inputs = rows.take(np.array([np.asarray(rows.lengths).argmin()])).to(next(job.network.parameters()).device)
+    drawn = job.task.prepare(inputs)
+    job.task.loss(job.network(drawn.tokens, drawn.target, at=drawn.at), drawn).sum.backward()
+    for parameter in job.network.parameters():
+        parameter.requires_grad_(parameter.grad is not None)
+        parameter.grad = None
+
+
+def seed_step(seed: int, step: int, rank: int = 0) -> None:
+    """What is random in a step depends on its number alone: nothing has to be stored to go on with it."""
+    words = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=7).digest()
+    torch.manual_seed(int.from_bytes(words, "little"))
+
+
+def pinned(inputs: Inputs) -> Inputs:
+    """In memory that a GPU copies from without the host waiting."""
+    held: Inputs = each_tensor(inputs, Tensor.pin_memory)
+    return held

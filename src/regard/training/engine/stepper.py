@@ -1,0 +1,266 @@
+"""One step of training: forward and backward of its parts, then the update. As it is, compiled, or recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.batching.examples import Inputs
+from regard.model.attention import Attention
+from regard.model.kernels.compiled import compiled
+from regard.model.network import Network
+from regard.tasks.task import Loss, Task
+from regard.training.engine.fsdp import is_shard, local
+from regard.training.engine.guard import Guard
+from regard.training.engine.optimizer import allocate_state
+
+WARM = 3  # runs before a recording, so that nothing is made for the first time in it
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Fixed sizes of every part of a step, so that one graph serves them all."""
+
+    tokens: int
+    sequences: int
+    longest: int
+
+    def cut(self, tokens: int) -> Shape:
+        """A shape of fewer tokens; a rectangle stays one."""
+        rectangle = self.sequences * self.longest == self.tokens
+        return Shape(tokens, tokens // self.longest if rectangle else self.sequences, self.longest)
+
+
+class Stepper:
+    """Sums of gradients over the parts of a step, divided once by how much was counted, then AdamW.
+
+    `part` and `update` never wait for the device. With `record` both are recorded as CUDA graphs and replayed: a small
+    network is bound by launches, not by arithmetic.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        task: Task,
+        optimizer: torch.optim.Optimizer,
+        *,
+        clip: float,
+        dtype: torch.dtype = torch.float32,
+        compile: bool = False,
+        record: bool = False,
+        wrapped: nn.Module | None = None,
+        ranks: int = 1,
+        gather: Callable[[Tensor], None] | None = None,
+    ) -> None:
+        self.network, self.task, self.optimizer = network, task, optimizer
+        self.run = wrapped if wrapped is not None else network
+        self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
+        self.device = next(network.parameters()).device
+        self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        self.unfelt = unfelt(network)
+        self.sharded = any(is_shard(parameter) for parameter in self.parameters)
+        self.felt = [(bias, felt(bias, rows)) for bias, rows in self.unfelt] if self.sharded else []
+        self.guard = Guard(self.device)
+        self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
+        self.told = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
+        self.total = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss and count since it was last asked
+        self.compute = compiled(self._loss, dynamic=False) if compile else self._loss
+        self.record = record
+        self._part: _Recording | None = None
+        self._update: torch.cuda.CUDAGraph | None = None
+
+    def part(self, inputs: Inputs) -> None:
+        """Forward and backward of one part of the step."""
+        if not self.record:
+            self._part_now(inputs)
+            return
+        if self._part is None:
+            self._part = _Recording(self._part_now, inputs.to(self.device), self._forget)
+        self._part.replay(inputs)
+
+    def update(self) -> None:
+        """The step itself, once all its parts are done."""
+        if not self.record:
+            self._update_now()
+            return
+        if self._update is None:
+            self._update = self._record_update()
+        self._update.replay()
+
+    def restart(self) -> None:
+        """Forget a step that was not finished, and what was recorded for its shape."""
+        self.sums.zero_()
+        self._part = self._update = None
+
+    @contextlib.contextmanager
+    def unsynced(self, *, last: bool) -> Iterator[None]:
+        """Ranks wait for each other only after the last part of a step."""
+        quiet = getattr(self.run, "no_sync", None)
+        with contextlib.nullcontext() if last or quiet is None else quiet():
+            yield
+
+    def mean_loss(self) -> float:
+        """Mean loss since it was last asked for; waits for the device."""
+        total, count = self.total.tolist()
+        self.total.zero_()
+        return total / count if count else float("nan")
+
+    def _loss(self, inputs: Inputs) -> Loss:
+        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+            drawn = self.task.prepare(inputs)
+            output = self.run(drawn.tokens, drawn.target, at=drawn.at)
+        return self.task.loss(output, drawn)
+
+    def _part_now(self, inputs: Inputs) -> None:
+        loss = self.compute(inputs)
+        loss.sum.backward()
+        self.sums += torch.stack((loss.sum.detach().float(), loss.count.detach().float()))
+
+    def _update_now(self) -> None:
+        if self.gather is not None:
+            self.gather(self.sums)
+        grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        allocate_state(self.optimizer)
+        if self.sharded:
+            self._update_shards(grads)
+            return
+        if still := [bias.grad[rows] for bias, rows in self.unfelt if bias.grad is not None]:
+            torch._foreach_zero_(still)
+        count = self.sums[1].clamp(min=1e-12)
+        mean = self.sums[0] / count
+        summed = torch.nn.utils.get_total_norm(grads)
+        norm = _whole(summed) * self.ranks / count
+        scale = count / self.ranks
+        if self.clip:
+            scale = scale * (norm / self.clip).clamp(min=1.0)
+        bad = self.guard.judge(mean, norm)
+        self.optimizer.grad_scale, self.optimizer.found_inf = scale.float(), bad  # type: ignore[attr-defined]  # read by fused steps
+        self.optimizer.step()
+        self.told.copy_(torch.stack((mean, self.sums[1], norm)))
+        self.total += torch.where(bad > 0, 0.0, self.sums.double())
+        self._clear(grads)
+        self.sums.zero_()
+
+    def _clear(self, grads: list[Tensor]) -> None:
+        """Zeros where a graph or other ranks know the tensors by their place; else none, and nothing to add to."""
+        if self.record or self.run is not self.network or self.device.type != "cpu":
+            torch._foreach_zero_(grads)
+            return
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def _update_shards(self, grads: list[Tensor]) -> None:
+        """The same on what this rank holds. Fused steps cannot scale or skip shards, so it is done here."""
+        for bias, mask in self.felt:
+            if bias.grad is not None:
+                local(bias.grad).mul_(mask)
+        count = self.sums[1].clamp(min=1e-12)
+        mean, held = self.sums[0] / count, [local(grad) for grad in grads]
+        norm = _whole(torch.nn.utils.get_total_norm(grads)) / count
+        scale = count * (norm / self.clip).clamp(min=1.0) if self.clip else count
+        bad = self.guard.judge(mean, norm)
+        if not bool(bad):
+            torch._foreach_div_(held, scale)
+            self.optimizer.step()
+        self.told.copy_(torch.stack((mean, self.sums[1], norm)))
+        self.total += torch.where(bad > 0, 0.0, self.sums.double())
+        torch._foreach_zero_(held)
+        self.sums.zero_()
+
+    def _forget(self) -> None:
+        """Undo what a trial run added up."""
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.grad.zero_()
+        self.sums.zero_()
+
+    def _record_update(self) -> torch.cuda.CUDAGraph:
+        """Record the update; the trial before it is made with a loss that is skipped, so that no weight moves."""
+        sums, kept = (
+            self.sums.clone(),
+            [parameter.grad.clone() for parameter in self.parameters if parameter.grad is not None],
+        )
+        guard, total = self.guard.state.clone(), self.total.clone()
+        with _aside():
+            self.sums.fill_(float("nan"))
+            self._update_now()
+        self.guard.state.copy_(guard)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._update_now()
+        self.sums.copy_(sums)
+        self.total.copy_(total)
+        self.guard.state.copy_(guard)
+        for parameter, grad in zip((p for p in self.parameters if p.grad is not None), kept, strict=True):
+            assert parameter.grad is not None
+            parameter.grad.copy_(grad)
+        return graph
+
+
+def unfelt(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
+    """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
+    found = [module.unfelt() for module in network.modules() if isinstance(module, Attention)]
+    return [held for held in found if held is not None and held[0].requires_grad]
+
+
+def felt(bias: nn.Parameter, rows: slice) -> Tensor:
+    """1 where a shard of the bias is felt, else 0."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(bias, DTensor)
+    mask = torch.ones(bias.shape, device=bias.device)
+    mask[rows] = 0.0
+    return local(distribute_tensor(mask, bias.device_mesh, bias.placements))
+
+
+def _whole(norm: Tensor) -> Tensor:
+    """The norm over all ranks, where each holds a part of every gradient."""
+    full = getattr(norm, "full_tensor", None)
+    return norm if full is None else full()
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[None]:
+    """On another stream, as trial runs before a recording must be."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        yield
+    torch.cuda.current_stream().wait_stream(side)
+
+
+class _Recording:
+    """A call recorded for inputs of one shape."""
+
+    def __init__(self, call: Callable[[Inputs], None], inputs: Inputs, forget: Callable[[], None]) -> None:
+        self.inputs = inputs
+        with _aside():
+            for _ in range(WARM):
+                call(inputs)
+        forget()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            call(inputs)
+        forget()
+
+    def replay(self, inputs: Inputs) -> None:
+        for mine, theirs in zip(tensors(self.inputs), tensors(inputs), strict=True):
+            mine.copy_(theirs, non_blocking=True)
+        self.graph.replay()
+
+
+def tensors(value: Any) -> Iterator[Tensor]:
+    """Every tensor in a value of dataclasses and dicts, always in the same order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from tensors(getattr(value, field.name))
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            yield from tensors(value[name])

@@ -1,0 +1,185 @@
+"""The records a training reads: for learning, and for scoring."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from regard.data.atomic import check_place
+from regard.data.hints import hints
+from regard.data.names import Columns, one_hot_columns
+from regard.data.readers import Reader, read, splits
+from regard.data.records import (
+    AnswerRecord,
+    ClassifyRecord,
+    DocumentRecord,
+    MinimalRecord,
+    PairRecord,
+    Record,
+    TagRecord,
+    TranslateRecord,
+)
+from regard.data.splits import said, split
+from regard.errors import InputError, setting
+from regard.training.settings import Settings
+
+Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-", rows in memory
+
+
+@dataclass(frozen=True)
+class Data:
+    """Records on both sides, and what they were taken for."""
+
+    task: str
+    train: list[Record]
+    dev: list[Record]
+    why: str  # what the data was recognised as
+    split_off: bool  # whether dev was split off here
+    fingerprint: str  # the same for the same records
+    hints: tuple[str, ...] = ()  # other ways to train on this data that may be meant
+    remembered: Mapping[str, Any] = field(default_factory=dict)  # how the user said the data is to be read
+
+
+def gather(
+    data: Where | Data,
+    *,
+    dev: Where | None = None,
+    task: str | None = None,
+    columns: Columns | None = None,
+    dev_share: float = 0.1,
+    seed: int = 0,
+    skip_bad: str | Path | None = None,
+    **told: Any,
+) -> Data:
+    """Read what is to be learned; dev is what was given, the folder's own, or a share split off."""
+    if isinstance(data, Data):
+        again = {"dev": dev, "columns": columns, "skip_bad": skip_bad, **told}
+        if given := [name for name, value in again.items() if value is not None]:
+            raise InputError(f"this data is read already, so {' and '.join(given)} cannot change it. Leave them out.")
+        if task not in (None, data.task):
+            raise InputError(
+                f'this data is read already, for task {data.task}, not "{task}". Leave {setting("task")} out.'
+            )
+        return data
+    if skip_bad is not None:
+        check_place(Path(skip_bad), "skip_bad", inputs=[data, dev])
+    inside = splits(data)
+    reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
+    records = list(reader)
+    other = _dev_reader(data, dev, inside, reader, columns, told)
+    if other is not None:
+        held = list(other)
+        _check_overlap(records, held)
+    elif dev_share > 0:
+        try:
+            parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
+        except InputError as error:
+            raise InputError(
+                f"{error} Or name rows to score on with {setting('dev')}; {setting('dev_share', 0)} is without scores."
+            ) from error
+        records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
+    else:
+        held = []
+    name = task or reader.recognised.task
+    found = _hints(reader, [*records, *held], task, told.get("labels"))
+    kept = _remembered(reader, columns, told.get("encoding"))
+    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held), found, kept)
+
+
+def _remembered(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:
+    """What evaluation and prediction need to read other files in the same way."""
+    known = reader.recognised
+    several = one_hot_columns(columns or {})
+    named: dict[str, Any] = {role: known.columns.get(role, str(name)) for role, name in (columns or {}).items()}
+    if several:
+        named["label"] = list(known.style.one_hot or several)
+    separator = known.style.separator if known.labels == "multi" else None
+    return {"columns": named, "labels": known.labels, "separator": separator, "encoding": encoding}
+
+
+def _hints(reader: Reader, records: list[Record], task: str | None, kind: str | None) -> tuple[str, ...]:
+    """What may be meant instead; what would make a poor model of good data is a warning."""
+    labels = {record.label for record in records if isinstance(record, ClassifyRecord | PairRecord)}
+    names = {label for label in labels if isinstance(label, str)}
+    said = []
+    for hint in hints(reader.recognised, names, task=task, kind=kind):
+        text = f"{hint.message}. {hint.fix}"
+        if hint.kind == "joined-labels":
+            warnings.warn(text, UserWarning, stacklevel=2)
+        else:
+            said.append(text)
+    return tuple(said)
+
+
+def _dev_reader(
+    data: Where, dev: Where | None, inside: tuple[str, ...], reader: Reader, columns: Any, told: Mapping[str, Any]
+) -> Reader | None:
+    if dev is not None:
+        part = "valid" if "valid" in splits(dev) else None
+        return read(dev, split=part, columns=columns, like=reader.recognised, **told)
+    if "valid" in inside:
+        return read(data, split="valid", columns=columns, like=reader.recognised, **told)
+    return None
+
+
+def _check_overlap(train: list[Record], dev: list[Record]) -> None:
+    """Rows that are in both make the score a lie: refused where they are many, said where they are few."""
+    known = {said(record) for record in train}
+    both = [record for record in dev if said(record) in known]
+    if not both:
+        return
+    where = both[0].place
+    at = f"{where.file} line {where.line}" if where.line else f"{where.file} row {where.row}"
+    if len(both) > len(dev) / 2:
+        raise InputError(
+            f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}), so a score on them "
+            "would say nothing. Give other rows as dev, or none: a share is then split off."
+        )
+    warnings.warn(
+        f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}); the score is a little too "
+        "good.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def texts_of(records: Iterable[Record]) -> Iterator[str]:
+    """Every text of the records: what a vocabulary is learned from."""
+    for record in records:
+        match record:
+            case PairRecord():
+                yield from (record.first, record.second)
+            case AnswerRecord():
+                yield from (record.question, record.context)
+            case TranslateRecord():
+                yield from (record.source, record.target)
+            case MinimalRecord():
+                yield from (record.good, record.bad)
+            case ClassifyRecord() | TagRecord() | DocumentRecord():
+                yield record.text
+
+
+def texts_for(data: Data, settings: Settings) -> dict[str, Iterator[str]]:
+    """What vocabularies are learned from: one from all texts, or one from each side of a translation."""
+    if data.task != "translate":
+        asked = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
+        for name in (name for name, given in asked.items() if given):
+            raise InputError(f"{setting(name)} was given, but the task is {data.task}; only translate takes it.")
+    if settings.vocabularies == "joint":
+        return {"texts": texts_of(data.train)}
+    pairs = [record for record in data.train if isinstance(record, TranslateRecord)]
+    return {"texts": (pair.source for pair in pairs), "targets": (pair.target for pair in pairs)}
+
+
+def _fingerprint(train: list[Record], dev: list[Record]) -> str:
+    known = hashlib.blake2b(digest_size=16)
+    for part in (train, dev):
+        known.update(str(len(part)).encode())
+        for record in part:
+            values = [getattr(record, one.name) for one in fields(record) if one.name != "place"]
+            known.update(repr(values).encode("utf-8", "surrogatepass"))
+    return known.hexdigest()

@@ -1,0 +1,73 @@
+"""The folder a training writes into: whether it may, and that nobody else does meanwhile."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from regard.checkpoint.manifest import MODEL, RUN, RUN_FILES, files_of, matches, owned
+from regard.errors import FolderError, InputError, listed, setting
+from regard.locks import alone
+from regard.training.engine.distributed import speaks
+from regard.training.resume.state import STATE, state_files
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def exclusive(training: Callable[P, R]) -> Callable[P, R]:
+    """A function with a keyword `out` that no second process, and no second thread, runs for the same folder.
+
+    The ranks that torchrun started share a folder: the first of them holds the lock for all.
+    """
+
+    @functools.wraps(training)
+    def locked(*args: P.args, **settings: P.kwargs) -> R:
+        out: Any = settings.get("out")
+        if out is None or not speaks():
+            return training(*args, **settings)
+        fix = "Wait until it has ended, stop it, or name another folder with --out."
+        with alone(Path(out).expanduser(), activity="trained", fix=fix):
+            return training(*args, **settings)
+
+    return locked
+
+
+def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
+    """The folder to write, refused where it holds something that is not to be touched."""
+    if resume and overwrite:
+        both = f"{setting('resume')} and {setting('overwrite')}"
+        raise InputError(f"{both} were both given: go on, or begin again?")
+    if folder.exists() and not folder.is_dir():
+        raise FolderError(f"{folder} is a file; expected a folder to write.")
+    if Path.cwd().is_relative_to(folder.resolve()):
+        raise FolderError(f"{folder} is the folder you stand in, which cannot be replaced. Name another with --out.")
+    occupied = folder.is_dir() and any(folder.iterdir())
+    if resume and not folder.exists():
+        raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
+    if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
+        raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
+    if occupied and not (resume or overwrite):
+        raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
+    if occupied:
+        check_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
+    return folder
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder in which a training would replace files that regard has not written."""
+    names = (*MODEL, *RUN_FILES, "metrics.part")
+    lost = sorted(name for name in files_of(folder) - owned(folder) if matches(name, names))
+    if (folder / STATE).exists() and not state_files(folder):
+        lost.append(f"{STATE}/")
+    if lost:
+        raise FolderError(
+            f"{folder} holds files that were not written by regard and would be replaced:\n{listed(lost)}\n"
+            "Move them to another place, or name another folder with --out."
+        )

@@ -1,0 +1,303 @@
+"""Everything needed to go on with a training, saved whole: a kill at any moment leaves the old state or the new one."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from regard.checkpoint.files import read_json, whole_folder, write_json
+from regard.checkpoint.manifest import files_of
+from regard.digests import Digests, damaged, file_digests, is_sealed, sealed
+from regard.errors import FolderError, InputError, shortened
+from regard.foreign import inside, open_regular, reading
+from regard.training.engine.distributed import World
+from regard.training.engine.fsdp import load_shards, save_shards
+from regard.training.resume.position import Position
+
+STATE = "state"
+WEIGHTS, OPTIMIZER, BEST, POSITION, SHARDS = (
+    "weights.safetensors",
+    "optimizer.safetensors",
+    "best.safetensors",
+    "state.json",
+    "shards",
+)
+FORMAT = 2  # of state.json; the first had no digests
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """Every tensor of the network once, by name."""
+    held = {name: parameter.detach() for name, parameter in network.named_parameters()}
+    buffers = {name: buffer for name, buffer in network.named_buffers() if name in network.state_dict()}
+    return held | buffers
+
+
+@torch.no_grad()
+def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights into the network, in place."""
+    for name, mine in weights_of(network).items():
+        mine.copy_(weights[name])
+
+
+def save_state(
+    folder: Path,
+    position: Position,
+    *,
+    weights: Mapping[str, Tensor],
+    optimizer: Mapping[str, Tensor],
+    best: Mapping[str, Tensor] | None,
+    identity: Mapping[str, Any],
+) -> None:
+    """Replace the state in the run's folder. Best weights that have not changed since are linked, not written again."""
+    target = folder / STATE
+    try:
+        with _whole(folder) as fresh:
+            _save(fresh / WEIGHTS, weights)
+            _save(fresh / OPTIMIZER, optimizer)
+            digests: Digests = {}
+            if best is not None:
+                digests = _linked(target, fresh, position.best_step)
+            if best is not None and not digests:
+                _save(fresh / BEST, best)
+            _write(fresh, position, identity, digests)
+    except FolderError as error:
+        raise _unsaved(error, target, position) from error
+
+
+def save_sharded(
+    folder: Path, position: Position, *, tensors: Mapping[str, Tensor], identity: Mapping[str, Any], world: World
+) -> None:
+    """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
+    target = folder / STATE
+    try:
+        with _whole(folder) if world.first else contextlib.nullcontext(Path()) as fresh:
+            save_shards(world.told(fresh / SHARDS), tensors)
+            if world.first:
+                _write(fresh, position, identity, {})
+    except OSError as error:
+        raise _unsaved(error, target, position) from error
+
+
+def _whole(folder: Path) -> contextlib.AbstractContextManager[Path]:
+    """A new state for the one before; files in it that are not of a state stay."""
+    before = state_files(folder)
+    return whole_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
+
+
+def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: Digests) -> None:
+    """state.json, with the digest of every file beside it and of its own content. Some may be known already."""
+    names = {path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file()}
+    digests = {**known, **file_digests(fresh, sorted(names - known.keys()))}
+    content = {"format": FORMAT, "position": asdict(position), "identity": dict(identity), "files": digests}
+    write_json(fresh / POSITION, sealed(content))
+
+
+def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
+    before = "The state saved before is kept" if target.exists() else "No state was saved before"
+    return FolderError(
+        f"the state at step {position.step} was not saved: {error} {before}: mend that, then go on with --resume."
+    )
+
+
+def _linked(old: Path, fresh: Path, best_step: int) -> Digests:
+    """Link the best weights of the state before where they are still the best; their name and digest then."""
+    try:
+        stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
+        if not is_sealed(stored) or stored["position"]["best_step"] != best_step:
+            return {}
+        digest: dict[str, Any] = stored["files"][BEST]
+        os.link(old / BEST, fresh / BEST)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {BEST: digest}
+
+
+def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    try:
+        save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:  # what the system says is in its text
+        raise OSError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A state that was read. `checked`: whether it has digests, and its files are those that were written."""
+
+    position: Position
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    best: dict[str, Tensor] | None
+    checked: bool = True
+
+
+def load_state(
+    folder: Path,
+    identity: Mapping[str, Any],
+    parameters: Mapping[str, Tensor] | None = None,
+    world: World | None = None,
+) -> Saved | None:
+    """The state of a run; None where it has none. Refused where it is damaged, or what was asked for has changed.
+
+    A state of a version before digests (it has a position and an identity, and nothing else) is read as well as it can
+    be checked, and marked as not `checked`.
+    """
+    target = folder / STATE
+    if not (target / POSITION).exists():
+        return None
+    stored = read_json(target, POSITION)
+    names = _check(target, stored, world or World(), parameters)
+    check_same(folder, _object(target, stored, "identity"), identity)
+    position = _position(target, stored)
+    if (position.best is None) == (BEST in names) and not _sharded(names):
+        raise _damaged(target, f"{BEST} {'is not of this state' if BEST in names else 'is missing'}")
+    with reading(target):
+        saved = _read(target, position, names, parameters)
+    saved = replace(saved, checked="files" in stored)
+    if parameters is not None and not _fits(saved, parameters):
+        raise FolderError(f"the state in {target} is that of another network. Begin again with --overwrite.")
+    return saved
+
+
+def _check(target: Path, stored: Mapping[str, Any], world: World, parameters: Mapping[str, Tensor] | None) -> set[str]:
+    """The names of the state's files, after each was compared with its digest. Ranks share the work."""
+    if stored.keys() == {"position", "identity"}:  # written before there were digests
+        return {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()} - {POSITION}
+    if stored.get("format") != FORMAT and is_sealed(stored):
+        raise FolderError(
+            f"the state in {target} has format {str(stored.get('format'))[:20]}, expected {FORMAT}: it is of another "
+            "version of regard. Go on with that version, or begin again with --overwrite."
+        )
+    if not is_sealed(stored):
+        raise _damaged(target, f"{target / POSITION} is damaged: its content does not match its digest")
+    digests = _object(target, stored, "files")
+    for name in digests:
+        inside(target, name)
+    mine = sorted(digests.items())[world.rank :: world.ranks]
+    problem = damaged(target, dict(mine))
+    device = next((tensor.device for tensor in (parameters or {}).values()), torch.device("cpu"))
+    if world.agreed(problem is not None, device):
+        raise _damaged(target, problem or "another rank found a file that is missing or damaged")
+    return set(digests)
+
+
+def _position(target: Path, stored: Mapping[str, Any]) -> Position:
+    try:
+        return Position.of(stored.get("position"))
+    except ValueError as error:
+        raise _damaged(target, f"{target / POSITION}: {error}") from error
+
+
+def _object(target: Path, stored: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = stored.get(name)
+    if not isinstance(found, dict):
+        raise _damaged(target, f'{target / POSITION} has no object "{name}"')
+    return found
+
+
+def _damaged(target: Path, problem: str) -> FolderError:
+    return FolderError(
+        f"the saved state cannot be used: {problem}. Copy the whole folder {target} back from a backup if there is "
+        "one, or begin again with --overwrite."
+    )
+
+
+def _sharded(names: set[str]) -> bool:
+    return any(name.startswith(f"{SHARDS}/") for name in names)
+
+
+def _read(target: Path, position: Position, names: set[str], parameters: Mapping[str, Tensor] | None) -> Saved:
+    if parameters is not None and _sharded(names):
+        there = {path.relative_to(target).as_posix() for path in (target / SHARDS).rglob("*") if path.is_file()}
+        if there - names:
+            raise _damaged(target, f"{target / min(there - names)} is not of this state")
+        held = load_shards(target / SHARDS, parameters)
+        return Saved(position, held["weights"], held["optimizer"], held["best"] or None)
+    for name in (WEIGHTS, OPTIMIZER):
+        if name not in names:
+            raise _damaged(target, f"{target / name} is missing")
+    best = _load(target / BEST) if BEST in names else None
+    return Saved(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best)
+
+
+def _load(path: Path) -> dict[str, Tensor]:
+    with reading(path), open_regular(path):
+        return load_file(path)
+
+
+def _fits(saved: Saved, parameters: Mapping[str, Tensor]) -> bool:
+    """Whether weights and optimizer are those of a network with these parameters."""
+    shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in parameters.items()}
+    both = [held for held in (saved.weights, saved.best) if held]
+    known = [{name: (tensor.shape, tensor.dtype) for name, tensor in held.items()} for held in both]
+    return all(held == shapes for held in known) and {key.rpartition("|")[0] for key in saved.optimizer} <= set(shapes)
+
+
+def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with what is not the same training; say what changed."""
+    changed = [name for name, value in now.items() if then.get(name) != value]
+    if changed:
+        both = {name: (shortened(repr(then.get(name)), 100), shortened(repr(now[name]), 100)) for name in changed}
+        lines = "; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())
+        raise InputError(
+            f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}). Give what was "
+            "given then, or begin again with --overwrite."
+        )
+
+
+def state_files(folder: Path) -> set[str]:
+    """The files of the state in a run's folder, by their path in `state/`; none where `state/` is something else."""
+    target = folder / STATE
+    parts = [name for name in (WEIGHTS, OPTIMIZER, SHARDS) if (target / name).exists()]
+    if not (target / POSITION).is_file() or not (parts or _is_state(target)):
+        return set()
+    return {
+        name
+        for name in files_of(target)
+        if name in (POSITION, WEIGHTS, OPTIMIZER, BEST) or name.startswith(f"{SHARDS}/")
+    }
+
+
+def _is_state(target: Path) -> bool:
+    try:
+        return "position" in read_json(target, POSITION)
+    except FolderError:
+        return False
+
+
+def remove_state(folder: Path) -> None:
+    """Remove the state; from a `state/` that holds something else too, its own files alone."""
+    target = folder / STATE
+    ours = state_files(folder)
+    if ours and ours == files_of(target):
+        aside = folder / f".{STATE}.{secrets.token_hex(6)}.part"  # at once: killed on the way, no half of it is left
+        target.replace(aside)
+        shutil.rmtree(aside, ignore_errors=True)
+        return
+    for name in sorted(ours, key=lambda name: name != POSITION):
+        (target / name).unlink(missing_ok=True)
+
+
+def clean(folder: Path, *, state: bool = False) -> None:
+    """Remove what killed saves left; the state itself too, where a training begins anew."""
+    target, name = folder.resolve() / STATE, folder.resolve().name[:100]
+    aside = list(target.parent.glob(f".{STATE}.????????????.old"))
+    if aside and not target.exists():  # killed between two names, where the system cannot exchange them
+        aside.pop().replace(target)
+    whole = [*target.parent.parent.glob(f".{glob.escape(name)}.????????????.part")]
+    for left in [*target.parent.glob(f".{STATE}.????????????.part"), *aside, *whole]:
+        shutil.rmtree(left, ignore_errors=True)
+    if state:
+        remove_state(folder.resolve())

@@ -1,0 +1,252 @@
+"""From data to a model folder: `regard.train`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from regard.checkpoint.files import read_json
+from regard.checkpoint.manifest import RUN
+from regard.checkpoint.reading import reading_of
+from regard.data.corpus.token_store import tokenizer_hash
+from regard.data.names import Columns
+from regard.data.records import Record
+from regard.device import pick_device
+from regard.errors import FolderError, counted
+from regard.metrics.confidence import Score
+from regard.tasks import task_class
+from regard.tasks.inference import CHUNK, Scored, runner, score
+from regard.tasks.task import Reading, Task
+from regard.training.defaults import Size, filled, own_choices, resolved
+from regard.training.engine.distributed import join, leave
+from regard.training.engine.fsdp import unshard
+from regard.training.engine.loop import fit
+from regard.training.engine.lora import merge
+from regard.training.engine.sampling import balanced
+from regard.training.initial_model import begin, fresh_config, new_heads
+from regard.training.job import Done, Job, Source
+from regard.training.load_data import Data, Where, gather, texts_for
+from regard.training.metrics_log import Event, Tell
+from regard.training.plan import plan_job, set_up
+from regard.training.resume.lock import claim, exclusive
+from regard.training.resume.state import POSITION, STATE
+from regard.training.settings import Settings
+from regard.training.tensorboard import tracked
+from regard.training.write_run import finish
+
+# Settings that may differ between a run and its resumption.
+FREE = ("log_every", "save_every", "device", "micro_tokens", "patience", "track")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a training gave: the scores of the best weights on dev, with 95 % intervals."""
+
+    task: str
+    rows: int
+    scores: dict[str, Score]
+    seconds: float
+    folder: str
+    steps: int
+    tokens: int
+    skipped: int
+    stopped_early: bool
+    tokens_per_second: float | None = None  # of the steps but the first, without compiling, scoring and saving
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of(
+        cls, task: Task, rows: int, final: Scored | None, done: Done, folder: Path, began: float, **more: Any
+    ) -> Self:
+        """As it came out; `began` by the monotonic clock."""
+        return cls(
+            task=task.name,
+            rows=rows,
+            scores={} if final is None else final.scores,
+            seconds=round(time.monotonic() - began, 3),
+            folder=str(folder),
+            steps=done.steps,
+            tokens=done.tokens,
+            skipped=done.skipped,
+            stopped_early=done.stopped_early,
+            tokens_per_second=done.tokens_per_second,
+            **more,
+        )
+
+
+@exclusive
+def train(
+    data: Where | Data,
+    *,
+    out: str | Path,
+    start: str | Path | None = None,
+    preset: str | None = None,
+    tokenizer: str | Path | None = None,
+    dev: Where | None = None,
+    task: str | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
+    labels: str | None = None,
+    skip_bad: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    tell: Tell | None = None,
+    **settings: Any,
+) -> Result:
+    """Train a model on labelled data and write it as a folder that transformers opens too.
+
+    data: a path or several, a folder, a glob, "-"; rows in memory, as dicts, a dict of columns, a data frame, a pyarrow
+        table, a `datasets.Dataset` or `DatasetDict`; or what `regard.training.load_data.gather` has read already.
+    start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
+    dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
+    encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is reported.
+    task: read from the data where it is not told, and so is what `labels` are (single, class, multi, number).
+    resume: go on where a run of the same data and settings was stopped or killed; begin it where it had not begun,
+        and give its result where it had ended.
+    settings: see `regard.training.settings.Settings`.
+    """
+    asked = chosen = Settings.of(settings)
+    wanted = pick_device(chosen.device)
+    folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
+    began = time.monotonic()
+    found = gather(
+        data,
+        dev=dev,
+        task=task,
+        columns=columns,
+        encoding=encoding,
+        labels=labels,
+        dev_share=chosen.dev_share,
+        seed=chosen.seed,
+        skip_bad=skip_bad,
+    )
+    known = [*found.train, *found.dev] if found.split_off else found.train
+    kind = task_class(found.task)
+    recipe = kind.recipe(fresh_config(preset), len(found.train))
+    chosen = filled(chosen, recipe)
+    work = kind.learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
+    checkpoint, words, pretrained = begin(
+        work,
+        start=start,
+        preset=preset,
+        tokenizer=tokenizer,
+        **texts_for(found, chosen),
+        seed=chosen.seed,
+        dropout=chosen.dropout,
+        prefix=chosen.prefix,
+    )
+    world, device = join(wanted)
+    network = checkpoint.network.to(device)
+    reading = reading_of(checkpoint, words, window=chosen.window, overlap=chosen.overlap)
+    examples = work.examples(found.train, reading, labelled=True)
+    check_rows(work, found.dev, reading)
+    gpu = device.type == "cuda"
+    size = Size.of(examples.lengths)
+    chosen = resolved(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
+    set_up(network, chosen)
+    if chosen.track and world.first:
+        tell = tracked(folder, tell)
+    source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
+    job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
+    job = with_score(job, found, reading)
+    identity = {
+        "data": found.fingerprint,
+        "start": str(preset or start or "minilm"),
+        "task": work.name,
+        "tokenizer": [tokenizer_hash(one) for one in (words, words.target) if one is not None],
+        **kept(chosen),
+    }
+    if resume and (before := ended(folder, identity)) is not None:
+        leave(world)
+        return before
+    if tell is not None and world.first:
+        tell(beginning(found, asked, job, identity["start"], pretrained=pretrained))
+    done = fit(replace(job, identity=identity))
+    if chosen.lora.rank:
+        merge(network)
+    final = score_of(job, found, reading) if found.dev else None
+    if final is not None and (tuned := work.tuned(final.meter)) != work:
+        work = tuned
+        final = score_of(replace(job, task=tuned), found, reading)
+    unshard(network)
+    if world.first:
+        more = {"pretrained": pretrained, "new_heads": new_heads(checkpoint)}
+        finish(folder, checkpoint, words, work, job, done, final, found, identity, more=more)
+    leave(world)
+    return Result.of(work, len(found.train), final, done, folder, began)
+
+
+def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
+    """Whether every row can be scored, before hours are spent: a label the training has not seen is found here."""
+    for start in range(0, len(records), CHUNK):
+        task.examples(records[start : start + CHUNK], reading, labelled=True)
+
+
+def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> Event:
+    """What was recognised, and what was chosen, in words."""
+    chosen, source = job.settings, "split off from them" if data.split_off else "given"
+    rows = f"{counted(len(data.train), 'row')} to learn from"
+    rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
+    said = [f"data: {data.why}", f"rows: {rows}", *(f"hint: {hint}" for hint in data.hints)]
+    said.append(model_line(job, start, pretrained=pretrained))
+    own = own_choices(asked, chosen)
+    if own:
+        said.append(f"chosen: {', '.join(own)}: {counted(job.steps, 'step')}")
+    return Event("begin", 0, job.steps, 0.0, {"said": said})
+
+
+def model_line(job: Job, start: str, *, pretrained: bool) -> str:
+    """The model a training begins with, in words."""
+    weights = sum(parameter.numel() for parameter in job.network.parameters())
+    untrained = "" if pretrained else ", untrained (randomly initialized)"
+    return f"model: {start}, {weights:,} parameters, on {next(job.network.parameters()).device}{untrained}"
+
+
+def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
+    """What the training in the folder gave, where it has come to its end."""
+    if (folder / STATE / POSITION).exists() or not (folder / RUN).exists():
+        return None
+    run = read_json(folder, RUN)
+    try:
+        same = {name: run[name] for name in ("start", "task", "tokenizer")}
+        same |= {"data": run["data"]["hash"], **run["settings"]}
+        done, scores = run["done"], {name: Score(**held) for name, held in run["scores"].items()}
+        if any(same[name] != value for name, value in identity.items()):
+            raise FolderError(
+                f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "
+                "or data. Begin again with --overwrite, or name a new folder."
+            )
+        counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"], done.get("tokens_per_second"))
+        return Result(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
+    except (KeyError, TypeError) as error:
+        raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
+
+
+def with_score(job: Job, data: Data, reading: Reading) -> Job:
+    """The job with its dev score, where there are rows to score: of a sample where all would take long."""
+    rows = np.linspace(0, len(data.dev) - 1, min(len(data.dev), job.task.sample or len(data.dev))).astype(int)
+    some = replace(data, dev=[data.dev[row] for row in rows.tolist()])
+    return replace(job, score=lambda: score_of(job, some, reading)) if data.dev else job
+
+
+def score_of(job: Job, data: Data, reading: Reading) -> Scored:
+    """The dev score of the network as it is."""
+    device = next(job.network.parameters()).device
+    run = runner(job.network, job.task, dtype=job.dtype)
+    tokens = 65_536 if device.type == "cuda" else 8192
+    return score(job.task, run, data.dev, reading, device=device, batch_tokens=tokens, seed=job.settings.seed)
+
+
+def kept(settings: Settings) -> dict[str, Any]:
+    """The settings that a resumption must share, as JSON holds them."""
+    named = {name: value for name, value in asdict(settings).items() if name not in FREE}
+    found: dict[str, Any] = json.loads(json.dumps(named))
+    return found

@@ -1,0 +1,173 @@
+"""How often words stand near each other, and GloVe: vectors whose products are the logarithms of those counts.
+
+A pair at distance d counts 1 / d. Pairs are counted in chunks: the numbers of both words as one integer, sorted, equals
+added; chunks are merged two and two as they reach the same size. A distinct pair takes 12 bytes, twice that while two
+runs are merged; past `most` of them the lightest are forgotten, and how many is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from regard.errors import InputError, setting
+from regard.word_vectors.negative_sampling import Floats, Ints, Progress, Table, check_text
+
+CHUNK = 1 << 20  # words of a text that are counted at once
+PAIRS = 1 << 15  # pairs of a step, at most
+STEPS = 200  # of an epoch, at least, where there are pairs enough for steps of 64
+Run = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Distinct pairs of words, the smaller number left, with what they weigh together."""
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
+    forgotten: int = 0  # distinct pairs that were too light to be held
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def count_pairs(
+    ids: Ints, bounds: Ints, words: int, *, window: int = 10, most: int = 50_000_000, progress: Progress | None = None
+) -> Pairs:
+    """Pairs of words in the same line, at most `window` apart."""
+    check_text(ids, bounds, words)
+    if window < 1 or most < 1:
+        raise InputError(f"{setting('window')} is {window} and most is {most}, expected 1 or more.")
+    lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
+    runs: list[Run] = []
+    forgotten = 0
+    for first in range(0, len(ids), CHUNK):
+        runs.append(_added(*_near(ids, lines, first, window, words)))
+        while len(runs) > 1 and len(runs[-1][0]) * 2 > len(runs[-2][0]):
+            runs.append(_merged(runs.pop(), runs.pop()))
+        runs[0], lost = _heaviest(runs[0], most)
+        forgotten += lost
+        if progress is not None:
+            progress(min(first + CHUNK, len(ids)), len(ids))
+    while len(runs) > 1:
+        runs.append(_merged(runs.pop(), runs.pop()))
+    (keys, weights), lost = _heaviest(runs[0], most)
+    left, right = np.divmod(keys, words)
+    return Pairs(left.astype(np.int32), right.astype(np.int32), weights, forgotten + lost)
+
+
+def _near(ids: Ints, lines: Ints, first: int, window: int, words: int) -> Run:
+    """Every pair whose left word stands in the chunk, with its weight."""
+    keys, weights = [], []
+    for distance in range(1, window + 1):
+        last = min(first + CHUNK, len(ids) - distance)
+        if last <= first:
+            break
+        same = lines[first:last] == lines[first + distance : last + distance]
+        one = ids[first:last][same].astype(np.int64)
+        other = ids[first + distance : last + distance][same].astype(np.int64)
+        keys.append(np.minimum(one, other) * words + np.maximum(one, other))
+        weights.append(np.full(len(one), 1 / distance, np.float32))
+    if not keys:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    return np.concatenate(keys), np.concatenate(weights)
+
+
+def _added(keys: npt.NDArray[np.int64], weights: npt.NDArray[np.float32]) -> Run:
+    """Each key once, in order, with the sum of its weights."""
+    if not len(keys):
+        return keys, weights
+    order = np.argsort(keys, kind="stable")
+    keys, weights = keys[order], weights[order]
+    begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    return keys[begins], np.add.reduceat(weights, begins, dtype=np.float32)
+
+
+def _merged(one: Run, other: Run) -> Run:
+    return _added(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
+
+
+def _heaviest(run: Run, most: int) -> tuple[Run, int]:
+    """The run without its lightest pairs where it holds more than `most`: half of `most` are left."""
+    keys, weights = run
+    if len(keys) <= most:
+        return run, 0
+    kept = np.sort(np.argpartition(-weights, max(1, most // 2))[: max(1, most // 2)])
+    return (keys[kept], weights[kept]), len(keys) - len(kept)
+
+
+@dataclass(frozen=True)
+class GloveSettings:
+    """How vectors are learned from pairs."""
+
+    width: int = 100
+    epochs: int = 15
+    rate: float = 0.1
+    enough: float = 100.0  # a pair this heavy counts in full, a lighter one by (weight / enough) to the power of 3/4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "epochs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{setting(name)} is {getattr(self, name)}, expected 1 or more.")
+        for name in ("rate", "enough"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{setting(name)} is {getattr(self, name)}, expected more than 0.")
+
+
+class Glove:
+    """Two vectors and biases a word, in rows [vector, bias, 1] and [vector, 1, bias]: a product is the whole sum."""
+
+    def __init__(self, words: int, settings: GloveSettings) -> None:
+        self.settings = settings
+        self.random = np.random.default_rng(settings.seed)
+        self.inner, self.outer = (Table.of(self._start(words, one)) for one in (-1, -2))
+
+    def _start(self, words: int, one: int) -> Floats:
+        width = self.settings.width
+        rows = (self.random.random((words, width + 2), np.float32) - np.float32(0.5)) / np.float32(width)
+        rows[:, -2:] = 0
+        rows[:, one] = 1
+        return rows
+
+    def learn(self, pairs: Pairs, *, progress: Progress | None = None) -> Floats:
+        """Go over all pairs, epoch after epoch; the sum of the two vectors of each word."""
+        if len(pairs) == 0:
+            raise InputError("there is no pair of words to learn from. Give lines of two words or more.")
+        total, done = len(pairs) * self.settings.epochs, 0
+        for _ in range(self.settings.epochs):
+            for inner, outer, weights in self.batches(pairs):
+                self.step(inner, outer, weights, self.settings.rate * max(1e-3, 1 - done / total))
+                done += len(inner)
+                if progress is not None:
+                    progress(done, total)
+        return self.inner.rows_VD[:, :-2] + self.outer.rows_VD[:, :-2]
+
+    def batches(self, pairs: Pairs) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """One epoch in any order; which word of a pair takes the inner vector is drawn."""
+        order = self.random.permutation(len(pairs)).astype(np.int32 if len(pairs) < 1 << 31 else np.int64)
+        size = min(PAIRS, max(64, len(pairs) // STEPS))
+        for first in range(0, len(order), size):
+            some = order[first : first + size]
+            turned = self.random.random(len(some)) < 0.5
+            left, right = pairs.left[some], pairs.right[some]
+            yield np.where(turned, right, left), np.where(turned, left, right), pairs.weights[some]
+
+    def step(self, inner: Ints, outer: Ints, weights: Floats, rate: float) -> None:
+        """One step down Σ f(weight) · (product − log weight)² / 2."""
+        x, y = (
+            torch.from_numpy(table.rows_VD).index_select(0, torch.from_numpy(ids.astype(np.int64)))
+            for table, ids in ((self.inner, inner), (self.outer, outer))
+        )
+        weight = torch.from_numpy(weights)
+        share = (weight / self.settings.enough).clamp(max=1).pow(0.75)
+        slope = (share * (weight.log() - (x * y).sum(1)))[:, None]
+        up, across = slope * y, slope * x
+        up[:, -1], across[:, -2] = 0, 0  # the ones stay
+        self.inner.climb(inner, up.numpy(), rate)
+        self.outer.climb(outer, across.numpy(), rate)

@@ -1,0 +1,175 @@
+"""Words with one vector each: the nearest ones, analogies, and how many of a set of analogies come out right.
+
+`negative` and `cooccurrence` learn such vectors; reading and writing them is `word_vectors/files.py`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.errors import InputError
+
+Floats = npt.NDArray[np.float32]
+Question = tuple[str, str, str, str]  # a is to b as c is to d
+
+AT_ONCE = 1 << 24  # scores that are held at once: 64 MB
+
+
+@dataclass(frozen=True)
+class Near:
+    """A word and how near it is: the cosine, or what the method of an analogy makes of three."""
+
+    word: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """Analogies of one section, or of all: right ones of those whose four words are known, of all that were asked."""
+
+    right: int
+    known: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """Of the known ones; 0 where none is."""
+        return self.right / self.known if self.known else 0.0
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """A table with a row for each word, the words in the order of the rows."""
+
+    words: tuple[str, ...]
+    table: Floats
+
+    def __post_init__(self) -> None:
+        if self.table.ndim != 2 or len(self.table) != len(self.words) or not self.words:
+            raise InputError(f"{len(self.words)} words do not go with a table of shape {self.table.shape}.")
+        if len(self.rows) != len(self.words):
+            raise InputError("a word stands in the list twice. Every word has one vector.")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return self.find(word) is not None
+
+    def __getitem__(self, word: str) -> Floats:
+        """The vector of a word."""
+        vector: Floats = self.table[self.row(word)]
+        return vector
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def unit(self) -> Floats:
+        """The table with every row of length 1; a row of zeros stays."""
+        lengths = np.linalg.norm(self.table, axis=1, keepdims=True)
+        unit: Floats = (self.table / np.maximum(lengths, np.float32(1e-12))).astype(np.float32)
+        return unit
+
+    def find(self, word: str) -> int | None:
+        """The row of a word as it is written, else in small letters."""
+        return self.rows.get(word, self.rows.get(word.lower()))
+
+    def row(self, word: str) -> int:
+        """The row of a word that must be there."""
+        found = self.find(word)
+        if found is None:
+            near = difflib.get_close_matches(word.lower(), self.words[:100_000], n=1, cutoff=0.6)
+            mend = f' Did you mean "{near[0]}"?' if near else ""
+            raise InputError(f'"{word}" is not one of the {len(self):,} words that have a vector.{mend}')
+        return found
+
+    def nearest(self, word: str | npt.ArrayLike, top: int = 10) -> list[Near]:
+        """The words with the greatest cosine to a word, itself left out, or to a vector."""
+        if isinstance(word, str):
+            row = self.row(word)
+            return self._best(self.unit @ self.unit[row], [row], top)
+        vector = np.asarray(word, np.float32)
+        if vector.shape != self.table.shape[1:]:
+            raise InputError(f"a vector of shape {vector.shape} was given, expected ({self.table.shape[1]},).")
+        return self._best(self.unit @ (vector / max(float(np.linalg.norm(vector)), 1e-12)), [], top)
+
+    def similarity(self, one: str, other: str) -> float:
+        """The cosine of two words."""
+        return float(self.unit[self.row(one)] @ self.unit[self.row(other)])
+
+    def analogy(self, a: str, b: str, c: str, top: int = 5, *, method: Literal["add", "mul"] = "add") -> list[Near]:
+        """What is to c as b is to a: (man, king, woman) should give queen. The three are left out."""
+        rows = np.array([[self.row(word) for word in (a, b, c)]])
+        return self._best(self._scores(rows, method)[0], rows[0].tolist(), top)
+
+    def analogies(
+        self, questions: Mapping[str, Sequence[Question]], *, method: Literal["add", "mul"] = "add"
+    ) -> dict[str, Score]:
+        """For each section, how often the best word is the fourth; a question with an unknown word is not asked."""
+        return {name: self._section(section, method) for name, section in questions.items()}
+
+    def _section(self, questions: Sequence[Question], method: str) -> Score:
+        found = [[self.find(word) for word in question] for question in questions]
+        known = np.array([rows for rows in found if None not in rows], np.int64).reshape(-1, 4)
+        right, step = 0, max(1, AT_ONCE // len(self))
+        for first in range(0, len(known), step):
+            part = known[first : first + step]
+            scores = self._scores(part[:, :3], method)
+            np.put_along_axis(scores, part[:, :3], -np.inf, axis=1)
+            right += int(np.count_nonzero(scores.argmax(1) == part[:, 3]))
+        return Score(right, len(known), len(questions))
+
+    def _scores(self, rows: npt.NDArray[np.int64], method: str) -> Floats:
+        """Of every word for each (a, b, c): b − a + c, or b · c / a with cosines in 0 … 1 (Levy and Goldberg 2014)."""
+        if method not in ("add", "mul"):
+            raise InputError(f'method "{method}" is not one of add, mul.')
+        a, b, c = (self.unit[rows[:, i]] for i in range(3))
+        found: npt.NDArray[Any]
+        if method == "add":
+            found = (b - a + c) @ self.unit.T  # king − man + woman
+        else:
+            far, near, also = ((1 + vectors @ self.unit.T) / 2 for vectors in (a, b, c))
+            found = near * also / (far + np.float32(1e-3))
+        return found.astype(np.float32, copy=False)
+
+    def _best(self, scores: npt.NDArray[Any], without: list[int], top: int) -> list[Near]:
+        if top < 1:
+            raise InputError(f"top is {top}, expected 1 or more.")
+        scores = scores.copy()
+        scores[without] = -np.inf
+        top = min(top, len(self) - len(set(without)))
+        rows = np.argsort(-scores, kind="stable")[:top]
+        return [Near(self.words[row], float(scores[row])) for row in rows]
+
+
+def in_all(scores: Mapping[str, Score]) -> Score:
+    """All sections as one."""
+    every = scores.values()
+    return Score(sum(s.right for s in every), sum(s.known for s in every), sum(s.total for s in every))
+
+
+def lean_on_parts(vectors: Vectors, counts: npt.NDArray[np.int64], strength: float) -> Vectors:
+    """Phrases (a_b) seen seldom lean on the words they are made of: n sights of their own against `strength` of those.
+
+    Directions are mixed, lengths stay. A phrase with a part that has no vector stays as it is.
+    """
+    table = vectors.table.copy()
+    for row, word in enumerate(vectors.words):
+        names = word.split("_")
+        parts = [vectors.rows[name] for name in names if name in vectors.rows]
+        if len(parts) == len(names) > 1:
+            made = vectors.unit[parts].sum(0)
+            made /= max(float(np.linalg.norm(made)), 1e-12)
+            mixed = counts[row] * vectors.unit[row] + strength * made
+            length = np.linalg.norm(vectors.table[row]) / max(float(np.linalg.norm(mixed)), 1e-12)
+            table[row] = mixed * length
+    return Vectors(vectors.words, table)

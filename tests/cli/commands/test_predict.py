@@ -1,0 +1,320 @@
+"""`regard predict` and `regard fill`: answers in order, whole files, little memory."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard import cli
+from regard.predict.batch.rows import file_rows
+
+TEXTS = ["lovely and warm", "cold and dull", "the best of the year"]
+Capture = pytest.CaptureFixture[str]
+
+
+def run(capsys: Capture, *argv: object) -> tuple[int, str, str]:
+    status = cli.main([str(one) for one in argv])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_answers_as_json_are_those_of_python(capsys: Capture, trained: Path) -> None:
+    status, out, err = run(capsys, "predict", trained, *TEXTS, "--json", "--device", "cpu")
+    said = [json.loads(line) for line in out.splitlines()]
+    assert (status, err) == (0, "")
+    assert said == [answer.json() for answer in regard.load(trained, device="cpu").predict(TEXTS)]
+    assert set(said[0]) == {"label", "score", "scores", "truncated", "windows"}
+
+
+def test_answers_for_reading(capsys: Capture, trained: Path) -> None:
+    status, out, _ = run(capsys, "predict", trained, *TEXTS)
+    assert status == 0
+    for line, text in zip(out.splitlines(), TEXTS, strict=True):
+        assert line.split()[0] in ("good", "bad")
+        assert line.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("texts.txt", "".join(f"{text}\n" for text in TEXTS)),
+        ("texts.csv", "text,label\n" + "".join(f"{text},nobody knows\n" for text in TEXTS)),
+        ("texts.jsonl", "".join(json.dumps({"id": 4, "text": text}) + "\n" for text in TEXTS)),
+    ],
+)
+def test_files_in_and_out(capsys: Capture, trained: Path, tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    argv = ("predict", trained, "--input", tmp_path / name, "--output", tmp_path / "answers.jsonl", "--json")
+    status, out, _ = run(capsys, *argv)
+    assert status == 0
+    assert json.loads(out) == {"rows": 3, "output": str(tmp_path / "answers.jsonl")}
+    said = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    predicted = "predicted_label" if name == "texts.csv" else "label"
+    assert [row[predicted] for row in said] == [
+        answer.json()["label"] for answer in regard.load(trained).predict(TEXTS)
+    ]
+    assert [row["text"] for row in said] == TEXTS
+    assert {row.get("id") for row in said} == ({4} if name == "texts.jsonl" else {None})
+    assert {row["label"] for row in said} == {"nobody knows"} or name != "texts.csv"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["answers.jsonl", name])
+
+
+def test_words_with_tags_are_texts_for_a_tagger(tmp_path: Path) -> None:
+    tagged, plain = tmp_path / "tagged.txt", tmp_path / "plain.txt"
+    tagged.write_text("Ida B-PER\nWells I-PER\ncame O\n\nIt O\nrained O\n")
+    plain.write_text("Ida Wells came\nIt rained\n")
+    assert [row.item.text for row in file_rows(str(tagged), "tag")] == ["Ida Wells came", "It rained"]
+    assert [row.item.text for row in file_rows(str(plain), "tag")] == ["Ida Wells came", "It rained"]
+    assert next(file_rows(str(tagged), "classify")).item.text == "Ida B-PER"
+
+
+def test_a_bad_line_leaves_the_old_answers(capsys: Capture, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("one\n  \nthree\n")
+    (tmp_path / "answers.jsonl").write_text("from before")
+    argv = ("predict", trained, "--input", tmp_path / "texts.txt", "--output", tmp_path / "answers.jsonl")
+    status, out, err = run(capsys, *argv)
+    assert (status, out) == (1, "")
+    assert "texts.txt line 2" in err
+    assert (tmp_path / "answers.jsonl").read_text() == "from before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "texts.txt"]
+
+
+# questions
+
+
+PAGE = "Ida Wells was born in 1862.\nShe went to Memphis and wrote for a paper there.\n"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that answers questions, badly."""
+    from regard.training.train import train
+
+    folder = tmp_path_factory.mktemp("reader")
+    rows = [
+        {
+            "id": str(n),
+            "context": PAGE,
+            "question": f"who {n}?",
+            "answers": {"text": ["Ida Wells"], "answer_start": [0]},
+        }
+        for n in range(20)
+    ]
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    train(folder / "train.jsonl", out=folder / "model", preset="tiny-bert", steps=2, dev_share=0, device="cpu")
+    return folder / "model"
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("page.txt").write_text(PAGE)
+    return Path("page.txt")
+
+
+def test_a_file_is_no_context(capsys: Capture, reader: Path, page: Path) -> None:
+    status, out, err = run(capsys, "predict", reader, "where?", "page.txt")
+    assert (status, out) == (2, "")
+    assert '"page.txt" is a file' in err
+    assert "--context page.txt" in err
+    assert "--literal" in err
+    status, out, _ = run(capsys, "predict", reader, "where?", "page.txt", "--literal", "--json")
+    assert status == 0
+    assert json.loads(out)["answer"] in "page.txt"
+
+
+def test_a_context_from_a_file(capsys: Capture, reader: Path, page: Path) -> None:
+    asked = ["where?", "who was born?"]
+    expected = [answer.json() for answer in regard.load(reader, device="cpu").predict([(one, PAGE) for one in asked])]
+    status, out, _ = run(capsys, "predict", reader, *asked, "--context", "page.txt", "--json")
+    assert (status, [json.loads(line) for line in out.splitlines()]) == (0, expected)
+    assert PAGE[expected[0]["start"] : expected[0]["end"]] == expected[0]["answer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more"),
+    [
+        ("asked.txt", "where?\nwho was born?\n", []),
+        ("asked.csv", "nr,question\n7,where?\n8,who was born?\n", []),
+        ("asked.csv", "nr,Question\n7,where?\n8,who was born?\n", []),
+        ("asked.csv", "nr,what\n7,where?\n8,who was born?\n", ["--columns", "question=what"]),
+        ("asked.jsonl", '{"nr": 7, "text": "where?"}\n{"nr": 8, "text": "who was born?"}\n', []),
+    ],
+)
+def test_many_questions_about_one_file(
+    capsys: Capture, reader: Path, page: Path, name: str, content: str, more: list[str]
+) -> None:
+    Path(name).write_text(content)
+    argv = ["--input", name, "--context", page, "--output", "out.csv", *more]
+    assert run(capsys, "predict", reader, *argv)[0] == 0
+    asked = [("where?", PAGE), ("who was born?", PAGE)]
+    expected = [answer.json() for answer in regard.load(reader, device="cpu").predict(asked)]
+    with Path("out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["answer"], row["start"]) for row in rows] == [(one["answer"], str(one["start"])) for one in expected]
+    assert "context" not in rows[0]
+    assert [row.get("nr") for row in rows] == ([None, None] if name == "asked.txt" else ["7", "8"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--context", "nowhere.txt", "who?"], "nowhere.txt: does not exist"),
+        (["--context", "empty.txt", "who?"], "empty.txt: is empty"),
+        (["--context", "latin.txt", "who?"], "is not UTF-8"),
+        (["--context", "-", "--input", "-"], "cannot both be stdin"),
+        (["who?"], "--context FILE"),
+        (["--resume", "who?", "where"], "--resume was given without --output"),
+        (["who?", "where", "--output", "a.csv.gz"], "compressed files are not written"),
+        (["who?", "where", "--output", "a.xlsx"], "Use a.csv"),
+        (["--input", "both.csv", "--columns", "question=question,context=context", "--context", "page.txt"], "too"),
+    ],
+)
+def test_wrong_questions(capsys: Capture, reader: Path, page: Path, argv: list[str], says: str) -> None:
+    Path("empty.txt").write_text(" \n")
+    Path("latin.txt").write_bytes("née".encode("latin-1"))
+    Path("both.csv").write_text("question,context\na,b\n")
+    status, _, err = run(capsys, "predict", reader, *argv)
+    assert status in (1, 2)
+    assert says in err
+
+
+def test_only_questions_have_a_context(capsys: Capture, trained: Path, page: Path) -> None:
+    status, _, err = run(capsys, "predict", trained, "a text", "--context", "page.txt")
+    assert status == 2
+    assert "--context is for models that answer questions; this is a model for classify" in err
+
+
+@pytest.mark.parametrize("verb", ["predict", "embed", "generate", "translate"])
+def test_texts_that_are_files_are_asked_about(capsys: Capture, trained: Path, page: Path, verb: str) -> None:
+    status, _, err = run(capsys, verb, trained, "a text", "./page.txt")
+    assert status == 2
+    assert '"./page.txt" is a file' in err
+    run(capsys, verb, trained, "x" * 5000, "--literal")
+    assert "is a file" not in capsys.readouterr().err
+
+
+# files
+
+
+def test_the_format_is_that_of_the_name(capsys: Capture, trained: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    source = tmp_path / "in.csv"
+    source.write_text('id,text,score\n1,"warm, and ""lovely""",x\n2,"cold\nand dull",y\n')
+    for name in ("out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.other"):
+        status, _, err = run(capsys, "predict", trained, "--input", source, "--output", tmp_path / name)
+        assert status == 0
+        assert "the input has a column score, so the predicted one is called predicted_score." in err
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert list(lines[0]) == ["id", "text", "score", "label", "predicted_score", "scores", "truncated", "windows"]
+    assert [line["id"] for line in lines] == ["1", "2"]
+    assert (tmp_path / "out.other").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet").to_pylist() == [
+        {**line, "scores": {"bad": line["scores"]["bad"], "good": line["scores"]["good"]}} for line in lines
+    ]
+    for name, delimiter in (("out.csv", ","), ("out.tsv", "\t")):
+        with (tmp_path / name).open(newline="") as file:
+            rows = list(csv.DictReader(file, delimiter=delimiter))
+        assert [row["text"] for row in rows] == [line["text"] for line in lines]
+        assert [float(row["predicted_score"]) for row in rows] == [line["predicted_score"] for line in lines]
+        assert json.loads(rows[0]["scores"]) == lines[0]["scores"]
+
+
+def test_standard_input_keeps_its_texts(trained: Path, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "regard.cli", "predict", trained, "--input", "-", "--output", tmp_path / "out.csv"]
+    subprocess.run(argv, input="warm\ndull\n", text=True, check=True, capture_output=True)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [row["text"] for row in csv.DictReader(file)] == ["warm", "dull"]
+
+
+def test_answers_stream(trained: Path) -> None:
+    """The first answers are there long before the last text is asked for."""
+    asked = 0
+
+    def endless() -> object:
+        nonlocal asked
+        while True:
+            asked += 1
+            yield f"warm and lovely {asked}"
+
+    found = regard.load(trained, device="cpu").answers(endless())  # type: ignore[arg-type]  # an iterator of texts
+    assert [next(found).json()["label"] for _ in range(3)] == ["good"] * 3
+    assert asked <= 2049
+
+
+def test_a_model_without_a_task_says_what_it_can_do(capsys: Capture) -> None:
+    status, _, err = run(capsys, "predict", "minilm", "a text")
+    assert status == 1
+    assert "this is a network without a task" in err
+    assert "model.embed(texts)" in err
+
+
+# fill
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list[tuple[str, str]]]) -> Path:
+    from dataclasses import replace
+
+    from regard.checkpoint.folder import write_folder
+    from regard.checkpoint.source import from_preset
+    from regard.text.learn import learn_from
+
+    words = learn_from((text for text, _ in reviews(40)), kind="wordpiece", size=90)
+    checkpoint = from_preset("tiny-bert", heads={"masked": 0, "next": 2}, vocabulary=words.size)
+    folder = tmp_path_factory.mktemp("masked") / "model"
+    write_folder(folder, replace(checkpoint), beside=words.save)
+    return folder
+
+
+def test_words_for_a_mask(capsys: Capture, masked: Path) -> None:
+    status, out, err = run(capsys, "fill", masked, "a [MASK] film", "--top", "3")
+    assert status == 0
+    assert "is untrained: its weights are randomly initialized" in err
+    assert len(out.splitlines()) == 3
+    assert out.splitlines()[0].endswith(" film")
+
+
+def test_words_for_several_masks(capsys: Capture, masked: Path) -> None:
+    status, out, _ = run(capsys, "fill", masked, "a [MASK] film of the [MASK]", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert [len(words) for words in found["masks"]] == [5, 5]
+    assert set(found["masks"][0][0]) == {"word", "score", "text"}
+    assert found["untrained"] is True
+
+
+def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:
+    status, _, err = run(capsys, "fill", trained, "a [MASK] film")
+    assert status == 1
+    assert "no head for masked words" in err
+    assert "model.predict(texts)" in err
+
+
+def test_every_kind_of_answer_is_a_line_for_reading() -> None:
+    """No answer of a task is printed as raw JSON."""
+    from regard.cli.commands.predict import shown
+    from regard.tasks.answer import SpanAnswer
+    from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
+    from regard.tasks.embed import LikenessAnswer
+    from regard.tasks.tag import EntitiesAnswer, WordsAnswer
+
+    answers = [
+        LabelAnswer(label="a", scores={"a": 1.0}),
+        LabelsAnswer(scores={"a": 0.1}),
+        NumberAnswer(value=0.5),
+        LikenessAnswer(similarity=0.85),
+        EntitiesAnswer(),
+        WordsAnswer(),
+        SpanAnswer(),
+    ]
+    assert [answer for answer in answers if "{" in shown(answer.json())] == []
+    assert shown(answers[3].json()).strip() == "0.8500"

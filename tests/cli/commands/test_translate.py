@@ -1,0 +1,122 @@
+"""`regard translate` from the outside."""
+
+import json
+
+import pytest
+
+from regard.checkpoint.folder import write_folder
+from regard.checkpoint.source import from_preset
+from regard.cli import main
+from regard.evaluation import evaluate
+from regard.predict import load
+from regard.text.learn import learn_from
+from regard.training.initial_model import with_ends
+
+TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are you going", "the dog sleeps"] * 3
+
+
+@pytest.fixture(scope="module", params=["tiny-transformer", "tiny-gru", "tiny-gru-additive"])
+def folder(request, tmp_path_factory):
+    where = tmp_path_factory.mktemp("models") / request.param
+    words = learn_from(TEXTS, kind="char", size=60)
+    checkpoint = with_ends(from_preset(request.param, vocabulary=words.size), words)
+    write_folder(where, checkpoint, beside=words.save)
+    return where
+
+
+def test_each_text_is_translated_in_order(folder, capsys, tmp_path):
+    (tmp_path / "texts.txt").write_text("good morning\nthe dog\n")
+    assert main(["translate", str(folder), "--input", str(tmp_path / "texts.txt"), "--json", "--device", "cpu"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["text"], row["rank"], row["windows"]) for row in rows] == [("good morning", 1, 1), ("the dog", 1, 1)]
+    assert main(["translate", str(folder), "good morning", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.strip() == rows[0]["translation"].strip()
+
+
+def test_predict_says_it_too(folder, capsys):
+    (answer,) = load(folder, device="cpu").predict(["good morning"])
+    assert main(["predict", str(folder), "good morning", "--device", "cpu"]) == 0
+    found = answer.json()
+    assert capsys.readouterr().out == f"{found['translation'] or '(nothing)'}  {found['score']:.3f}  good morning\n"
+
+
+def test_several_of_each(folder, capsys):
+    given = ["translate", str(folder), "good morning", "--beams", "3", "--n-best", "2", "--json", "--device", "cpu"]
+    assert main(given) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert rows[0]["score"] >= rows[1]["score"]
+    assert main([*given[:5], "--n-best", "4"]) == 2
+    assert "add --beams 4" in capsys.readouterr().err
+
+
+def test_alignments(folder, capsys):
+    status = main(["translate", str(folder), "the dog", "--alignment", "--device", "cpu"])
+    said = capsys.readouterr()
+    if folder.name == "tiny-gru":
+        assert status == 1
+        assert "no attention" in said.err
+    else:
+        assert status == 0
+        assert len(said.out.splitlines()) > 2
+
+
+def test_evaluated_with_beams(folder, capsys, tmp_path):
+    """What is scored is what `translate` says with as many beams, and signatures say how."""
+    rows = [("good morning to you", "where are you"), ("the dog", "the dog sleeps"), ("go", "going there")]
+    data = tmp_path / "pairs.jsonl"
+    data.write_text("".join(json.dumps({"source": one, "target": two}) + "\n" for one, two in rows))
+    model = load(folder, device="cpu")
+    found = evaluate(model, data, beams=3, answers=tmp_path / "a.jsonl", batch_tokens=1)
+    said = [json.loads(line)["translation"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert said == [model.translate([text], beams=3)[0] for text, _ in rows]
+    assert set(found.signatures) == {"bleu", "chrf"} == set(found.scores)
+    greedy = evaluate(model, data)
+    assert greedy.loss == pytest.approx(found.loss, rel=1e-5)
+    argv = ["evaluate", str(folder), str(data), "--device", "cpu"]
+    assert main([*argv, "--beams", "3"]) == 0
+    table = capsys.readouterr().out
+    assert f"bleu: {found.signatures['bleu']}" in table
+    assert "tok:13a" in table
+    assert main([*argv, "--beams", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["signatures"] == found.signatures
+    assert main([*argv, "--beams", "0"]) == 1
+    assert "beams" in capsys.readouterr().err
+
+
+def test_alignments_as_a_picture(folder, capsys, tmp_path):
+    told = ["translate", str(folder), "the dog", "good morning", "--device", "cpu", "--alignment-plot"]
+    status = main([*told, str(tmp_path / "seen.png")])
+    if folder.name == "tiny-gru":
+        assert (status, "no attention" in capsys.readouterr().err) == (1, True)
+        return
+    assert status == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert (tmp_path / "seen.png").read_bytes().startswith(b"\x89PNG")
+    for name, exit, said in (("seen.txt", 2, "ends in .png"), ("no/seen.png", 1, "does not exist. Make it first")):
+        assert main([*told, str(tmp_path / name)]) == exit
+        assert said in capsys.readouterr().err
+
+
+def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
+    assert main(["translate", str(folder), "good morning", "--beams", "0"]) == 1
+    assert "beams must be a whole number of at least 1, not 0" in capsys.readouterr().err
+    (tmp_path / "texts.txt").write_text("good morning\n\nthe dog\n")
+    assert main(["translate", str(folder), "--input", str(tmp_path / "texts.txt"), "--device", "cpu"]) == 1
+    said = capsys.readouterr().err
+    assert "texts.txt line 2" in said
+    assert "empty text" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "said"),
+    [
+        (["tiny-gru"], 2, "no text was given"),
+        (["tiny-gru", "a", "--input", "b"], 2, "texts were given and --input too"),
+        (["minilm", "a text"], 1, "only encoder-decoders translate"),
+        (["tiny-bert", "a text"], 1, "no weights were published for it"),
+    ],
+)
+def test_wrong_use(given, status, said, capsys):
+    assert main(["translate", *given]) == status
+    assert said in capsys.readouterr().err

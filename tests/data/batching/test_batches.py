@@ -1,0 +1,279 @@
+"""Batches are full, hold every sequence once, mix lengths, and go on from any position as if never stopped."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import gzip
+import json
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.data.batching.batches import BatchSettings, Plan, shuffled
+from regard.data.batching.prefetch import Feeder
+from regard.errors import InputError
+from regard.ragged import Ragged
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def log_normal(count: int, mean: float, *, spread: float = 1.0, longest: int = 512) -> np.ndarray:
+    drawn = np.random.default_rng(0).normal(np.log(mean) - spread**2 / 2, spread, count)
+    return np.clip(np.exp(drawn), 3, longest).astype(np.int64)
+
+
+@functools.cache
+def real(name: str) -> np.ndarray:
+    """About the tokens of each text: 1.3 a word and two special ones, cut at 512."""
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not here")
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+        dialect = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if "tsv" in name else {"delimiter": ","}
+        texts = [row[0] for row in csv.reader(lines, **dialect)][1:]
+    return np.array([min(512, int(1.3 * len(text.split())) + 2) for text in texts])
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[np.ndarray, BatchSettings]:
+    tokens = draw(st.integers(1, 3000))
+    longest = draw(st.integers(1, tokens))
+    lengths = draw(st.lists(st.integers(1, longest), min_size=1, max_size=draw(st.sampled_from([3, 30, 400]))))
+    sequences = draw(st.none() | st.integers(1, 20))
+    ranks = draw(st.integers(1, 5))
+    return np.array(lengths), BatchSettings(tokens, sequences, seed=draw(st.integers(0, 9)), ranks=ranks)
+
+
+def of_rank(plan: Plan, rank: int) -> Plan:
+    given = plan.settings
+    settings = BatchSettings(given.tokens, given.sequences, given.seed, rank, given.ranks)
+    return Plan(plan.lengths, settings, epoch=plan.epoch, step=plan.step)
+
+
+@settings(deadline=None, max_examples=150)
+@given(cases(), st.integers(0, 3))
+def test_every_sequence_is_read_once_by_one_rank_in_as_many_steps(
+    case: tuple[np.ndarray, BatchSettings], epoch: int
+) -> None:
+    lengths, given = case
+    plans = [of_rank(Plan(lengths, given, epoch=epoch), rank) for rank in range(given.ranks)]
+    assert len({plan.steps for plan in plans}) == 1
+    batches = [batch.rows for plan in plans for batch in plan]
+    assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
+    for rows in batches:
+        assert lengths[rows].sum() <= given.tokens
+        assert len(rows) <= (given.sequences or len(lengths))
+        assert (np.diff(lengths[rows]) <= 0).all(), "the longest first"
+    empty = [batch.step for plan in plans for batch in plan if len(batch.rows) == 0]
+    assert all(step == plans[0].steps - 1 for step in empty)
+    assert not empty or max(map(len, batches)) == 1
+
+
+@settings(deadline=None, max_examples=50)
+@given(cases(), st.data())
+def test_going_on_from_a_stored_position_is_never_having_stopped(
+    case: tuple[np.ndarray, BatchSettings], data: st.DataObject
+) -> None:
+    lengths, given = case
+    plan = Plan(lengths, given, epoch=2)
+    whole = [batch.rows.tolist() for batch in plan]
+    step = data.draw(st.integers(0, plan.steps))
+    stored = json.loads(json.dumps(plan.at(2, step).state()))
+    later = Plan(lengths.copy(), given).resume(stored)
+    assert [batch.rows.tolist() for batch in later] == whole[step:]
+    assert [(batch.epoch, batch.step) for batch in later] == [(2, number) for number in range(step, plan.steps)]
+
+
+def test_a_position_of_other_batches_is_refused() -> None:
+    lengths = log_normal(500, 30)
+    state = Plan(lengths, BatchSettings(1024)).at(1, 3).state()
+    for other in (Plan(lengths, BatchSettings(1024, seed=1)), Plan(lengths[1:], BatchSettings(1024))):
+        with pytest.raises(InputError, match="other batches"):
+            other.resume(state)
+    ranks = [Plan(lengths, BatchSettings(1024, rank=rank, ranks=2)).state() for rank in (0, 1)]
+    assert ranks[0] == ranks[1]
+
+
+def test_every_epoch_and_every_seed_has_its_own_order() -> None:
+    lengths = log_normal(2000, 30)
+    orders = {
+        tuple(Plan(lengths, BatchSettings(1024, seed=seed), epoch=epoch).layout.rows)
+        for seed in range(3)
+        for epoch in range(3)
+    }
+    assert len(orders) == 9
+    again = [Plan(lengths, BatchSettings(1024, seed=1)).layout.rows for _ in range(2)]
+    assert (again[0] == again[1]).all()
+
+
+def test_the_shuffle_is_the_same_in_every_version() -> None:
+    assert shuffled(8, 3, 1).tolist() == [6, 3, 1, 5, 0, 2, 4, 7]
+
+
+@pytest.mark.parametrize("tokens", [2048, 8192])
+@pytest.mark.parametrize("name", ["imdb-like", "sst2-like", "imdb/train.csv.gz", "sst2/train.tsv.gz"])
+def test_batches_are_full(name: str, tokens: int) -> None:
+    if name == "imdb-like":
+        lengths = log_normal(25_000, 290, spread=0.6)
+    elif name == "sst2-like":
+        lengths = log_normal(67_349, 14, spread=0.6, longest=66)
+    else:
+        lengths = real(name)
+    plan = Plan(lengths, BatchSettings(tokens))
+    assert plan.fill >= 0.98
+    shared = Plan(lengths, BatchSettings(tokens, ranks=4))
+    assert shared.fill >= 0.98 * shared.steps / (shared.steps + 1), "at most three batches more"
+
+
+@pytest.mark.parametrize(("mean", "tokens"), [(14, 1024), (128, 1024), (128, 8192), (290, 1024)])
+def test_lengths_are_mixed_and_nothing_drifts(mean: int, tokens: int) -> None:
+    """No batch has one length only, and its mean length is as near to the whole's as a random draw's would be, or
+    nearer. Over an epoch it has no trend: the slope of step against mean length, in standard errors, is a standard
+    normal number; over 8 epochs their mean and mean square are within 3.5 standard errors of 0 and 1. And the
+    place of a sequence in the epoch does not depend on its length: the same of their correlation over sequences.
+    """
+    lengths = log_normal(20_000, mean, spread=0.6)
+    slopes, places = [], []
+    for epoch in range(8):
+        plan = Plan(lengths, BatchSettings(tokens), epoch=epoch)
+        rows = [lengths[batch.rows] for batch in plan]
+        assert all(len(held) == 1 or held[0] > held[-1] for held in rows)
+        means = np.array([held.mean() for held in rows])
+        assert means.std() < 1.25 * lengths.std() / np.sqrt(len(lengths) / len(rows))
+        slopes.append(_in_errors(np.arange(len(means)), means))
+        step = np.repeat(np.arange(len(rows)), [len(held) for held in rows])
+        places.append(_in_errors(step, np.concatenate(rows)))
+    for found in (np.array(slopes), np.array(places)):
+        assert abs(found.mean()) < 3.5 / np.sqrt(len(found))
+    assert abs((np.array(slopes) ** 2).mean() - 1) < 3.5 * np.sqrt(2 / len(slopes))
+
+
+def _in_errors(left: np.ndarray, right: np.ndarray) -> float:
+    return float(np.corrcoef(left, right)[0, 1] * np.sqrt(len(left)))
+
+
+def test_lengths_that_cannot_fill_a_batch_are_still_packed() -> None:
+    plan = Plan(np.full(5000, 300), BatchSettings(512))
+    assert plan.steps == 5000
+    assert Plan(np.full(999, 256), BatchSettings(512)).steps <= 503
+
+
+def test_a_million_sequences_are_planned_in_seconds() -> None:
+    lengths = log_normal(1_000_000, 128)
+    began = time.perf_counter()
+    plan = Plan(lengths, BatchSettings(16_384))
+    assert plan.fill > 0.99
+    assert time.perf_counter() - began < 10  # under 5 on a machine that does nothing else
+    began = time.perf_counter()
+    assert len(plan.at(0, plan.steps - 1).rows(plan.steps - 1))
+    assert time.perf_counter() - began < 0.1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "given", "says"),
+    [
+        (
+            [5, 600, 7],
+            {"tokens": 512},
+            "has 600 tokens, but a batch holds 512. Raise tokens to at least 600",
+        ),
+        ([5, 0], {"tokens": 512}, "sequence 1 has 0 tokens"),
+        ([], {"tokens": 512}, "there is no sequence"),
+        ([[1, 2]], {"tokens": 512}, "one whole number a sequence"),
+        ([1.5], {"tokens": 512}, "one whole number a sequence"),
+        ([1], {"tokens": 0}, "tokens is 0"),
+        ([1], {"tokens": 8, "sequences": 0}, "sequences is 0"),
+        ([1], {"tokens": 8, "rank": 2, "ranks": 2}, "rank 2 of 2"),
+    ],
+)
+def test_what_cannot_be_is_said(lengths: list[int], given: dict[str, int], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        Plan(lengths, BatchSettings(**given))
+    with pytest.raises(InputError, match="no position"):
+        Plan([1], BatchSettings(8)).at(-1)
+    with pytest.raises(InputError, match="step 1 was asked for"):
+        Plan([1], BatchSettings(8)).rows(1)
+
+
+def test_the_feeder_hands_over_everything_in_order_and_anew_each_time() -> None:
+    feeder = Feeder(range(100), depth=3)
+    assert list(feeder) == list(range(100))
+    assert list(feeder) == list(range(100))
+    assert list(Feeder([])) == []
+
+
+def test_the_feeder_runs_ahead_but_not_too_far() -> None:
+    made: list[int] = []
+
+    def source() -> Iterator[int]:
+        for number in range(50):
+            made.append(number)
+            yield number
+
+    taken = iter(Feeder(source(), depth=3))
+    for number in range(10):
+        assert next(taken) == number
+        time.sleep(0.005)
+        assert len(made) <= number + 1 + 3
+    assert len(made) > 10
+    del taken
+
+
+def test_an_error_in_the_thread_is_raised_where_the_items_are_taken() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise InputError("row 2 is bad")
+
+    taken = iter(Feeder(broken()))
+    assert next(taken) == 1
+    with pytest.raises(InputError, match="row 2 is bad") as caught:
+        next(taken)
+    assert "in broken" in "".join(traceback.format_exception(caught.value))
+
+
+def test_leaving_the_loop_ends_the_thread_and_closes_the_source() -> None:
+    closed = threading.Event()
+
+    def endless() -> Iterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    before = threading.active_count()
+    for item in Feeder(endless()):
+        assert item == 1
+        break
+    assert closed.wait(2)
+    assert threading.active_count() == before
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_batches_arrive_on_the_gpu() -> None:
+    batches = [Ragged.of([[1, 2, 3], [number]]) for number in range(5)]
+    for number, batch in enumerate(Feeder(batches, device="cuda")):
+        assert batch.ids.tolist() == [1, 2, 3, number]
+        assert batch.ids.device.type == batch.bounds.device.type == "cuda"
+
+
+def test_tensors_are_moved_wherever_they_stand() -> None:
+    item = {"a": [torch.ones(2)], "b": (Ragged.of([[1]]), "text", None)}
+    for moved in Feeder([item], device="meta"):
+        assert moved["a"][0].device.type == moved["b"][0].ids.device.type == "meta"
+        assert moved["b"][1:] == ("text", None)
+
+
+def test_a_depth_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="at least 1 item ahead"):
+        Feeder([], depth=0)

@@ -1,0 +1,85 @@
+"""Windows cover everything, and every token is answered once."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.batching.windows import Window, windows
+from regard.errors import InputError
+
+
+@st.composite
+def cuts(draw: st.DrawFn) -> tuple[int, int, int]:
+    room = draw(st.integers(1, 40))
+    return draw(st.integers(0, 300)), room, draw(st.integers(0, room - 1))
+
+
+@given(cuts())
+def test_every_token_is_in_a_window_and_owned_once(cut: tuple[int, int, int]) -> None:
+    length, room, overlap = cut
+    found = windows(length, room=room, overlap=overlap)
+    assert {token for window in found for token in range(window.start, window.end)} == set(range(length))
+    assert [token for window in found for token in range(window.own_start, window.own_end)] == list(range(length))
+    for window in found:
+        assert window.start <= window.own_start <= window.own_end <= window.end
+        assert list(range(window.start, window.end))[window.own] == list(range(window.own_start, window.own_end))
+
+
+@given(cuts())
+def test_windows_are_full_and_overlap(cut: tuple[int, int, int]) -> None:
+    length, room, overlap = cut
+    found = windows(length, room=room, overlap=overlap)
+    assert all(len(window) == min(room, length) for window in found)
+    assert all(left.end - right.start >= overlap for left, right in pairwise(found))
+    assert all(left.start < right.start for left, right in pairwise(found))
+
+
+@given(cuts())
+def test_no_window_too_many(cut: tuple[int, int, int]) -> None:
+    length, room, overlap = cut
+    most = 1 if length <= room else 1 + math.ceil((length - room) / (room - overlap))
+    assert len(windows(length, room=room, overlap=overlap)) == most
+
+
+@given(cuts())
+def test_the_owner_shows_most_of_what_stands_around(cut: tuple[int, int, int]) -> None:
+    length, room, overlap = cut
+    found = windows(length, room=room, overlap=overlap)
+
+    def context(window: Window, token: int) -> float:
+        left = math.inf if window.start == 0 else token - window.start
+        right = math.inf if window.end == length else window.end - 1 - token
+        return min(left, right)
+
+    for owner in found:
+        for token in range(owner.own_start, owner.own_end):
+            holders = [window for window in found if window.start <= token < window.end]
+            assert context(owner, token) == max(context(window, token) for window in holders)
+
+
+def test_an_empty_run_is_one_empty_window() -> None:
+    assert windows(0, room=4, overlap=2) == [Window(0, 0, 0, 0)]
+
+
+def test_the_last_window_is_moved_until_it_is_full() -> None:
+    assert windows(7, room=4, overlap=1) == [Window(0, 4, 0, 4), Window(3, 7, 4, 7)]
+    assert windows(6, room=4, overlap=1) == [Window(0, 4, 0, 3), Window(2, 6, 3, 6)]
+
+
+@pytest.mark.parametrize(
+    ("length", "room", "overlap", "says"),
+    [
+        (-1, 4, 1, "-1 tokens"),
+        (9, 0, 0, "at least 1 token, not 0"),
+        (9, 4, 4, "cannot overlap by 4; use 0 to 3"),
+        (9, 4, -1, "cannot overlap by -1"),
+    ],
+)
+def test_what_cannot_be_is_said(length: int, room: int, overlap: int, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        windows(length, room=room, overlap=overlap)

@@ -1,0 +1,89 @@
+"""Windows that slide over running text: every token once, with its characters and words, whatever the pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.data.corpus import sliding_windows as running
+from regard.data.corpus.sliding_windows import Piece, TextWindow, pieces, windows
+from regard.data.readers import read
+from regard.errors import InputError
+from regard.text.learn import learn_from
+from regard.text.tokenizer import Tokenizer
+
+TEXT = "The old man went to the market.\n\n\nThe market was closed, so he walked home.\n  Again?\n\nYes.\n"
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    return learn_from([TEXT] * 20, kind="bpe", size=290)
+
+
+def cut(text: str, words: Tokenizer, *, room: int, overlap: float) -> list[TextWindow]:
+    return list(windows([Piece(text, True)], words, room=room, overlap=overlap))
+
+
+@settings(deadline=None)
+@given(text=st.text(max_size=80), room=st.integers(2, 20), overlap=st.floats(0, 0.95))
+def test_every_token_but_the_first_is_scored_once(words: Tokenizer, text: str, room: int, overlap: float) -> None:
+    found = cut(text, words, room=room, overlap=overlap)
+    ids = list(words.encode(text, special=False).ids)
+    given = room if round(room * overlap) == 0 else len(ids)  # without an overlap the first of each window
+    assert [token for one in found for token in one.ids[one.fresh :]] == [
+        token for place, token in enumerate(ids) if place % given
+    ]
+    assert all(len(one.ids) <= room for one in found)
+    assert sum(one.characters for one in found) <= len(text)
+    assert sum(one.words for one in found) <= len(text.split())
+
+
+def test_windows_move_on_by_what_they_do_not_share(words: Tokenizer) -> None:
+    ids = list(words.encode(TEXT, special=False).ids)
+    found = cut(TEXT, words, room=8, overlap=0.25)
+    assert [one.ids for one in found[:2]] == [ids[:8], ids[6:14]]
+    assert [one.fresh for one in found] == [1, *[2] * (len(found) - 1)]
+    assert found[-1].ids == ids[6 * (len(found) - 1) :]
+    whole = cut(TEXT, words, room=1000, overlap=0.5)
+    assert len(whole) == 1
+    assert whole[0].words == len(TEXT.split()) - 1  # the first token is given, and a word begins with it
+    assert sum(one.words for one in found) == whole[0].words
+
+
+def test_a_file_is_one_text_and_its_pieces_are_tokenized_as_the_whole(
+    words: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT * 3)
+    expected = cut(TEXT * 3, words, room=16, overlap=0.5)
+    for size in (24, 40, 1 << 18):
+        monkeypatch.setattr(running, "PIECE", size)
+        monkeypatch.setattr(running, "LOOK", 20)
+        parts = list(pieces(read(path, task="text")))
+        assert "".join(part.text for part in parts) == TEXT * 3
+        assert [part.opens for part in parts] == [True] + [False] * (len(parts) - 1)
+        assert (len(parts) > 1) == (size < 100)
+        assert list(windows(parts, words, room=16, overlap=0.5)) == expected
+
+
+def test_files_and_rows_are_texts_of_their_own(words: Tokenizer, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(TEXT.replace("\n", "\r\n").encode())
+    found = list(pieces(read(str(tmp_path / "*.txt"), task="text")))
+    assert found == [Piece(TEXT, True), Piece(TEXT, True)]
+    (tmp_path / "rows.csv").write_text('text,label\n"The old man",a\nYes.,b\n')
+    found = list(pieces(read(tmp_path / "rows.csv", task="text")))
+    assert found == [Piece("The old man", True), Piece("Yes.", True)]
+    ids = [list(words.encode(one.text, special=False).ids) for one in found]
+    assert [one.ids for one in windows(found, words, room=100, overlap=0.0)] == [one for one in ids if len(one) > 1]
+
+
+@pytest.mark.parametrize(
+    ("room", "overlap", "says"), [(1, 0.5, "at least 2"), (8, 1.0, "share 1 of"), (8, -0.1, "0 up")]
+)
+def test_windows_that_cannot_be(words: Tokenizer, room: int, overlap: float, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        cut(TEXT, words, room=room, overlap=overlap)

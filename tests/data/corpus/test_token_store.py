@@ -1,0 +1,348 @@
+"""A token store holds every document as the tokenizer cuts it, survives a kill, and is refused when it is stale."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, pre_tokenizers
+
+from regard.data.corpus import documents
+from regard.data.corpus.documents import groups
+from regard.data.corpus.store_files import remove_store
+from regard.data.corpus.token_store import Corpus, Progress
+from regard.errors import FolderError, InputError
+from regard.text.tokenizer import Tokenizer
+
+WORDS = ["[UNK]", "the", "man", "went", "home", "It", "was", "cold", ".", "Dr", "[END]", "He", "slept"]
+
+
+def word_level(words: list[str] = WORDS) -> Tokenizer:
+    backend = Backend(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return Tokenizer(backend)
+
+
+TEXT = "the man went home. It was cold.\nHe slept\n\n\n  \nDr. the man slept.\n\nHe went."
+DOCUMENTS = ["the man went home. It was cold.\nHe slept", "Dr. the man slept.", "He went."]
+
+
+def write(path: Path, text: str) -> Path:
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    with opened(path, "wt", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.xz"])
+@pytest.mark.parametrize(
+    "change", [str, lambda text: "\ufeff" + text, lambda text: text.replace("\n", "\r\n") + "\r\n\r\n"]
+)
+def test_documents_and_sentences_come_back(tmp_path: Path, name: str, change: object) -> None:
+    path = write(tmp_path / name, change(TEXT))
+    tokenizer = word_level()
+    seen: list[Progress] = []
+    corpus = Corpus.build([path], tokenizer, tmp_path / "store", sentences=True, progress=seen.append)
+    assert len(corpus) == 3
+    assert corpus.tokens.dtype == np.uint16
+    assert [corpus[i].tolist() for i in range(3)] == [list(tokenizer.encode(text).ids) for text in DOCUMENTS]
+    told = [[tokenizer.decode(part.tolist()) for part in corpus.sentences(i)] for i in range(3)]
+    assert told == [
+        ["the man went home .", "It was cold .", "He slept"],
+        ["Dr . the man slept ."],
+        ["He went ."],
+    ]
+    assert (corpus[-1] == corpus[2]).all()
+    assert corpus.lengths.sum() == len(corpus.tokens)
+    assert (seen[-1].done, seen[-1].documents) == (path.stat().st_size, 3)
+    with pytest.raises(IndexError, match="the store holds 3"):
+        corpus[3]
+
+
+def test_an_end_token_and_large_vocabularies(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", TEXT)
+    corpus = Corpus.build([path, path], word_level(), tmp_path / "store", end=10)
+    assert len(corpus) == 6
+    assert [int(document[-1]) for document in corpus] == [10] * 6
+    with pytest.raises(InputError, match="without sentence bounds"):
+        corpus.sentences(0)
+    large = word_level(WORDS + [f"w{i}" for i in range(70_000)])
+    path = write(tmp_path / "b.txt", "w69999 home")
+    assert Corpus.build([path], large, tmp_path / "large")[0].tolist() == [69_999 + len(WORDS), 4]
+
+
+LETTERS = st.text(st.sampled_from("ab .\n\t é東😀\r"), max_size=300)
+
+
+@settings(deadline=None, max_examples=60)
+@example("   ", False, False, 2)
+@example("a\n    \nb", False, False, 2)
+@given(LETTERS, st.booleans(), st.booleans(), st.integers(2, 30))
+def test_no_character_is_lost_however_small_the_pieces(text: str, sentences: bool, lines: bool, size: int) -> None:
+    import tempfile
+
+    expected = [part.split() for part in _documents(text)]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        for name, value in (("GROUP", 40), ("PIECE", size), ("LIMIT", 2 * size), ("READ", size)):
+            patch.setattr(documents, name, value)
+        path = Path(folder) / "a.txt"
+        path.write_bytes(text.encode())
+        found: list[str] = [""]
+        for group in groups([path], sentences=sentences, lines=lines):
+            ends = set(group.ends)
+            for number, piece in enumerate(group.pieces, 1):
+                found[-1] += piece
+                if number in ends:
+                    found.append("")
+    assert found.pop() == ""
+    assert ["".join(part.split()) for part in found] == ["".join(part) for part in expected]
+
+
+def _documents(text: str) -> list[str]:
+    found, held = [], ""
+    for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
+        if line.strip():
+            held += line + "\n"
+        elif held:
+            found.append(held)
+            held = ""
+    return found
+
+
+BUILD = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_corpus import word_level
+from regard.data import documents
+from regard.data.corpus.token_store import Corpus
+documents.GROUP = 2000
+def slow(progress):
+    print(progress.tokens, flush=True)
+    time.sleep(0.01)
+Corpus.build([Path(sys.argv[2])], word_level(), sys.argv[3], sentences=True, progress=slow, save_every=500)
+"""
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.xz"])
+def test_a_build_that_was_killed_goes_on_to_the_same_store(tmp_path: Path, name: str) -> None:
+    rng = np.random.default_rng(0)
+    text = "\n\n".join(" ".join(rng.choice(WORDS[1:], rng.integers(1, 80))) for _ in range(1000))
+    path, store = write(tmp_path / name, text), tmp_path / "store"
+    command = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(path), str(store)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while int(process.stdout.readline()) < 10_000:
+            pass
+        os.kill(process.pid, signal.SIGKILL)
+    assert not store.exists()
+    with pytest.raises(FolderError, match="goes on where it stopped"):
+        Corpus.open(store)
+    seen: list[Progress] = []
+    corpus = Corpus.build([path], word_level(), store, sentences=True, progress=seen.append)
+    whole = Corpus.build([path], word_level(), tmp_path / "whole", sentences=True)
+    for file in ("tokens.bin", "documents.bin", "sentences.bin", "owners.bin"):
+        assert (store / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert len(corpus) == len(whole) == 1000
+    assert sorted(item.name for item in tmp_path.iterdir()) == sorted([name, "store", "whole"])
+
+
+def test_a_second_build_at_the_same_time_names_the_first(tmp_path: Path) -> None:
+    path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 50_000), tmp_path / "deep" / "store"
+    command = [sys.executable, "-c", BUILD, str(Path(__file__).parent), str(path), str(store)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        for overwrite in (False, True):
+            with pytest.raises(FolderError, match=f"store is being built by process {process.pid} on .*Wait"):
+                Corpus.build([path], word_level(), store, sentences=True, overwrite=overwrite)
+        assert process.poll() is None, "the first goes on"
+        os.kill(process.pid, signal.SIGKILL)
+    assert [item.name for item in (tmp_path / "deep").iterdir() if item.name.endswith(".lock")] == [".store.lock"]
+    assert len(Corpus.build([path], word_level(), store, sentences=True)) == 50_000
+    assert [item.name for item in (tmp_path / "deep").iterdir()] == ["store"]
+
+
+def test_one_of_many_builds_at_once_makes_the_store(tmp_path: Path) -> None:
+    """Threads as processes: each opens the lock for itself."""
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+
+    def build(_: int) -> int | FolderError:
+        try:
+            return len(Corpus.build([path], word_level(), store))
+        except FolderError as error:
+            return error
+
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(build, range(40)))
+    assert {one for one in said if isinstance(one, int)} == {3}
+    assert all("is being built by process" in str(one) for one in said if not isinstance(one, int))
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a.txt", "store"]
+
+
+def test_only_what_was_not_safe_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "GROUP", 100)
+    path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 500), tmp_path / "store"
+
+    def stop(progress: Progress) -> None:
+        if progress.documents > 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Corpus.build([path], word_level(), store, progress=stop, save_every=50)
+    seen: list[Progress] = []
+    Corpus.build([path], word_level(), store, progress=seen.append)
+    assert 280 < seen[0].documents < 320
+    assert seen[-1].documents == 500
+
+
+def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store)
+    built = (store / "corpus.json").stat().st_mtime_ns
+    Corpus.build([path], word_level(), store)
+    assert (store / "corpus.json").stat().st_mtime_ns == built, "nothing to do"
+    other = word_level([*WORDS, "more"])
+    with pytest.raises(FolderError, match=r"another tokenizer\. Name another folder, or build it anew"):
+        Corpus.build([path], other, store)
+    with pytest.raises(FolderError, match="another tokenizer"):
+        Corpus.open(store, tokenizer=other)
+    with pytest.raises(FolderError, match="sentences=False"):
+        Corpus.build([path], word_level(), store, sentences=True)
+    write(path, TEXT + " more")
+    with pytest.raises(FolderError, match="files that have changed since"):
+        Corpus.build([path], word_level(), store)
+    assert len(Corpus.build([path], word_level(), store, overwrite=True)[2]) == 4
+    with (store / "tokens.bin").open("ab") as stream:
+        stream.write(b"xx")
+    with pytest.raises(
+        FolderError, match=r"tokens\.bin is damaged: it has \d+ bytes, expected \d+\. Delete that folder"
+    ):
+        Corpus.open(store)
+
+
+def test_a_store_is_replaced_or_removed_without_the_files_of_others(tmp_path: Path) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store)
+    (store / "notes.md").write_text("mine")
+    assert len(Corpus.build([path], word_level(), store)) > 0
+    with pytest.raises(FolderError, match=r"store holds notes\.md, which is not of a token store"):
+        Corpus.build([path], word_level(), store, overwrite=True)
+    remove_store(store)
+    assert [item.name for item in store.iterdir()] == ["notes.md"]
+    (store / "notes.md").unlink()
+    remove_store(store)
+    assert not store.exists()
+
+
+def flip(path: Path, place: int = -1) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["tokens.bin", "documents.bin", "sentences.bin", "owners.bin", "corpus.json"])
+def test_a_flipped_bit_in_a_store_is_refused(tmp_path: Path, name: str) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store, sentences=True)
+    digit = (store / name).read_bytes().find(b'"bytes": ') + len(b'"bytes": ') if name == "corpus.json" else -1
+    flip(store / name, digit)
+    with pytest.raises(FolderError, match=rf"{name} is damaged: .*Delete that folder"):
+        Corpus.open(store)
+    with pytest.raises(FolderError, match=rf"{name} is damaged"):  # also where a training finds it already built
+        Corpus.build([path], word_level(), store, sentences=True)
+
+
+@pytest.mark.parametrize("content", ["[]", "7", "{", '{"format": 1}', '{"format": 2}', '{"format": []}'])
+def test_an_index_that_is_none_or_of_another_version_is_refused(tmp_path: Path, content: str) -> None:
+    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
+    Corpus.build([path], word_level(), store)
+    (store / "corpus.json").write_text(content)
+    with pytest.raises(FolderError, match="Delete that folder"):
+        Corpus.build([path], word_level(), store)
+
+
+@pytest.mark.parametrize("damage", ["journal", "tokens"])
+def test_a_half_built_store_that_lost_something_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    """A file shorter than what was safe would be filled up with zeros."""
+    monkeypatch.setattr(documents, "GROUP", 100)
+    path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 500), tmp_path / "store"
+
+    def stop(progress: Progress) -> None:
+        if progress.documents > 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Corpus.build([path], word_level(), store, progress=stop, save_every=50)
+    half = tmp_path / ".store.building"
+    if damage == "tokens":
+        with (half / "tokens.bin").open("r+b") as stream:
+            stream.truncate(10)
+    else:
+        journal = half / "building.json"
+        journal.write_text(journal.read_text().replace('"documents": ', '"documents": 1'))
+    with pytest.raises(
+        FolderError, match=r"building/(tokens\.bin has 10 bytes|building\.json is damaged).*Delete that"
+    ):
+        Corpus.build([path], word_level(), store)
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    store, good = tmp_path / "store", write(tmp_path / "good.txt", TEXT)
+    (tmp_path / "bad.txt").write_bytes(b"good\n\nb\xffd\n")
+    (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(os.urandom(5000).hex().encode())[:3000])
+    (tmp_path / "no.txt.gz").write_bytes(b"no gzip at all")
+    (tmp_path / "bent.txt.gz").write_bytes(gzip.compress(TEXT.encode())[:10] + b"\xff" * 20)
+    write(tmp_path / "empty.txt", " \n\n")
+    for name, says in (
+        ("bad.txt", "byte 7 is 0xff"),
+        ("cut.txt.xz", "damaged or cut short"),
+        ("no.txt.gz", "damaged or cut short"),
+        ("bent.txt.gz", "damaged or cut short"),
+        ("empty.txt", "there is no text"),
+        ("none.txt", "is not a file"),
+    ):
+        with pytest.raises(InputError, match=says):
+            Corpus.build([tmp_path / name], word_level(), store, overwrite=True)
+    no_unknown = word_level(["the"])
+    with pytest.raises(InputError, match="not in the vocabulary, and the vocabulary has no token for the unknown"):
+        Corpus.build([good], no_unknown, store, overwrite=True)
+    with pytest.raises(InputError, match="list of files"):
+        Corpus.build(str(good), word_level(), store)
+    with pytest.raises(InputError, match="not in the tokenizer's vocabulary"):
+        Corpus.build([good], word_level(), store, end=99)
+    with pytest.raises(FolderError, match="is no token store"):
+        Corpus.build([good], word_level(), tmp_path, overwrite=True)
+    with pytest.raises(FolderError, match="holds no token store"):
+        Corpus.open(tmp_path)
+
+    def grow(_: Progress) -> None:
+        with good.open("a") as stream:
+            stream.write("more")
+
+    with pytest.raises(InputError, match="changed while it was read"):
+        Corpus.build([good], word_level(), store, progress=grow, overwrite=True)
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000, "the man " * 1_250_000], ids=["one letter", "one line"])
+def test_monstrous_lines_take_linear_time(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path / "a.txt", text)
+    began = time.perf_counter()
+    for sentences in (False, True):
+        for _ in groups([path], sentences=sentences, lines=True):
+            pass
+    assert time.perf_counter() - began < 10

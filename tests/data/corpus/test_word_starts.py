@@ -1,0 +1,44 @@
+"""Where words begin among tokens: what the spaces of the text say, and what stands between words stands alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from regard.data.corpus.word_starts import WordStarts
+from regard.errors import InputError
+from regard.text.learn import learn_from
+from regard.text.tokenizer import Tokenizer
+
+TEXT = "The unbelievable market unbelievably closed, closing marketplaces."
+
+
+def pieces_of(words: Tokenizer, text: str) -> list[str]:
+    """The text of each run of tokens from one start to the next, without special ones."""
+    ids = np.array(words.encode(text).ids)
+    found: list[list[int]] = []
+    for token, begins in zip(ids.tolist(), WordStarts.of(words)(ids).tolist(), strict=True):
+        found = [*found, [token]] if begins else [*found[:-1], [*found[-1], token]]
+    return [words.decode(run).strip() for run in found if words.decode(run).strip()]
+
+
+@pytest.mark.parametrize(("kind", "size"), [("bpe", 275), ("unigram", 30)])
+def test_spaces_part_words(kind: str, size: int) -> None:
+    words = learn_from([TEXT] * 30, kind=kind, size=size)
+    assert len(words.encode(TEXT).ids) > len(TEXT.split()) + 4
+    assert pieces_of(words, TEXT) == TEXT.split()
+    assert pieces_of(words, "The\nmarket closed") == ["The", "market", "closed"]
+
+
+def test_wordpiece_parts_signs_too() -> None:
+    words = learn_from([TEXT] * 30, kind="wordpiece", size=55, lowercase=False)
+    ids = np.array(words.encode(TEXT).ids)
+    assert len(ids) > len(TEXT.split()) + 6
+    numbers = words.encode(TEXT).words
+    expected = [row == 0 or number is None or number != numbers[row - 1] for row, number in enumerate(numbers)]
+    assert WordStarts.of(words)(ids).astype(bool).tolist() == expected
+
+
+def test_characters_do_not_tell() -> None:
+    with pytest.raises(InputError, match=r"do not say where words begin.*\"token\" or \"span\""):
+        WordStarts.of(learn_from([TEXT], kind="char", size=60))

@@ -1,0 +1,242 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.attention.flex_attention import create_mask
+
+from regard.config import SCORES
+from regard.errors import InputError
+from regard.model.kernels.dense import Call
+from regard.model.kernels.dispatch import KERNELS, attend, pick_kernel
+from regard.model.kernels.layout import Layout, Mask, Slots
+from regard.model.kernels.varlen import _rules
+from regard.model.scores import build_score
+
+H, K = 4, 8
+size = st.integers(0, 20)
+few = settings(max_examples=30, deadline=None)
+SELF = [(3, 3), (1, 1), (0, 0), (9, 9), (10, 10), (3, 3)]
+CROSS = [(3, 5), (5, 3), (0, 4), (4, 0), (1, 9), (16, 17), (17, 16)]
+
+
+def own_rule(sequence, head, query, key):
+    """Depends on all four; the last head of sequence 0 sees nothing at all."""
+    return ((query + key + head + sequence) % 3 > 0) & ~((sequence == 0) & (head == H - 1))
+
+
+MASKS = {
+    "free": Mask(),
+    "causal": Mask(right=0),
+    "left window": Mask(left=2, right=0),
+    "both windows": Mask(left=1, right=2),
+    "right only": Mask(right=1),
+    "own rule": Mask(function=own_rule),
+    "own rule, causal": Mask(right=0, function=own_rule),
+}
+
+
+def layout_of(pairs):
+    counts = torch.tensor([(0, 0), *pairs])
+    q_bounds, k_bounds = counts.cumsum(0).to(torch.int32).T.contiguous()
+    return Layout(q_bounds, k_bounds, *counts.amax(0).tolist())
+
+
+def biases(longest):
+    distance = torch.arange(1 - longest, longest)
+    alibi = -(2.0 ** -torch.arange(1.0, H + 1)).unsqueeze(1) * distance.abs()
+    return {"none": None, "learned": torch.randn(H, 2 * longest - 1), "alibi": alibi}
+
+
+def results(kernel, pairs, *, groups=H, mask=MASKS["free"], bias=None, score="scaled", select="soft", training=True):
+    """The output and the gradient of everything that has one, from the same numbers whatever the kernel."""
+    torch.manual_seed(0)
+    layout = layout_of(pairs)
+    q = torch.randn(int(layout.q_bounds[-1]), H, K, requires_grad=True)
+    k = torch.randn(int(layout.k_bounds[-1]), groups, K, requires_grad=True)
+    v = torch.randn(int(layout.k_bounds[-1]), groups, K, requires_grad=True)
+    made = build_score(score, H, K, groups=groups)
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    table = biases(max(layout.q_longest, layout.k_longest, 1))[bias or "none"]
+    given = [q, k, v, *made.parameters()]
+    if table is not None:
+        given.append(table.requires_grad_())
+    call = Call(layout, mask, made, select, table, training=training)
+    out = attend(*made(q, k), v, call, kernel=kernel)
+    assert out.shape == q.shape
+    loss = (out * torch.randn(out.shape)).sum() + 0 * sum(x.sum() for x in given)
+    return [out.detach(), *torch.autograd.grad(loss, given)]
+
+
+def agree(kernel, pairs, **settings):
+    ours, expected = results(kernel, pairs, **settings), results("reference", pairs, **settings)
+    assert all(x.isfinite().all() for x in ours)
+    torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["grouped", "explicit"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("pairs", [SELF, CROSS], ids=["self", "cross"])
+def test_kernels_agree_for_every_mask(kernel, mask, pairs):
+    agree(kernel, pairs, mask=MASKS[mask])
+
+
+@pytest.mark.parametrize("kernel", ["grouped", "explicit"])
+@pytest.mark.parametrize("groups", [2, 1])
+@pytest.mark.parametrize("mask", ["free", "causal", "own rule"])
+def test_kernels_agree_for_grouped_and_single_key_heads(kernel, groups, mask):
+    agree(kernel, SELF, groups=groups, mask=MASKS[mask])
+    agree(kernel, CROSS, groups=groups, mask=MASKS[mask], bias="learned")
+
+
+@pytest.mark.parametrize("kernel", ["grouped", "explicit"])
+@pytest.mark.parametrize("bias", ["learned", "alibi"])
+@pytest.mark.parametrize("mask", ["free", "causal", "left window", "own rule"])
+def test_kernels_agree_for_biases_and_pass_gradients_into_them(kernel, bias, mask):
+    agree(kernel, SELF, bias=bias, mask=MASKS[mask])
+    agree(kernel, CROSS, bias=bias, mask=MASKS[mask])
+    assert results(kernel, SELF, bias=bias)[-1].abs().sum() > 0
+
+
+PACKED = [(3, 3), (70, 70), (0, 0), (60, 60), (130, 130), (1, 1), (160, 160)]  # tiles shared, full, and of one's own
+
+
+@pytest.mark.parametrize("bias", ["none", "learned"])
+@pytest.mark.parametrize("groups", [H, 2])
+@pytest.mark.parametrize("mask", [name for name, mask in MASKS.items() if mask.function is None])
+def test_tiles_agree_with_the_reference(mask, groups, bias):
+    agree("packed", PACKED, mask=MASKS[mask], groups=groups, bias=bias)
+
+
+@few
+@given(st.lists(st.integers(0, 140), max_size=6))
+def test_tiles_agree_for_any_lengths(lengths):
+    agree("packed", [(length, length) for length in lengths])
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("groups", [H, 2])
+def test_kernels_agree_for_every_score(score, groups):
+    agree("explicit", SELF, score=score, mask=MASKS["causal"], groups=groups)
+    agree("explicit", CROSS, score=score, bias="learned", groups=groups)
+    if score != "additive":
+        agree("grouped", SELF, score=score, mask=MASKS["causal"], groups=groups)
+        agree("grouped", CROSS, score=score, bias="learned", groups=groups)
+
+
+@pytest.mark.parametrize("mask", ["free", "causal", "own rule"])
+def test_kernels_agree_for_hard_selection(mask):
+    agree("explicit", SELF, select="hard", mask=MASKS[mask])
+    agree("explicit", CROSS, select="hard", mask=MASKS[mask], groups=2, bias="alibi")
+
+
+@given(st.lists(st.tuples(size, size), min_size=1, max_size=6), st.sampled_from(list(MASKS)))
+@few
+def test_kernels_agree_for_any_lengths(pairs, mask):
+    for kernel in ("grouped", "explicit"):
+        agree(kernel, pairs, mask=MASKS[mask], groups=2)
+
+
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit", "packed"])
+def test_a_batch_of_nothing_gives_nothing(kernel):
+    empty = torch.zeros(0, H, K)
+    assert attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel=kernel).shape == (0, H, K)
+
+
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
+def test_a_query_that_may_see_nothing_receives_zeros_and_gives_no_nan(kernel):
+    nobody = Mask(function=lambda sequence, head, query, key: (query > 0) & (key >= 0))
+    out, *grads = results(kernel, [(3, 3), (4, 4)], mask=nobody, bias="learned")
+    assert out[0].abs().sum() == out[3].abs().sum() == 0
+    assert (out[[1, 2, 4, 5, 6]].abs().sum((1, 2)) > 0).all()
+    assert all(grad.isfinite().all() for grad in grads)
+    assert grads[0][0].abs().sum() == 0
+
+
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
+def test_true_means_may_attend(kernel):
+    value = torch.tensor([[1.0], [10.0], [100.0]]).expand(3, K).unsqueeze(1)
+    zeros = torch.zeros(3, 1, K)
+    only = Mask(function=lambda sequence, head, query, key: key == 1)
+    out = attend(zeros, zeros, value, Call(Layout.own(torch.tensor([0, 3]), 3), only), kernel=kernel)
+    assert out.flatten().tolist() == [10.0] * 3 * K
+
+
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
+def test_causal_is_aligned_at_the_end(kernel):
+    value = torch.arange(1.0, 4.0).view(3, 1, 1).expand(3, 1, K)
+    call = Call(layout_of([(2, 3)]), Mask(right=0))
+    out = attend(torch.zeros(2, 1, K), torch.zeros(3, 1, K), value, call, kernel=kernel)
+    assert out[:, 0, 0].tolist() == [1.5, 2.0]
+
+
+@pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit", "packed"])
+def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise(kernel):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 5, H, K)
+    layout = Layout.own(torch.tensor([0, 5]), 5)
+    plain = attend(q, k, v, Call(layout), kernel=kernel)
+    assert torch.equal(attend(q, k, v, Call(layout, dropout=0.5), kernel=kernel), plain)
+    call = Call(layout, dropout=0.5, training=True)
+    drawn = torch.stack([attend(q, k, v, call, kernel=kernel) for _ in range(600)])
+    assert (drawn[0] - plain).abs().max() > 0.05
+    spread = drawn.std(0) / 600**0.5
+    assert ((drawn.mean(0) - plain).abs() < 5 * spread + 1e-6).all()
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("bias", ["none", "learned"])
+@pytest.mark.parametrize(("score", "select"), [("scaled", "soft"), ("additive", "soft"), ("scaled", "hard")])
+def test_one_new_token_against_its_slots_equals_the_reference(mask, bias, score, select):
+    torch.manual_seed(0)
+    filled, capacity = torch.tensor([5, 1, 7]), 9
+    q, k, v = torch.randn(3, H, K), torch.randn(27, 2, K), torch.randn(27, 2, K)
+    made = build_score(score, H, K, groups=2)
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight)
+    layout = Slots(torch.arange(4), torch.arange(4), 1, 7, filled, capacity)
+    call = Call(layout, MASKS[mask], made, select, biases(7)[bias])
+    assert pick_kernel(q, call) == "slots"
+    torch.testing.assert_close(attend(q, k, v, call), attend(q, k, v, call, kernel="reference"))
+    slots = [x.unflatten(0, (3, 9)) for x in (k, v)]
+    for kernel in ("slots", "reference"):
+        torch.testing.assert_close(attend(q, *slots, call, kernel=kernel), attend(q, k, v, call))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("bias", ["none", "learned"])
+@pytest.mark.parametrize("pairs", [SELF, CROSS], ids=["self", "cross"])
+def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias, pairs):
+    """The CUDA kernel cannot run here; its mask and bias can, in torch's own uncompiled form."""
+    torch.manual_seed(0)
+    layout = layout_of(pairs)
+    n, m = int(layout.q_bounds[-1]), int(layout.k_bounds[-1])
+    q, k, v = torch.randn(n, H, K), torch.randn(m, H, K), torch.randn(m, H, K)
+    call = Call(layout, MASKS[mask], bias_HR=biases(17)[bias])
+    allowed, adjust = _rules(layout, call.mask, call.bias_HR, n, m)
+    allowed_HNM = create_mask(allowed, 1, H, n, m, device="cpu")[0]
+    head, query, key = torch.arange(H).view(-1, 1, 1), torch.arange(n).view(-1, 1), torch.arange(m)
+    scores_HNM = q.transpose(0, 1) @ k.permute(1, 2, 0)
+    if adjust is not None:
+        scores_HNM = adjust(scores_HNM, torch.tensor(0), head, query, key)
+    weights_HNM = scores_HNM.masked_fill(~allowed_HNM, -torch.inf).softmax(-1).nan_to_num()
+    out_NHK = (weights_HNM @ v.transpose(0, 1)).transpose(0, 1)
+    torch.testing.assert_close(out_NHK, attend(q, k, v, call, kernel="reference"), rtol=1e-5, atol=1e-5)
+
+
+def test_the_fastest_kernel_that_can_is_picked():
+    q = torch.zeros(2, H, K)
+    layout = Layout.own(torch.tensor([0, 2]), 2)
+    assert pick_kernel(q, Call(layout)) == "grouped"
+    assert pick_kernel(q, Call(layout, dropout=0.1, training=True)) == "packed"
+    assert pick_kernel(q, Call(layout_of(CROSS), dropout=0.1, training=True)) == "grouped"
+    assert pick_kernel(q, Call(layout, select="hard")) == "explicit"
+    assert pick_kernel(q, Call(layout, score=build_score("additive", H, K))) == "explicit"
+    assert pick_kernel(q, Call(layout, score=build_score("cosine", H, K))) == "grouped"
+
+
+def test_an_unknown_kernel_names_the_nearest():
+    empty = torch.zeros(0, H, K)
+    with pytest.raises(InputError, match=r'"groupd" is not known. Did you mean "grouped"'):
+        attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel="groupd")
+    assert set(KERNELS) == {"reference", "grouped", "packed", "explicit", "varlen", "dense", "tiles", "flex", "slots"}

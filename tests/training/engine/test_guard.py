@@ -1,0 +1,103 @@
+"""Steps that would spoil the weights are skipped, counted and said; several in a row stop the training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.errors import RegardError
+from regard.tasks.classify import Classify
+from regard.tasks.task import Loss
+from regard.training.engine.guard import PATIENT, Guard
+from regard.training.metrics_log import Event, read_metrics
+from regard.training.train import Result
+
+Train = Callable[..., Result]
+
+
+def judged(guard: Guard, loss: float, norm: float = 1.0) -> bool:
+    return bool(guard.judge(torch.tensor(loss), torch.tensor(norm)))
+
+
+def test_what_is_no_number_is_skipped() -> None:
+    guard = Guard(torch.device("cpu"))
+    assert not judged(guard, 1.0)
+    assert judged(guard, float("nan"))
+    assert judged(guard, 1.0, float("inf"))
+    assert guard.counts() == (2, 2)
+    assert not judged(guard, 1.0)
+    assert guard.counts() == (2, 0)
+
+
+def test_a_loss_far_from_the_usual_is_skipped_once_it_is_known_what_is_usual() -> None:
+    guard, luck = Guard(torch.device("cpu")), torch.Generator().manual_seed(0)
+    assert not judged(guard, 2.0)
+    for _ in range(PATIENT):
+        assert not judged(guard, 1.0 + 0.1 * float(torch.randn((), generator=luck)))
+    assert not judged(guard, 1.9), "far from the usual, but no worse than the start"
+    assert judged(guard, 50.0)
+    assert not judged(guard, 1.0)
+
+
+def test_a_hard_start_is_no_spike() -> None:
+    guard = Guard(torch.device("cpu"))
+    assert not any(judged(guard, loss) for loss in (1.0, 30.0, 2.0, 100.0))
+
+
+def spoiled(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
+    """The loss of those steps, counted from 0, is not a number."""
+    loss, seen = Classify.loss, iter(range(10**6))
+
+    def changed(self: Classify, output: object, inputs: object) -> Loss:
+        found = loss(self, output, inputs)  # type: ignore[arg-type]
+        factor: Tensor | float = float("nan") if next(seen) in steps else 1.0
+        return Loss(found.sum * factor, found.count)
+
+    monkeypatch.setattr(Classify, "loss", changed)
+
+
+def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Event] = []
+    spoiled(monkeypatch, {2})
+    done = small(tmp_path / "run", steps=6, dev_share=0.0, log_every=2, tell=said.append)
+    assert done.skipped == 1
+    notes = [event.values["text"] for event in said if event.kind == "note"]
+    assert len(notes) == 1
+    assert "a step was skipped" in notes[0]
+    logs = [line for line in read_metrics(tmp_path / "run") if line["kind"] == "log"]
+    assert [line["skipped"] for line in logs] == [0, 1, 1]
+    assert all(line["loss"] < 100 for line in logs)
+
+
+def test_what_is_no_number_is_null(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoiled(monkeypatch, {2})
+    small(tmp_path / "run", steps=3, dev_share=0.0, log_every=1, micro_tokens=128)
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    logs = [line for line in (json.loads(line, parse_constant=refuse) for line in lines) if line["kind"] == "log"]
+    assert [line["skipped"] for line in logs] == [1, 1, 1]
+    assert (logs[0]["loss"], logs[0]["norm"]) == (None, None)
+
+
+def test_several_in_a_row_stop_it_with_good_weights_kept(
+    small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import load_file
+
+    with monkeypatch.context() as patch:
+        spoiled(patch, set(range(3, 100)))
+        with pytest.raises(RegardError, match=r"last 3 steps in a row .*lower rate .*--resume"):
+            small(tmp_path / "run", steps=12, dev_share=0.0, log_every=1, spikes=3)
+    state = tmp_path / "run/state"
+    assert json.loads((state / "state.json").read_text())["position"]["step"] == 6
+    assert all(tensor.isfinite().all() for tensor in load_file(state / "weights.safetensors").values())
+    done = small(tmp_path / "run", steps=12, dev_share=0.0, log_every=1, spikes=3, resume=True)
+    assert (done.steps, done.skipped) == (12, 3)

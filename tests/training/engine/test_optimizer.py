@@ -1,0 +1,149 @@
+"""What is trained, at which rate, with which decay."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.checkpoint.source import from_preset
+from regard.errors import InputError
+from regard.model.transformer import Transformer
+from regard.training.defaults import filled
+from regard.training.engine.optimizer import (
+    allocate_state,
+    build_optimizer,
+    freeze,
+    groups,
+    named_state,
+    restore_state,
+    set_rate,
+)
+from regard.training.settings import Settings
+
+
+@pytest.fixture
+def network() -> Transformer:
+    return from_preset("tiny-bert", heads={"sequence": 3}).network
+
+
+def by_name(network: Transformer, settings: Settings) -> dict[str, tuple[float, float]]:
+    names = {id(parameter): name for name, parameter in network.named_parameters()}
+    return {
+        names[id(parameter)]: (group["share"], group["weight_decay"])
+        for group in groups(network, settings)
+        for parameter in group["params"]
+    }
+
+
+def test_norms_and_biases_do_not_decay(network: Transformer) -> None:
+    found = by_name(network, Settings(decay=0.1))
+    assert found.keys() == dict(network.named_parameters()).keys()
+    for name, (share, decay) in found.items():
+        assert share == 1
+        assert decay == (0.0 if "norm" in name or name.endswith("bias") else 0.1), name
+
+
+def test_rates_by_layer(network: Transformer) -> None:
+    found = by_name(network, Settings(layer_decay=0.5))
+    shares = {name: share for name, (share, _) in found.items()}
+    assert {shares[name] for name in shares if name.startswith("heads.")} == {1.0}
+    assert {shares[name] for name in shares if ".layers.1." in name} == {0.5}
+    assert {shares[name] for name in shares if ".layers.0." in name} == {0.25}
+    assert {shares[name] for name in shares if ".embeddings." in name} == {0.125}
+    optimizer = build_optimizer(network, filled(Settings(layer_decay=0.5)), lr=1.0)
+    set_rate(optimizer, 0.1)
+    assert sorted({round(float(group["lr"]), 6) for group in optimizer.param_groups}) == [0.0125, 0.025, 0.05, 0.1]
+
+
+def test_layers_that_share_their_weights_are_one_layer() -> None:
+    found = by_name(from_preset("tiny-albert", heads={"sequence": 3}).network, Settings(layer_decay=0.5))
+    assert {share for name, (share, _) in found.items() if ".layers." in name} == {0.5}
+    assert {share for name, (share, _) in found.items() if ".embeddings." in name} == {0.25}
+
+
+def test_what_the_first_layer_reads_does_not_learn_faster_than_it() -> None:
+    found = by_name(from_preset("tiny-t5").network, Settings(layer_decay=0.5))
+    assert {found[f"{side}.bias.table.weight"][0] for side in ("encoder", "decoder")} == {0.25}
+    assert found["encoder.norm.weight"][0] == 1.0
+
+
+def test_embeddings_of_a_recurrent_network() -> None:
+    network = from_preset("gru-additive").network
+    assert by_name(network, Settings(layer_decay=0.5))["encoder.tokens.weight"][0] == 0.5
+    freeze(network, ["embeddings"])
+    assert not network.get_parameter("encoder.tokens.weight").requires_grad
+
+
+def test_frozen_parts(network: Transformer) -> None:
+    freeze(network, ["embeddings", "0"])
+    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
+    assert not any(".embeddings." in name or ".layers.0." in name for name in trained)
+    assert any(".layers.1." in name for name in trained)
+    assert by_name(network, Settings()).keys() == trained
+    with pytest.raises(InputError, match=r'no part "7" to freeze; expected .* a layer from 0 to 1'):
+        freeze(network, ["7"])
+    with pytest.raises(InputError, match="nothing to train"):
+        freeze(network, ["encoder", "heads"])
+
+
+def test_what_it_remembers_is_given_back(network: Transformer) -> None:
+    def stepped(optimizer: torch.optim.Optimizer) -> None:
+        for number, parameter in enumerate(network.parameters()):
+            parameter.grad = torch.full_like(parameter, 0.01 * (number + 1))
+        optimizer.step()
+
+    begun = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    one = build_optimizer(network, filled(Settings()), lr=0.1)
+    stepped(one)
+    kept = {name: tensor.clone() for name, tensor in named_state(network, one).items()}
+    stepped(one)
+    twice = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.copy_(begun[name])
+    other = build_optimizer(network, filled(Settings()), lr=0.1)
+    stepped(other)
+    restore_state(network, fresh := build_optimizer(network, filled(Settings()), lr=0.1), kept)
+    stepped(fresh)
+    assert all(torch.equal(parameter, twice[name]) for name, parameter in network.named_parameters())
+
+
+def test_memory_that_runs_out_in_the_first_step_leaves_no_half_made_state(
+    network: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimizer = build_optimizer(network, filled(Settings()), lr=1.0)
+    for parameter in network.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    made = torch.zeros_like
+    count = 0
+
+    def runs_out(*given: torch.Tensor, **told: torch.memory_format) -> torch.Tensor:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise torch.OutOfMemoryError("no memory")
+        return made(*given, **told)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "zeros_like", runs_out)
+        with pytest.raises(torch.OutOfMemoryError):
+            allocate_state(optimizer)
+    assert not optimizer.state
+    before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    allocate_state(optimizer)
+    optimizer.step()
+    assert all((parameter != before[name]).any() for name, parameter in network.named_parameters())
+
+
+def test_the_state_made_ahead_is_what_adamw_makes_itself(network: Transformer) -> None:
+    ahead, itself = (build_optimizer(network, filled(Settings()), lr=0.0) for _ in range(2))
+    for parameter in network.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    allocate_state(ahead)
+    itself.step()
+    for parameter in network.parameters():
+        assert ahead.state[parameter].keys() == itself.state[parameter].keys()
+        for name, mine in ahead.state[parameter].items():
+            theirs = itself.state[parameter][name]
+            assert (mine.shape, mine.dtype, mine.device) == (theirs.shape, theirs.dtype, theirs.device)
+            assert mine.stride() == theirs.stride()

@@ -1,0 +1,163 @@
+"""A step: sums divided once, clipped, and the same in every form that memory or the device asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from regard.checkpoint.source import from_preset
+from regard.data.batching.examples import Inputs
+from regard.errors import RegardError
+from regard.model.transformer import Transformer
+from regard.ragged import Ragged
+from regard.tasks.classify import Classify
+from regard.training.defaults import filled
+from regard.training.engine.optimizer import build_optimizer
+from regard.training.engine.stepper import Stepper
+from regard.training.initial_model import set_dropout
+from regard.training.metrics_log import Event
+from regard.training.settings import Settings
+from regard.training.train import Result
+
+Train = Callable[..., Result]
+TASK = Classify(names=("a", "b", "c"))
+
+
+def batch(lengths: list[int], seed: int = 0) -> Inputs:
+    luck = torch.Generator().manual_seed(seed)
+    tokens = Ragged.of([torch.randint(5, 99, (n,), generator=luck).tolist() for n in lengths])
+    labels = torch.randint(0, 3, (len(lengths),), generator=luck)
+    weights = torch.rand(len(lengths), generator=luck) + 0.5
+    return Inputs(tokens, {"label": labels, "weight": weights}, rows=len(lengths))
+
+
+def fresh(dropout: float = 0.0) -> Transformer:
+    network = from_preset("tiny-bert", heads={"sequence": 3}, seed=1).network.train()
+    set_dropout(network, dropout)
+    return network
+
+
+def stepper(network: Transformer, clip: float = 0.0) -> Stepper:
+    return Stepper(network, TASK, build_optimizer(network, filled(Settings()), lr=0.01), clip=clip)
+
+
+def expected_norm(inputs: Inputs) -> tuple[float, float]:
+    network = fresh()
+    loss = TASK.loss(network(inputs.tokens), inputs)
+    (loss.sum / loss.count).backward()
+    grads = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+    return float((loss.sum / loss.count).detach()), float(torch.nn.utils.get_total_norm(grads))
+
+
+@pytest.mark.parametrize("clip", [0.0, 0.05])
+def test_loss_and_norm_are_those_of_the_mean(clip: float) -> None:
+    inputs = batch([9, 5, 3])
+    made = stepper(fresh(), clip)
+    made.part(inputs)
+    made.update()
+    loss, norm = expected_norm(inputs)
+    assert made.told[0] == pytest.approx(loss, rel=1e-6)
+    assert made.told[2] == pytest.approx(norm, rel=1e-5)
+    assert made.mean_loss() == pytest.approx(loss, rel=1e-6)
+
+
+def test_clipping_is_torch_clipping() -> None:
+    """AdamW hides the length of a gradient; plain descent shows it."""
+    inputs, network = batch([9, 5, 3]), fresh()
+    made = stepper(network, clip=0.05)
+    made.optimizer = torch.optim.SGD(network.parameters(), lr=1.0, fused=True)
+    before = [parameter.detach().clone() for parameter in network.parameters()]
+    made.part(inputs)
+    made.update()
+    moved = [parameter.detach() - old for parameter, old in zip(network.parameters(), before, strict=True)]
+    assert float(torch.nn.utils.get_total_norm(moved)) == pytest.approx(0.05, rel=1e-4)
+
+
+def recomputed(network: Transformer) -> Transformer:
+    network.reader.recompute = True
+    return network
+
+
+def gradients(network: Transformer, inputs: Inputs) -> dict[str, Tensor]:
+    torch.manual_seed(3)
+    TASK.loss(network(inputs.tokens), inputs).sum.backward()
+    return {name: held.grad for name, held in network.named_parameters() if held.grad is not None}
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_recomputed_states_give_the_same_gradients(dropout: float) -> None:
+    inputs = batch([9, 9, 5, 3])
+    plain, again = gradients(fresh(dropout), inputs), gradients(recomputed(fresh(dropout)), inputs)
+    assert plain.keys() == again.keys()
+    for name in plain:
+        torch.testing.assert_close(again[name], plain[name], rtol=0, atol=1e-6)
+
+
+def test_recomputing_keeps_less() -> None:
+    def kept(network: Transformer) -> int:
+        held = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: held.append(tensor.numel()), lambda _: None):
+            network(batch([64] * 8).tokens)
+        return sum(held)
+
+    assert kept(recomputed(fresh())) < 0.5 * kept(fresh())
+
+
+def test_a_training_that_recomputes(small: Train, digest: Callable[[Path], str], tmp_path: Path) -> None:
+    small(tmp_path / "plain", steps=4, dev_share=0.0)
+    small(tmp_path / "again", steps=4, dev_share=0.0, recompute=True)
+    assert digest(tmp_path / "plain") == digest(tmp_path / "again")
+
+
+def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
+    """No more than so many tokens at once have room."""
+    part, seen = Stepper.part, []
+
+    def tight(self: Stepper, inputs: Inputs) -> None:
+        seen.append(inputs.tokens.ids.numel())
+        if seen[-1] > most:
+            raise torch.OutOfMemoryError("no room")
+        part(self, inputs)
+
+    monkeypatch.setattr(Stepper, "part", tight)
+    return seen
+
+
+def test_out_of_memory_means_more_parts_and_the_same_step(
+    small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ten: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_share": 0.0}
+    small(tmp_path / "plain", **ten)
+    said: list[Event] = []
+    with monkeypatch.context() as patch:
+        seen = short_of_memory(patch, 150)
+        small(tmp_path / "tight", **ten, tell=said.append)
+    plain, tight = (load_file(tmp_path / name / "model.safetensors") for name in ("plain", "tight"))
+    assert max(float((plain[name] - tight[name]).abs().max()) for name in plain) < 1e-6
+    notes = [event.values["text"] for event in said if event.kind == "note"]
+    assert len(notes) == 2
+    assert "128 tokens at once from now on" in notes[-1]
+    assert sum(size > 150 for size in seen) == 2
+    with monkeypatch.context() as patch:
+        short_of_memory(patch, 1)
+        with pytest.raises(RegardError, match=r"not enough memory for 1 token at once\. Use a smaller batch_tokens"):
+            small(tmp_path / "none", **ten)
+
+
+def test_what_fills_a_fixed_shape_has_no_part_in_the_step() -> None:
+    inputs = batch([9, 5, 3])
+    made = stepper(fresh())
+    made.part(inputs.fixed(tokens=64, sequences=16, longest=16))
+    made.update()
+    plain = stepper(fresh())
+    plain.part(replace(inputs))
+    plain.update()
+    for mine, theirs in zip(made.parameters, plain.parameters, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-6)

@@ -1,0 +1,115 @@
+"""What is chosen where nothing is said, and that what is said always wins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from regard.checkpoint.source import from_preset
+from regard.tasks import TASKS
+from regard.tasks.recipe import pretraining
+from regard.training.defaults import PLAIN, Size, filled, own_choices, resolved
+from regard.training.engine.schedule import warm_steps
+from regard.training.initial_model import fresh_config, vocabulary_of
+from regard.training.settings import Settings
+
+MULTI30K = Size(29_000, 16.0, 60)
+
+
+def chosen(name: str, size: Size = MULTI30K, **told: object) -> Settings:
+    config = from_preset(name, weights=False).config
+    recipe = TASKS["translate"].recipe(config, size.sequences)
+    return resolved(Settings.of(told), size, config, pretrained=False, gpu=False, recipe=recipe)
+
+
+def test_transformers_translate_as_in_2017() -> None:
+    found = chosen("transformer-small")
+    assert (found.schedule, found.warmup, found.beta2, found.smoothing) == ("sqrt", 0.1, 0.98, 0.1)
+    assert (found.dropout, found.epochs, found.batch_tokens) == (0.3, 30, 8192)
+    assert found.lr == pytest.approx(2e-3)
+    base = chosen("transformer-base").lr
+    assert base == pytest.approx(512**-0.5 * 4000**-0.5, rel=0.02)
+
+
+def test_recurrent_networks_have_another_recipe() -> None:
+    found = chosen("gru-additive")
+    assert (found.schedule, found.warmup, found.dropout, found.smoothing) == ("linear", 0.05, 0.4, 0.1)
+    assert found.lr == pytest.approx(1e-3)
+
+
+def test_more_pairs_less_dropout_and_fewer_epochs() -> None:
+    sizes = [Size(pairs, 16.0, 60) for pairs in (300, 30_000, 500_000, 5_000_000)]
+    found = [chosen("transformer-small", size) for size in sizes]
+    assert [one.dropout for one in found] == [0.3, 0.3, 0.2, 0.1]
+    epochs = [one.epochs or 0 for one in found]
+    assert epochs == sorted(set(epochs), reverse=True)
+    assert (found[0].batch_tokens or 0) < (found[1].batch_tokens or 0)
+    assert (found[0].lr or 0) < (found[1].lr or 0)
+
+
+def test_what_is_told_wins() -> None:
+    told = {"schedule": "linear", "warmup": 0.0, "beta2": 0.999, "smoothing": 0.0, "dropout": 0.0}
+    told |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
+    found = chosen("transformer-small", **told)
+    assert {name: getattr(found, name) for name in told} == told
+    assert own_choices(Settings.of(told), found) == []
+
+
+def test_only_what_is_unusual_is_said() -> None:
+    asked = Settings(dropout=0.1)
+    said = own_choices(asked, chosen("transformer-small", dropout=0.1))
+    assert said == ["lr 0.002", "epochs 30", "batch_tokens 8,192", "schedule sqrt", "beta2 0.98", "smoothing 0.1"]
+    size, config = Size(1000, 20.0, 40), from_preset("tiny-bert", weights=False).config
+    plain = resolved(Settings(), size, config, pretrained=False, gpu=False)
+    assert [one.split()[0] for one in own_choices(Settings(), plain)] == ["lr", "epochs", "batch_tokens"]
+
+
+def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
+    config = from_preset("tiny-bert", weights=False).config
+    for name, task in TASKS.items():
+        assert task.recipe(None, 100) == PLAIN
+        assert name == "translate" or task.recipe(config, 100) == PLAIN
+    plain = filled(Settings())
+    assert (plain.schedule, plain.warmup, plain.beta2, plain.smoothing) == ("linear", 0.1, 0.999, 0.0)
+
+
+def test_only_a_preset_is_trained_from_scratch() -> None:
+    assert fresh_config("tiny-gru") == from_preset("tiny-gru", weights=False).config
+    assert fresh_config(None) is None
+
+
+def test_a_vocabulary_of_bytes_has_room_for_each_of_them() -> None:
+    assert vocabulary_of("tiny-modernbert") == ("bpe", 1000, "bert")
+    assert vocabulary_of("tiny-bert") == ("wordpiece", 100, None)
+
+
+PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as benchmarks/rates.py found them to work
+    "bert-tiny": (1.92e-3, 80),  # a tenth of all steps
+    "bert-mini": (1.14e-3, 100),
+    "bert-small": (6.8e-4, 100),
+    "bert-medium": (4.2e-4, 200),
+    "bert-base-uncased": (2.08e-4, 300),
+    "bert-large-uncased": (5.6e-5, 400),  # 600 steps are more than half of all: a shorter warm-up to a lower rate
+    "modernbert-base": (5e-4, 80),
+    "gpt2": (5e-4, 80),
+    "llama-micro": (1.92e-3, 80),
+}
+
+
+@pytest.mark.parametrize("name", PRETRAINING)
+@pytest.mark.parametrize("factor", [1, 8])
+def test_pretraining_takes_rates_that_were_seen_to_learn(name: str, factor: int) -> None:
+    config = from_preset(name, weights=False).config
+    size = Size(1_000_000, 512.0, 512)
+    given = Settings(steps=800, batch_tokens=factor * 16_384)
+    found = resolved(given, size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    lr, warmup = PRETRAINING[name]
+    growth = min(factor, 2) ** 0.5 if config.norm_first else 1.0
+    assert found.lr == pytest.approx(lr * growth, rel=0.02)
+    assert found.warmup is not None
+    assert warm_steps(800, found.warmup) == warmup
+    own = resolved(replace(given, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    assert own.warmup == 0.02
+    long = resolved(replace(given, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    assert long.warmup == 0.1
