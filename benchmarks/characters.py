@@ -24,7 +24,7 @@ from regard.text.learn import learn
 
 GPU: dict[str, Any] = {"batch_tokens": 16_384, "steps": 2500, "lr": 1e-3, "dropout": 0.3, "warmup": 100, "window": 256}
 CPU: dict[str, Any] = {"batch_tokens": 512, "steps": 2100, "lr": 3e-3, "dropout": 0.0, "warmup": 200, "window": 128}
-BOTH: dict[str, Any] = {"schedule": "cosine", "beta2": 0.99, "decay": 0.1}
+BOTH: dict[str, Any] = {"schedule": "cosine", "adam_beta2": 0.99, "weight_decay": 0.1}
 
 
 def main() -> None:

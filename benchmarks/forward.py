@@ -102,9 +102,9 @@ def looking(rounds: int) -> list[Row]:
         vocabulary=30522,
         width=384,
         layers=6,
-        inner=1536,
+        ffn_width=1536,
         attention=AttentionConfig(12),
-        positions=PositionConfig("rotary", longest=8192),
+        positions=PositionConfig("rotary", max_tokens=8192),
     )
     long = Transformer(config).eval()
     flat = batch([4096], "cpu")[2]

@@ -73,7 +73,7 @@ def pretrained(given: argparse.Namespace) -> None:
         batch_tokens=given.batch_tokens,
         window=128,
         lr=1e-3,
-        dev_share=0.01,
+        dev_fraction=0.01,
         eval_every=max(given.steps // 8, 1),
         log_every=50,
         dropout=0.0,

@@ -107,7 +107,7 @@ def run(
 ) -> dict[str, Any]:
     """The loss at the end, beside that of the counts of single words. `lr` replaces the chosen one."""
     chosen: dict[str, float] = {}
-    settings: dict[str, Any] = {"steps": steps, "dev_share": 0.02, "batch_tokens": tokens, "eval_every": steps}
+    settings: dict[str, Any] = {"steps": steps, "dev_fraction": 0.02, "batch_tokens": tokens, "eval_every": steps}
     settings["warmup"] = warmup
     vocabulary = tokenizer_for(corpus, preset)
     objective: Any = OBJECTIVES.get(preset, "mlm")

@@ -40,7 +40,7 @@ WORDS = 20_000
 LECTURE: dict[str, Any] = {
     "width": 256,
     "layers": 1,
-    "inner": 32,
+    "ffn_width": 32,
     "attention": AttentionConfig(2),
     "activation": "relu",
     "segments": 0,
@@ -48,14 +48,14 @@ LECTURE: dict[str, Any] = {
     "pool": PoolConfig(how="max", activation="tanh"),
 }
 NETWORKS: dict[str, dict[str, Any]] = {
-    "one block, without positions": {**LECTURE, "positions": PositionConfig("none", longest=600)},
-    "one block, with positions": {**LECTURE, "positions": PositionConfig("learned", longest=600)},
+    "one block, without positions": {**LECTURE, "positions": PositionConfig("none", max_tokens=600)},
+    "one block, with positions": {**LECTURE, "positions": PositionConfig("learned", max_tokens=600)},
     "four blocks, pre-norm, rotary": {
         "width": 256,
         "layers": 4,
-        "inner": 1024,
+        "ffn_width": 1024,
         "attention": AttentionConfig(4, dropout=0.1),
-        "positions": PositionConfig("rotary", longest=1024),
+        "positions": PositionConfig("rotary", max_tokens=1024),
         "norm_first": True,
         "segments": 0,
         "dropout": 0.3,
@@ -65,7 +65,13 @@ NETWORKS: dict[str, dict[str, Any]] = {
 SETTINGS: dict[str, dict[str, Any]] = {
     "one block, without positions": {"epochs": 6, "lr": 1e-3, "batch_tokens": 8192},
     "one block, with positions": {"epochs": 6, "lr": 1e-3, "batch_tokens": 8192},
-    "four blocks, pre-norm, rotary": {"epochs": 10, "lr": 5e-4, "batch_tokens": 16384, "smoothing": 0.1, "decay": 0.1},
+    "four blocks, pre-norm, rotary": {
+        "epochs": 10,
+        "lr": 5e-4,
+        "batch_tokens": 16384,
+        "label_smoothing": 0.1,
+        "weight_decay": 0.1,
+    },
 }
 
 
@@ -92,7 +98,7 @@ def main() -> None:
     lines = []
     for name, shape in NETWORKS.items():
         chosen = Settings.of(SETTINGS[name])
-        task = task_class("classify").learn(data.train, smoothing=chosen.smoothing or 0.0)
+        task = task_class("classify").learn(data.train, label_smoothing=chosen.label_smoothing or 0.0)
         checkpoint = from_preset("bert-tiny", heads=task.heads, vocabulary=words.size, **shape)
         network = checkpoint.network.to(device)
         reading = Reading(words, checkpoint.config)
@@ -141,7 +147,7 @@ def read_first(given: argparse.Namespace, data: Data) -> None:
             window=512,
             lr=7e-4,
             dropout=0.1,
-            dev_share=0.005,
+            dev_fraction=0.005,
             eval_every=max(given.steps // 4, 1),
             tell=lambda event: (
                 print(event.kind, event.step, event.values, flush=True) if event.kind == "score" else None

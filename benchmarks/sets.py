@@ -25,7 +25,7 @@ class Set:
 
     def gather(self, root: Path) -> Data:
         """Its records; a tenth is split off for scoring where the set has no valid split of its own."""
-        return gather(root / self.path, dev_share=0.1, seed=0, **self.read)
+        return gather(root / self.path, dev_fraction=0.1, seed=0, **self.read)
 
 
 SETS = {

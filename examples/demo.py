@@ -83,7 +83,7 @@ def translate(out: Path, console: Console, *, quick: bool) -> None:
     """A recurrent network with attention learns a small grammar; what it looks at is drawn."""
     learn, unseen, some = write_pairs(out / "demo-data")
     model, start = out / "demo-translate", ["--preset", "tiny-gru-additive" if quick else "gru-mini"]
-    course = ["--epochs", 1 if quick else 7, "--lr", "5e-3", "--batch", 32, "--dropout", 0.1, "--dev-share", 0]
+    course = ["--epochs", 1 if quick else 7, "--lr", "5e-3", "--batch-size", 32, "--dropout", 0.1, "--dev-fraction", 0]
     regard_("train", learn, "--task", "translate", *start, *course, "--out", model, "--overwrite")
     console.print("\nSentences it has not seen, of the same few dozen words:", style="bold")
     regard_("evaluate", model, unseen)
@@ -110,7 +110,9 @@ def main() -> None:
     learn, test = divide(given.out / "demo-data")
     model, start = given.out / "demo", ["--preset", "tiny-bert"] if given.quick else ["--start", "minilm"]
     epochs = 1 if given.quick else 4
-    regard_("train", learn, *start, "--epochs", epochs, "--lr", "2e-4", "--batch", "32", "--out", model, "--overwrite")
+    regard_(
+        "train", learn, *start, "--epochs", epochs, "--lr", "2e-4", "--batch-size", "32", "--out", model, "--overwrite"
+    )
     regard_("evaluate", model, test)
     regard_("predict", model, *MESSAGES)
     translate(given.out, console, quick=given.quick)

@@ -37,7 +37,7 @@ def test_json_has_the_shape_of_the_contract(bad: Path, capsys: pytest.CaptureFix
         ("empty-text", "error", 3),
         ("duplicate", "warning", 5),
     ]
-    assert all(one["what"] and one["mend"] for one in said["findings"])
+    assert all(one["message"] and one["fix"] for one in said["findings"])
     assert said["estimate"]["model"] == "bert-tiny"
     assert said["lengths"]["limit"] == 512
 

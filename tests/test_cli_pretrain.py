@@ -31,7 +31,7 @@ def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     assert "objective: mlm+nsp, " in said.err
     assert "chosen: lr " in said.err
     assert "step 3 of 3: masked_accuracy " in said.err
-    assert cli.main([*given, "--dev-share", "0", "--overwrite"]) == 0
+    assert cli.main([*given, "--dev-fraction", "0", "--overwrite"]) == 0
     assert "none: no text was held out" in capsys.readouterr().out
 
 

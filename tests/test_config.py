@@ -8,19 +8,19 @@ from regard.errors import InputError
 
 
 def config(**changes):
-    settings = {"vocabulary": 10, "width": 12, "layers": 1, "inner": 8, "attention": AttentionConfig(3)}
+    settings = {"vocabulary": 10, "width": 12, "layers": 1, "ffn_width": 8, "attention": AttentionConfig(3)}
     return ModelConfig(**(settings | changes))
 
 
 def test_head_width_and_groups_follow_from_the_heads_unless_given():
-    assert (config().head_width, config().groups) == (4, 3)
-    given = config(attention=AttentionConfig(4, groups=2, head_width=5))
-    assert (given.head_width, given.groups) == (5, 2)
+    assert (config().head_width, config().kv_heads) == (4, 3)
+    given = config(attention=AttentionConfig(4, kv_heads=2, head_width=5))
+    assert (given.head_width, given.kv_heads) == (5, 2)
 
 
 def test_longest_is_that_of_the_positions():
-    assert config().longest == 512
-    assert config(positions=PositionConfig("alibi", longest=None)).longest is None
+    assert config().max_tokens == 512
+    assert config(positions=PositionConfig("alibi", max_tokens=None)).max_tokens is None
 
 
 def test_settings_cannot_be_changed_after_they_were_checked():
@@ -38,12 +38,12 @@ def test_the_model_config_stays_readable():
         (lambda: AttentionConfig(2, score="scaledd"), 'attention score "scaledd" is not known. Did you mean "scaled"'),
         (lambda: AttentionConfig(2, select="sparse"), "Choose one of: hard, soft"),
         (lambda: AttentionConfig(0), "heads must be at least 1, not 0"),
-        (lambda: AttentionConfig(4, groups=3), "3 key-value heads do not divide 4 heads"),
-        (lambda: AttentionConfig(4, groups=0), "0 key-value heads do not divide 4 heads"),
+        (lambda: AttentionConfig(4, kv_heads=3), "3 key-value heads do not divide 4 heads"),
+        (lambda: AttentionConfig(4, kv_heads=0), "0 key-value heads do not divide 4 heads"),
         (lambda: RotaryScaling("yarm", 2.0, original=8), 'Did you mean "yarn"'),
         (lambda: RotaryScaling("llama3", 2.0), '"llama3" needs the original length'),
         (lambda: PositionConfig("rotery"), 'Did you mean "rotary"'),
-        (lambda: PositionConfig("sinusoidal", longest=None), 'sinusoidal positions need "longest"'),
+        (lambda: PositionConfig("sinusoidal", max_tokens=None), 'sinusoidal positions need "longest"'),
         (lambda: PoolConfig("last"), 'pooling "last" is not known'),
         (lambda: PoolConfig(activation="gelo"), 'Did you mean "gelu"'),
         (lambda: config(width=0), "width must be at least 1, not 0"),
@@ -63,23 +63,26 @@ def test_the_model_config_stays_readable():
         (lambda: AttentionConfig(2, dropout=2.0), "attention dropout must be at least 0 and below 1, not 2.0"),
         (lambda: AttentionConfig(2, window=-1), "window must be at least 0, not -1"),
         (lambda: AttentionConfig(2, global_every=-3), "global_every must be at least 0, not -3"),
-        (lambda: config(spread=-0.02), "spread of initial weights must be a number of at least 0, not -0.02"),
-        (lambda: config(spread=math.inf), "spread of initial weights"),
+        (lambda: config(init_std=-0.02), "spread of initial weights must be a number of at least 0, not -0.02"),
+        (lambda: config(init_std=math.inf), "spread of initial weights"),
         (lambda: config(segments=-1), "segments must be at least 0, not -1"),
         (lambda: config(embedding_width=0), "embedding_width must be at least 1, not 0"),
         (lambda: config(distinct_layers=0), "distinct_layers must be at least 1, not 0"),
         (lambda: config(distinct_layers=2), "1 layers cannot be made of 2 distinct ones"),
-        (lambda: PositionConfig(longest=0), "longest must be at least 1, not 0"),
+        (lambda: PositionConfig(max_tokens=0), "longest must be at least 1, not 0"),
         (lambda: PositionConfig(offset=-1), "offset must be at least 0, not -1"),
         (lambda: PositionConfig("rotary", theta=math.inf), "base .theta. above 1"),
         (lambda: PositionConfig("rotary", local_theta=0.0), "base .theta. above 1"),
         (lambda: PositionConfig("relative", buckets=2), "at least 4 buckets, not 2"),
-        (lambda: PositionConfig("relative", buckets=32, reach=16), "must reach beyond 16 tokens, not 16"),
+        (lambda: PositionConfig("relative", buckets=32, max_distance=16), "must reach beyond 16 tokens, not 16"),
         (lambda: RotaryScaling("linear", math.inf), "factor above 0, not inf"),
         (lambda: RotaryScaling("llama3", 2.0, original=0), "original length of rotary positions must be at least 1"),
         (lambda: RotaryScaling("llama3", 2.0, original=8, low=2.0, high=2.0), "they must differ"),
         (lambda: RotaryScaling("yarn", 2.0, original=8, attention=-1.0), '"attention" of rotary scaling'),
-        (lambda: RecurrentConfig(9, 8, embedding=8, dropout=1.5), "dropout must be at least 0 and below 1, not 1.5"),
+        (
+            lambda: RecurrentConfig(9, 8, embedding_width=8, dropout=1.5),
+            "dropout must be at least 0 and below 1, not 1.5",
+        ),
     ],
 )
 def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):
@@ -92,10 +95,10 @@ def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):
 
 @pytest.mark.parametrize(
     ("name", "given"),
-    [("layers", 10**9), ("width", 10**9), ("inner", 10**12), ("vocabulary", 10**30), ("segments", 10**9)],
+    [("layers", 10**9), ("width", 10**9), ("ffn_width", 10**12), ("vocabulary", 10**30), ("segments", 10**9)],
 )
 def test_sizes_are_bounded_before_anything_is_allocated(name: str, given: int) -> None:
-    sizes = {"vocabulary": 100, "width": 32, "layers": 2, "inner": 64, "segments": 2}
+    sizes = {"vocabulary": 100, "width": 32, "layers": 2, "ffn_width": 64, "segments": 2}
     with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
         ModelConfig(**{**sizes, name: given}, attention=AttentionConfig(4))
 
@@ -108,12 +111,14 @@ def test_layers_that_share_weights_are_bounded_too() -> None:
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal-halves"])
 def test_a_fixed_table_is_bounded(kind: str) -> None:
     with pytest.raises(InputError, match=r"a table of 32,000,000,000 numbers; expected at most"):
-        ModelConfig(100, 32, 2, 64, AttentionConfig(4), positions=PositionConfig(kind, longest=10**9))
+        ModelConfig(100, 32, 2, 64, AttentionConfig(4), positions=PositionConfig(kind, max_tokens=10**9))
 
 
 def test_positions_without_a_table_may_be_many() -> None:
     assert (
-        ModelConfig(100, 32, 2, 64, AttentionConfig(4), positions=PositionConfig("rotary", longest=10_485_760)).longest
+        ModelConfig(
+            100, 32, 2, 64, AttentionConfig(4), positions=PositionConfig("rotary", max_tokens=10_485_760)
+        ).max_tokens
         == 10_485_760
     )
 
@@ -123,7 +128,7 @@ def test_the_nearest_number_of_heads_of_a_wide_network_is_found_at_once() -> Non
         ModelConfig(100, 1 << 24, 2, 64, AttentionConfig(7))
 
 
-@pytest.mark.parametrize("name", ["layers", "width", "embedding", "vocabulary"])
+@pytest.mark.parametrize("name", ["layers", "width", "embedding_width", "vocabulary"])
 def test_sizes_of_recurrent_networks_are_bounded(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
-        RecurrentConfig(**{"vocabulary": 100, "width": 32, "embedding": 32, name: 10**12})
+        RecurrentConfig(**{"vocabulary": 100, "width": 32, "embedding_width": 32, name: 10**12})

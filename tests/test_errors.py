@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_a_setting_is_named_twice() -> None:
-    error = InputError(f"{setting('dev_share')} is 2, expected a share.")
+    error = InputError(f"{setting('dev_fraction')} is 2, expected a share.")
     assert str(error) == "dev_share is 2, expected a share."
-    assert error.with_flags == "--dev-share is 2, expected a share."
+    assert error.with_flags == "--dev-fraction is 2, expected a share."
     both = InputError(f"{setting('epochs', 2.0)} and {setting('preset', 'x')} and {setting('slide', True)}")
     assert str(both) == "epochs=2 and preset='x' and slide=True"
     assert both.with_flags == "--epochs 2 and --preset x and --slide"
@@ -77,34 +77,34 @@ BAD = {
     "epochs": "0",
     "steps": "0",
     "lr": "-1",
-    "batch": "0",
+    "batch_size": "0",
     "batch_tokens": "0",
-    "micro_tokens": "-3",
+    "micro_batch_tokens": "-3",
     "warmup": "-1",
-    "decay": "-0.1",
-    "clip": "nan",
-    "beta1": "1",
-    "beta2": "2",
-    "eps": "0",
-    "layer_decay": "0",
-    "smoothing": "1",
+    "weight_decay": "-0.1",
+    "max_grad_norm": "nan",
+    "adam_beta1": "1",
+    "adam_beta2": "2",
+    "adam_eps": "0",
+    "layerwise_lr_decay": "0",
+    "label_smoothing": "1",
     "dropout": "1.5",
     "window": "0",
     "overlap": "1",
-    "dev_share": "1",
+    "dev_fraction": "1",
     "patience": "-1",
     "eval_every": "-1",
     "save_every": "-1",
     "log_every": "0",
-    "spikes": "0",
+    "max_bad_steps": "0",
     "seed": "-1",
     "lora.rank": "-1",
     "lora.alpha": "0",
     "lora.dropout": "1",
     "device": "xpu",
 }
-FREE = {"freeze", "prefix", "track", "shard", "recompute"}  # any text, or true and false
-CHOICES = {"schedule", "balance", "vocabularies", "dtype", "compile"}
+FREE = {"freeze", "prefix", "tensorboard", "fsdp", "gradient_checkpointing"}  # any text, or true and false
+CHOICES = {"schedule", "class_balance", "vocabularies", "dtype", "compile"}
 
 
 def test_every_setting_of_a_training_is_in_the_table() -> None:
@@ -161,7 +161,7 @@ def test_values_of_pretrain(reviews_csv: Path, tmp_path: Path, capsys: pytest.Ca
         ("--mask-rate", "2"),
         ("--mask-unit", "line"),
         ("--objective", "rtd"),
-        ("--balance", "weights"),
+        ("--class-balance", "weights"),
     ):
         assert flag in said_of([*argv, flag, value], capsys)
 
@@ -196,7 +196,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = folder / "text.txt"
     text.write_text("The sea was calm.\n\nA boat came in.\n\n" * 20)
     regard.pretrain(
-        [text], objective="causal", preset="tiny-gpt2", steps=1, out=folder / "run", dev_share=0, device="cpu"
+        [text], objective="causal", preset="tiny-gpt2", steps=1, out=folder / "run", dev_fraction=0, device="cpu"
     )
     return folder / "run"
 
@@ -216,7 +216,7 @@ def test_every_setting_of_generate_names_its_flag(writer: Path, capsys: pytest.C
 
 def test_python_names_stay_in_python() -> None:
     with pytest.raises(InputError, match=r"^dev_share is 2, expected"):
-        Settings(dev_share=2)
+        Settings(dev_fraction=2)
     with pytest.raises(InputError, match=r"^lora\.rank is -1, expected"):
         Settings(lora=Lora(rank=-1))
     with pytest.raises(InputError, match=r"^top_p must be a number above 0"):

@@ -18,7 +18,7 @@ NORMS = ("layer", "rms")
 POOLS = ("first", "mean", "max")
 CELLS = ("gru", "lstm")
 ALIGNMENTS = ("none", "dot", "bilinear", "additive")
-CENTRES = ("monotone", "predicted")
+CENTERS = ("monotone", "predicted")
 
 # Far above every published network. A settings file that asks for more is damaged, and is refused before anything is
 # allocated: layers may share weights, and fixed tables are computed, so that stored tensors bound neither.
@@ -28,11 +28,11 @@ MOST = {
     "heads": 1 << 16,
     "head_width": 1 << 20,
     "width": 1 << 24,
-    "inner": 1 << 24,
-    "embedding": 1 << 24,
+    "ffn_width": 1 << 24,
+    "embedding_width": 1 << 24,
     "vocabulary": 1 << 30,
     "target_vocabulary": 1 << 30,
-    "longest": 1 << 30,
+    "max_tokens": 1 << 30,
     "segments": 1 << 20,
     "buckets": 1 << 20,
 }
@@ -44,7 +44,7 @@ class AttentionConfig:
     """How tokens look at each other."""
 
     heads: int
-    groups: int | None = None  # heads of keys and values; fewer than `heads` is grouped, 1 is multi-query
+    kv_heads: int | None = None  # heads of keys and values; fewer than `heads` is grouped, 1 is multi-query
     head_width: int | None = None  # width // heads when None
     score: str = "scaled"
     select: str = "soft"
@@ -62,8 +62,8 @@ class AttentionConfig:
         _not_negative("window", self.window)
         _not_negative("global_every", self.global_every)
         _check_dropout("attention dropout", self.dropout)
-        if self.groups is not None and (self.groups < 1 or self.heads % self.groups):
-            raise InputError(f"{self.groups} key-value heads do not divide {self.heads} heads. Use a divisor.")
+        if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):
+            raise InputError(f"{self.kv_heads} key-value heads do not divide {self.heads} heads. Use a divisor.")
 
 
 @dataclass(frozen=True)
@@ -98,27 +98,27 @@ class PositionConfig:
     """How a token knows its place."""
 
     kind: str = "learned"
-    longest: int | None = 512  # most tokens of a sequence; None where nothing limits them
+    max_tokens: int | None = 512  # most tokens of a sequence; None where nothing limits them
     offset: int = 0  # rows of a learned table that stand before place 0
     theta: float = 10000.0  # rotary base
     local_theta: float | None = None  # rotary base of local layers, where it differs
     scaling: RotaryScaling | None = None
     buckets: int = 32  # relative
-    reach: int = 128  # relative: distances beyond share the last bucket
+    max_distance: int = 128  # relative: distances beyond share the last bucket
 
     def __post_init__(self) -> None:
         _one_of("positions", self.kind, POSITIONS)
         thetas = (self.theta, self.theta if self.local_theta is None else self.local_theta)
         if self.kind == "rotary" and not all(1 < theta < math.inf for theta in thetas):
             raise InputError(f"rotary positions need a base (theta) above 1, not {self.theta} and {self.local_theta}.")
-        if self.longest is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
+        if self.max_tokens is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
             raise InputError(f'{self.kind} positions need "longest": how many places the table has.')
-        _at_most(self, "longest", "buckets")
-        if self.longest is not None:
-            _positive("longest", self.longest)
+        _at_most(self, "max_tokens", "buckets")
+        if self.max_tokens is not None:
+            _positive("max_tokens", self.max_tokens)
         _not_negative("offset", self.offset)
         if self.kind == "relative":
-            _check_buckets(self.buckets, self.reach)
+            _check_buckets(self.buckets, self.max_distance)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class ModelConfig:
     vocabulary: int
     width: int
     layers: int  # of the encoder, or of a decoder that stands alone
-    inner: int  # width inside the feed-forward part
+    ffn_width: int  # width inside the feed-forward part
     attention: AttentionConfig
     positions: PositionConfig = field(default_factory=PositionConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)
@@ -163,12 +163,12 @@ class ModelConfig:
     output: str = "plain"  # or "scaled", hidden states times width ** -0.5; or "biased", words by a fixed bias
     target_vocabulary: int | None = None  # of a decoder with words of its own; the encoder's when None
     dropout: float = 0.1
-    spread: float | None = 0.02  # standard deviation of initial weights; by fan-in when None
+    init_std: float | None = 0.02  # standard deviation of initial weights; by fan-in when None
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary", "width", "layers", "inner"):
+        for name in ("vocabulary", "width", "layers", "ffn_width"):
             _positive(name, getattr(self, name))
-        _at_most(self, "vocabulary", "width", "layers", "inner", "decoder_layers", "segments", "target_vocabulary")
+        _at_most(self, "vocabulary", "width", "layers", "ffn_width", "decoder_layers", "segments", "target_vocabulary")
         for name in ("embedding_width", "distinct_layers"):
             if getattr(self, name) is not None:
                 _positive(name, getattr(self, name))
@@ -178,8 +178,8 @@ class ModelConfig:
             raise InputError(
                 f"eps of the norms must be above 0 and below 1, not {self.eps}. Published values: 1e-12 to 1e-5."
             )
-        if self.spread is not None and not 0 <= self.spread < math.inf:
-            raise InputError(f"the spread of initial weights must be a number of at least 0, not {self.spread}.")
+        if self.init_std is not None and not 0 <= self.init_std < math.inf:
+            raise InputError(f"the spread of initial weights must be a number of at least 0, not {self.init_std}.")
         if self.distinct_layers is not None and self.distinct_layers > self.layers:
             raise InputError(f"{self.layers} layers cannot be made of {self.distinct_layers} distinct ones.")
         _one_of("kind", self.kind, ("encoder", "decoder", "encoder-decoder"))
@@ -200,15 +200,15 @@ class ModelConfig:
         if self.positions.kind == "rotary" and self.head_width % 2:
             raise InputError(f"rotary positions need an even head width, not {self.head_width}.")
         width = self.embedding_width or self.width
-        numbers = (self.longest or 0) * width
+        numbers = (self.max_tokens or 0) * width
         if self.positions.kind.startswith("sinusoidal") and numbers > LARGEST_TABLE:
             raise InputError(
-                f"sinusoidal positions for {self.longest:,} tokens of width {width:,} need "
+                f"sinusoidal positions for {self.max_tokens:,} tokens of width {width:,} need "
                 f"a table of {numbers:,} numbers; expected at most {LARGEST_TABLE:,}. Allow fewer tokens."
             )
 
     @property
-    def words(self) -> int:
+    def output_vocabulary(self) -> int:
         """How many words it may say."""
         return self.target_vocabulary or self.vocabulary
 
@@ -217,12 +217,12 @@ class ModelConfig:
         return self.attention.head_width or self.width // self.attention.heads
 
     @property
-    def groups(self) -> int:
-        return self.attention.groups or self.attention.heads
+    def kv_heads(self) -> int:
+        return self.attention.kv_heads or self.attention.heads
 
     @property
-    def longest(self) -> int | None:
-        return self.positions.longest
+    def max_tokens(self) -> int | None:
+        return self.positions.max_tokens
 
 
 @dataclass(frozen=True)
@@ -234,14 +234,14 @@ class RecurrentConfig:
 
     vocabulary: int
     width: int  # of a state; each direction of the encoder has half of it
-    embedding: int
+    embedding_width: int
     layers: int = 1  # of the encoder, and of the decoder
     kind: Kind = "encoder-decoder"
     cell: str = "gru"
     bidirectional: bool = True
     score: str = "none"  # how a state of the decoder and one of the encoder fit; none is the bottleneck
     window: int | None = None  # local attention: how far to each side of its centre; None for global
-    centre: str = "monotone"  # of a local window: the same place in the source, or one that is predicted
+    center: str = "monotone"  # of a local window: the same place in the source, or one that is predicted
     input_feeding: bool = False  # what the last step looked at goes into the next
     sampling: float = 0.0  # share of the decoder's own words it is fed at the end of training; grows from none
     tied: bool = False  # output words share the embedding matrix
@@ -249,30 +249,30 @@ class RecurrentConfig:
     dropout: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary", "width", "embedding", "layers"):
+        for name in ("vocabulary", "width", "embedding_width", "layers"):
             _positive(name, getattr(self, name))
-        _at_most(self, "vocabulary", "width", "embedding", "layers", "target_vocabulary")
+        _at_most(self, "vocabulary", "width", "embedding_width", "layers", "target_vocabulary")
         _check_dropout("dropout", self.dropout)
         _one_of("kind of recurrent network", self.kind, ("encoder", "decoder", "encoder-decoder"))
         _check_target(self.target_vocabulary, self.kind)
         _one_of("cell", self.cell, CELLS)
         _one_of("attention score", self.score, ALIGNMENTS)
-        _one_of("centre", self.centre, CENTRES)
+        _one_of("center", self.center, CENTERS)
         if self.kind != "encoder-decoder" and self.score != "none":
             raise InputError(
                 f'a {self.kind} that stands alone has nothing to look at with score "{self.score}". Use none.'
             )
-        if self.kind == "encoder" and 2 * self.embedding != self.width:
+        if self.kind == "encoder" and 2 * self.embedding_width != self.width:
             raise InputError(
-                f"layers are mixed, so embeddings ({self.embedding}) must be as wide as the states of a side: half of "
-                f"the width {self.width}."
+                f"layers are mixed, so embeddings of width {self.embedding_width} must be as wide as the states of one "
+                f"direction: half of the width {self.width}."
             )
         if self.kind != "decoder" and self.bidirectional and self.width % 2:
             raise InputError(f"two directions cannot share the width {self.width}. Use an even width.")
         side = self.width // 2 if self.kind == "encoder" else self.width
-        if self.tied and self.embedding != side:
+        if self.tied and self.embedding_width != side:
             raise InputError(
-                f"output words cannot share embeddings of width {self.embedding} with states of width {side}. "
+                f"output words cannot share embeddings of width {self.embedding_width} with states of width {side}. "
                 "Make them equal, or set tied to false."
             )
         if self.window is not None and (self.window < 1 or self.score == "none"):
@@ -283,7 +283,7 @@ class RecurrentConfig:
             raise InputError(f"sampling is {self.sampling:g}, expected a share from 0 to 1.")
 
     @property
-    def words(self) -> int:
+    def output_vocabulary(self) -> int:
         """How many words it may say."""
         return self.target_vocabulary or self.vocabulary
 
@@ -293,7 +293,7 @@ class RecurrentConfig:
         return self.layers if self.kind == "encoder-decoder" else 0
 
     @property
-    def longest(self) -> int | None:
+    def max_tokens(self) -> int | None:
         return None
 
     @property
@@ -301,7 +301,7 @@ class RecurrentConfig:
         return 0
 
     @property
-    def spread(self) -> float | None:
+    def init_std(self) -> float | None:
         return None
 
 
@@ -328,13 +328,13 @@ def _check_dropout(what: str, given: float) -> None:
         raise InputError(f"{what} must be at least 0 and below 1, not {given}.")
 
 
-def _check_buckets(buckets: int, reach: int) -> None:
+def _check_buckets(buckets: int, max_distance: int) -> None:
     """Each direction of an encoder has half of the buckets, and half of these are for near distances, one each."""
     if buckets < 4:
         raise InputError(f"relative positions need at least 4 buckets, not {buckets}.")
-    if reach <= buckets // 2:
+    if max_distance <= buckets // 2:
         raise InputError(
-            f"relative positions with {buckets} buckets must reach beyond {buckets // 2} tokens, not {reach}."
+            f"relative positions with {buckets} buckets must reach beyond {buckets // 2} tokens, not {max_distance}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Messages that say what was given, what was expected, and the way to mend it."""
+"""Messages that say what was given, what was expected, and the way to fix it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _SHOWN = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t
 
 
 class RegardError(Exception):
-    """Anything a user can mend. The command line prints it without a traceback and exits with 1.
+    """Anything a user can fix. The command line prints it without a traceback and exits with 1.
 
-    `str(error)` names settings as Python does (`dev_share`); `error.with_flags` as the command line (`--dev-share`).
+    `str(error)` names settings as Python does (`dev_fraction`); `error.with_flags` as flags (`--dev-fraction`).
     Both are cut to a length that can be read, and show control characters instead of sending them.
     """
 
@@ -59,22 +59,22 @@ class DataError(RegardError, ValueError):
 
     def __init__(
         self,
-        what: str,
+        message: str,
         *,
         file: str | None = None,
         line: int | None = None,
         row: int | None = None,
         column: str | None = None,
         expected: str | None = None,
-        mend: str | None = None,
+        fix: str | None = None,
     ) -> None:
-        self.what, self.file, self.line, self.row = what, file, line, row
-        self.column, self.expected, self.mend = column, expected, mend
+        self.message, self.file, self.line, self.row = message, file, line, row
+        self.column, self.expected, self.fix = column, expected, fix
         numbers = [("line", line), ("row", row), ("column", column)]
         where = ", ".join(f"{name} {number}" for name, number in numbers if number is not None)
         head = " ".join(part for part in (file, where) if part)
         tail = "" if expected is None else f"; expected {expected}"
-        super().__init__(f"{head}{': ' if head else ''}{what}{tail}.{'' if mend is None else ' ' + mend}")
+        super().__init__(f"{head}{': ' if head else ''}{message}{tail}.{'' if fix is None else ' ' + fix}")
 
 
 class NotFinite(InputError):

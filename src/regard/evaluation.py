@@ -172,7 +172,7 @@ def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap
         )
     if window is not None and task.name not in GUESSES:
         raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
-    places = reading.config.longest
+    places = reading.config.max_tokens
     if window is not None and not 2 <= window <= (places or window):
         most = "" if places is None else f", and at most {places}, for which the network has places"
         raise InputError(f"{setting('window')} is {window}; use at least 2 tokens{most}.")

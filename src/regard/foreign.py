@@ -46,7 +46,7 @@ def _failure(
 ) -> FolderError | DataError:
     reason = shortened(reason).rstrip(".")
     if issubclass(kind, DataError):
-        return kind(f"cannot be read: {reason}", file=str(file), mend=fix)
+        return kind(f"cannot be read: {reason}", file=str(file), fix=fix)
     return kind(f"{file} cannot be read: {reason}.{'' if fix is None else ' ' + fix}")
 
 

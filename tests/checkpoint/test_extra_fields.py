@@ -39,7 +39,7 @@ SHAPES = [name for name in PRESETS if name.startswith("tiny-") and isinstance(PR
 ATTENTION: dict[str, list[Any]] = {
     "score": list(SCORES),
     "select": list(SELECTIONS),
-    "groups": [None, 1, 2],
+    "kv_heads": [None, 1, 2],
     "head_width": [None, 6],
     "window": [None, 2],
     "global_every": [0, 2],
@@ -53,13 +53,13 @@ SCALINGS = [
 ]
 PLACES: dict[str, list[Any]] = {
     "kind": list(POSITIONS),
-    "longest": [16, 64],
+    "max_tokens": [16, 64],
     "offset": [0, 3],
     "theta": [10000.0, 500.0],
     "local_theta": [None, 300.0],
     "scaling": SCALINGS,
     "buckets": [8, 32],
-    "reach": [20, 128],
+    "max_distance": [20, 128],
 }
 POOL: dict[str, list[Any]] = {
     "how": list(POOLS),
@@ -82,7 +82,7 @@ NETWORK: dict[str, list[Any]] = {
     "tied": [True, False],
     "output": ["plain", "scaled", "biased"],
     "dropout": [0.0, 0.2],
-    "spread": [None, 0.05],
+    "init_std": [None, 0.05],
 }
 
 
@@ -221,10 +221,10 @@ def test_transformers_refuses_what_it_cannot_compute(tmp_path: Path) -> None:
 
 
 def test_transformers_opens_a_network_that_only_trains_otherwise(tmp_path: Path) -> None:
-    checkpoint = replace(from_preset("tiny-t5", dropout=0.3, spread=0.05), untrained=False)
+    checkpoint = replace(from_preset("tiny-t5", dropout=0.3, init_std=0.05), untrained=False)
     write_folder(tmp_path / "model", checkpoint)
     config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert config["regard"] == {"settings": {"attention_dropout": 0.1, "spread": 0.05}}
+    assert config["regard"] == {"settings": {"attention_dropout": 0.1, "init_std": 0.05}}
     assert read_folder(tmp_path / "model").config == checkpoint.config
     theirs = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / "model")
     assert theirs.config.d_model == 32
@@ -329,7 +329,7 @@ def test_positions_and_pooling_that_a_family_does_not_have(tmp_path: Path) -> No
     checkpoint = from_preset(
         "tiny-bert",
         heads={"sequence": 2},
-        positions=PositionConfig("alibi", longest=None),
+        positions=PositionConfig("alibi", max_tokens=None),
         pool=PoolConfig("mean", activation="relu", norm=True),
     )
     check_round_trip(checkpoint, tmp_path / "model")

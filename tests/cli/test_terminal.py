@@ -54,7 +54,7 @@ def test_errors_show_control_characters_and_are_short(kind: type[RegardError]) -
 
 
 def test_what_an_error_says_to_do_stays_at_its_end() -> None:
-    message = str(DataError("holds " + "word " * 50_000, file="a.csv", mend="Remove it."))
+    message = str(DataError("holds " + "word " * 50_000, file="a.csv", fix="Remove it."))
     assert message.startswith("a.csv: holds word")
     assert message.endswith("Remove it.")
     assert len(message) < 2100

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from regard import samples
 from regard.data.check.finding import Estimate, Lengths, Report
 from regard.data.check.kinds import KINDS
-from regard.data.check.rules.encoding import clean, mended, mojibake
+from regard.data.check.rules.encoding import clean, mojibake, repaired
 from regard.data.check.rules.languages import language_of, script_of
 from regard.data.check.rules.lengths import with_tokenizer
 from regard.data.check.rules.similar_names import alike, distance
@@ -46,7 +46,7 @@ GOOD = (
     "The choir sang twice as loud when the lights went out",
     "Her first novel sold nine copies and one was returned",
     "Someone left a cello on the last bus to the harbour",
-    "The mayor promised to mend the bridge by next spring",
+    "The mayor promised to fix the bridge by next spring",
     "Frost killed the tomatoes but spared the cabbages",
     "A stray dog followed the postman through the whole village",
     "The dentist hums old songs while he works",
@@ -204,8 +204,8 @@ def test_a_planted_fault_is_found_in_its_line(tmp_path: Path, name: str) -> None
     found = [finding for finding in report.findings if finding.kind == kind]
     assert [finding.line for finding in found] == [line], report.findings
     assert found[0].file == str(tmp_path / file)
-    assert found[0].what
-    assert found[0].mend
+    assert found[0].message
+    assert found[0].fix
     assert report.complete
     others = {finding.kind for finding in report.findings if finding.severity != "note"} - {kind}
     assert others <= ALLOWED.get(name, set())
@@ -263,7 +263,7 @@ def test_leaks_and_labels_between_splits(tmp_path: Path) -> None:
     assert [split.name for split in report.splits] == ["train", "valid"]
     found = {finding.kind: finding for finding in report.findings}
     assert (found["leak"].line, found["leak"].severity) == (7, "error")
-    assert "line 5 of train.csv (train)" in found["leak"].what
+    assert "line 5 of train.csv (train)" in found["leak"].message
     assert (found["near-leak"].lines, found["near-leak"].count) == ((8, 9), 2)
     assert found["unknown-label"].line == 10
     assert found["unknown-label"].file == str(tmp_path / "valid.csv")
@@ -281,7 +281,7 @@ def test_findings_come_by_severity_with_examples(tmp_path: Path) -> None:
     assert [one.text for one in twice.examples] == [good()[2], good()[3]]
     said = report.as_json()
     assert {"rows", "task", "labels", "findings"} <= set(said)
-    assert {"kind", "severity", "line", "what", "mend"} <= set(said["findings"][0])
+    assert {"kind", "severity", "line", "message", "fix"} <= set(said["findings"][0])
     assert (said["rows"], said["task"], said["labels"]) == (16, "classify", {"pos": 8, "neg": 8})
     json.dumps(said)
 
@@ -353,7 +353,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
         report = check(put(tmp_path / name, content))
         assert not report.complete
         found = next(one for one in report.findings if one.kind == "unreadable")
-        assert says in found.what
+        assert says in found.message
         assert (found.severity, found.file) == ("error", str(tmp_path / name))
         assert report.rows == 0
 
@@ -378,7 +378,7 @@ def test_a_file_that_changes_while_it_is_read_is_a_finding(tmp_path: Path) -> No
 
     report = check(path, progress=change)
     assert not report.complete
-    assert "changed while it was read" in next(one.what for one in report.findings if one.kind == "unreadable")
+    assert "changed while it was read" in next(one.message for one in report.findings if one.kind == "unreadable")
 
 
 def test_one_character_a_million_times_and_ten_megabytes_in_a_line(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_packed_files_and_several_files(tmp_path: Path) -> None:
     report = check([tmp_path / "a.csv.gz", tmp_path / "b.csv"])
     finding = report.findings[0]
     assert (finding.kind, finding.file, finding.line) == ("duplicate", str(tmp_path / "b.csv"), 2)
-    assert "line 4 of a.csv.gz" in finding.what
+    assert "line 4 of a.csv.gz" in finding.message
 
 
 # Parts.
@@ -416,7 +416,7 @@ def test_mojibake_is_mended_and_good_text_is_left(text: str) -> None:
         except UnicodeDecodeError:
             continue
         if broken != text and mojibake(broken) is not None:
-            assert mended(broken) == text
+            assert repaired(broken) == text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A mended copy holds what could be mended, says what was changed, and checks clean."""
+"""A fixed copy holds what could be fixed, says what was changed, and checks clean."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_the_separator_is_the_one_that_occurs_and_is_reported(
     reader = read(put(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
     assert [record.label for record in reader] == wanted
     assert f'labels are separated by "{separator or "|"}"' in str(reader.recognised)
-    assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").recognised
+    assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").format
 
 
 def test_other_files_have_the_separator_of_the_first(tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pyt
     path = combined(tmp_path)
     says = 'the 6 labels look like combinations of 3 names separated by ",", such as "billing, login"'
     (found,) = [finding for finding in check(path).findings if finding.kind == "joined-labels"]
-    assert (found.severity, found.what) == ("warning", says)
-    assert "--labels multi" in found.mend
+    assert (found.severity, found.message) == ("warning", says)
+    assert "--labels multi" in found.fix
     with pytest.warns(UserWarning, match=f"{says}. Use --labels multi if"):
         gather(path)
     assert gather(path, labels="multi").train[0].label in {("billing",), ("login",), ("refund",), ("billing", "login")}
@@ -129,8 +129,8 @@ def test_pairs_with_numbers_get_a_hint(tmp_path: Path) -> None:
     rows = [f"a text {number},another {number},{number / 7:.2f}\n" for number in range(30)]
     path = put(tmp_path / "a.csv", "sentence1,sentence2,score\n" + "".join(rows))
     (found,) = [finding for finding in check(path).findings if finding.kind == "similarity"]
-    assert (found.severity, found.what) == ("note", "the labels of these pairs are numbers")
-    assert "--task embed" in found.mend
+    assert (found.severity, found.message) == ("note", "the labels of these pairs are numbers")
+    assert "--task embed" in found.fix
     (hint,) = gather(path).hints
     assert "--task embed" in hint
     assert "\n" not in hint

@@ -201,7 +201,7 @@ def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     assert [row["line"] for row in listed] == [error.line for error in seen] == [3, 4, 7]
     assert [row["raw"] for row in listed] == ["bad\n", '"open,a\n', "z,d,e\n"]
     assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 column (bad); expected 2 (text, label).")
-    assert set(listed[0]) == {"file", "line", "row", "column", "what", "expected", "mend", "message", "raw"}
+    assert set(listed[0]) == {"file", "line", "row", "column", "problem", "expected", "fix", "message", "raw"}
     with pytest.raises(DataError, match="holds no row that can be used: 1 bad row and no other"):
         list(read(put(tmp_path / "b.csv", "text,label\nx\n"), skip_bad=tmp_path / "bad.jsonl"))
 

@@ -35,7 +35,7 @@ PRELOAD = [
     "regard.training.pretrain",
 ]
 COMMON = ["--preset", "tiny-bert", "--device", "cpu", "--batch-tokens", "512", "--lr", "1e-3", "--save-every", "1"]
-TRAIN = ["--epochs", "3", "--dev-share", "0.2", "--log-every", "3", *COMMON]
+TRAIN = ["--epochs", "3", "--dev-fraction", "0.2", "--log-every", "3", *COMMON]
 PRETRAIN = ["--steps", "12", "--eval-every", "4", "--log-every", "3", "--window", "64", *COMMON]
 
 

@@ -10,7 +10,9 @@ from regard.model.attention import Flow
 from regard.model.block import Block, FeedForward, activation, build_norm
 from regard.model.kernels.layout import Layout
 
-CONFIG = ModelConfig(vocabulary=9, width=16, layers=1, inner=24, attention=AttentionConfig(4), dropout=0.0, eps=1e-5)
+CONFIG = ModelConfig(
+    vocabulary=9, width=16, layers=1, ffn_width=24, attention=AttentionConfig(4), dropout=0.0, eps=1e-5
+)
 
 
 def flow(*lengths):

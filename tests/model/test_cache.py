@@ -13,10 +13,10 @@ from regard.ragged import Ragged
 TINY = preset("tiny-gpt2").config
 LLAMA = preset("tiny-llama").config
 MADE = {
-    "sliding window": replace(LLAMA, attention=AttentionConfig(4, groups=2, window=3, global_every=0)),
+    "sliding window": replace(LLAMA, attention=AttentionConfig(4, kv_heads=2, window=3, global_every=0)),
     "local and global": replace(LLAMA, attention=AttentionConfig(4, window=2, global_every=2)),
-    "alibi": replace(TINY, positions=PositionConfig("alibi", longest=None)),
-    "additive": replace(TINY, attention=AttentionConfig(4, groups=2, score="additive")),
+    "alibi": replace(TINY, positions=PositionConfig("alibi", max_tokens=None)),
+    "additive": replace(TINY, attention=AttentionConfig(4, kv_heads=2, score="additive")),
     "hard": replace(TINY, attention=AttentionConfig(4, select="hard")),
 }
 ALONE = ["tiny-gpt2", "tiny-llama", *MADE]

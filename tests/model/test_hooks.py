@@ -210,8 +210,8 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
 
 
 MADE = {
-    "sliding": changed(preset("tiny-llama").config, attention=AttentionConfig(4, groups=1, window=2, global_every=0)),
-    "alibi": changed(preset("tiny-bert").config, positions=PositionConfig("alibi", longest=None)),
+    "sliding": changed(preset("tiny-llama").config, attention=AttentionConfig(4, kv_heads=1, window=2, global_every=0)),
+    "alibi": changed(preset("tiny-bert").config, positions=PositionConfig("alibi", max_tokens=None)),
     **{score: changed(preset("tiny-bert").config, attention=AttentionConfig(4, score=score)) for score in SCORES},
     "hard": changed(preset("tiny-bert").config, attention=AttentionConfig(4, select="hard")),
 }

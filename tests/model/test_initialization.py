@@ -9,7 +9,7 @@ from regard.model.initialization import initialise
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 
-WIDE = replace(preset("tiny-bert").config, width=128, inner=256, vocabulary=500)
+WIDE = replace(preset("tiny-bert").config, width=128, ffn_width=256, vocabulary=500)
 
 
 def made(config, heads=None, *, seed=0):
@@ -34,7 +34,7 @@ def test_every_weight_is_drawn_and_the_seed_decides(name):
 
 @pytest.mark.parametrize("score", SCORES)
 def test_weights_of_learned_scores_are_drawn(score):
-    network = made(replace(WIDE, attention=AttentionConfig(4, groups=2, score=score)))
+    network = made(replace(WIDE, attention=AttentionConfig(4, kv_heads=2, score=score)))
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 
 
@@ -55,7 +55,7 @@ def test_biases_are_zero_and_norms_one():
 
 
 def test_the_spread_is_that_of_the_settings():
-    network = made(replace(WIDE, spread=0.05), {"pooled": 0})
+    network = made(replace(WIDE, init_std=0.05), {"pooled": 0})
     for module in network.modules():
         if isinstance(module, nn.Linear | nn.Embedding) and module.weight.numel() > 1000:
             assert module.weight.std().item() == pytest.approx(0.05, rel=0.05)
@@ -63,7 +63,7 @@ def test_the_spread_is_that_of_the_settings():
 
 
 def test_without_a_spread_it_follows_the_fan_in():
-    layer = made(replace(WIDE, spread=None)).encoder.layers[0]
+    layer = made(replace(WIDE, init_std=None)).encoder.layers[0]
     assert layer.feedforward.up.weight.std().item() == pytest.approx(128**-0.5, rel=0.05)
     assert layer.feedforward.down.weight.std().item() == pytest.approx(256**-0.5, rel=0.05)
 

@@ -28,7 +28,7 @@ def two_sided(vocabulary, side, heads=("sides",)):
 @pytest.fixture(params=["gru", "lstm"])
 def language(request):
     torch.manual_seed(0)
-    config = RecurrentConfig(20, width=8, embedding=6, layers=2, kind="decoder", cell=request.param)
+    config = RecurrentConfig(20, width=8, embedding_width=6, layers=2, kind="decoder", cell=request.param)
     return Recurrent(config).double().eval()
 
 

@@ -90,11 +90,13 @@ def test_scaled_rotations_equal_those_of_transformers(scaling, theirs):
 
 
 @pytest.mark.parametrize("both_sides", [True, False])
-@pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (8, 20)])
-def test_relative_buckets_equal_those_of_t5(both_sides, buckets, reach):
-    bias = RelativeBias(PositionConfig("relative", buckets=buckets, reach=reach), 2, both_sides=both_sides)
+@pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (8, 20)])
+def test_relative_buckets_equal_those_of_t5(both_sides, buckets, max_distance):
+    bias = RelativeBias(
+        PositionConfig("relative", buckets=buckets, max_distance=max_distance), 2, both_sides=both_sides
+    )
     distance = torch.arange(-300, 301)
-    theirs = T5Attention._relative_position_bucket(distance, both_sides, buckets, reach)
+    theirs = T5Attention._relative_position_bucket(distance, both_sides, buckets, max_distance)
     assert torch.equal(bias.bucket(distance), theirs)
 
 

@@ -121,7 +121,7 @@ def test_what_is_computed_again_is_the_same_at_some_places(build, tokens):
     batch, at, found = tokens([4, 7]), torch.tensor([1, 9]), []
     for again in (False, True):
         network = build("tiny-bert", {"masked": 0})
-        network.reader.recompute = again
+        network.reader.gradient_checkpointing = again
         network(batch, at=at).logits.square().sum().backward()
         found.append([one.grad for one in network.parameters() if one.grad is not None])
     for one, other in zip(*found, strict=True):
@@ -186,7 +186,7 @@ def test_without_segments_every_token_is_of_the_first(build, tokens):
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
 @torch.no_grad()
 def test_places_and_scale_are_added_as_the_settings_say(build, tokens, kind):
-    positions = PositionConfig(kind, longest=16, offset=2)
+    positions = PositionConfig(kind, max_tokens=16, offset=2)
     config = replace(preset("tiny-bert").config, positions=positions, embedding_scale=True, segments=0)
     embeddings, batch = build(config).encoder.embeddings, tokens([5, 3])
     rows = embeddings.table[batch.positions] if kind == "sinusoidal" else embeddings.places.weight[batch.positions + 2]

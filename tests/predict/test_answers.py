@@ -223,12 +223,12 @@ def test_words_of_another_model_are_neither_filled_in_nor_follow(foreign: Foreig
     more = [f"{one}{two}{three}" for one in "bcdfghkl" for two in "mnpqrstv" for three in "aeo"]
     learn_from([" ".join(more)] * 2, kind="wordpiece", size=words.size + 60, lowercase=True).save(folder)
     model = regard.load(folder, device="cpu")
-    for call in (lambda: model.fill("[MASK] " + " ".join(more)), lambda: model.follows(" ".join(more), "a")):
+    for call in (lambda: model.fill("[MASK] " + " ".join(more)), lambda: model.next_sentence(" ".join(more), "a")):
         with pytest.raises(InputError, match="belongs to another model"):
             call()
     assert len(model.fill("[MASK]", top=words.size + 60)) == words.size
     with pytest.raises(InputError, match="has no token this tokenizer can read"):
-        model.follows("", " ")
+        model.next_sentence("", " ")
 
 
 # words
@@ -263,9 +263,9 @@ def test_what_follows_is_as_in_transformers(foreign: Foreign, words: Tokenizer) 
     folder, theirs = foreign("BertForPreTraining")
     model = regard.load(folder, device="cpu")
     expected = logits(theirs, words, "a dull film", "the worst").seq_relationship_logits[0].softmax(0)[0]
-    assert model.follows("a dull film", "the worst") == pytest.approx(float(expected), abs=1e-5)
+    assert model.next_sentence("a dull film", "the worst") == pytest.approx(float(expected), abs=1e-5)
     with pytest.raises(InputError, match="this network has places for 64"):
-        model.follows("a dull film " * 40, "the worst")
+        model.next_sentence("a dull film " * 40, "the worst")
 
 
 @pytest.mark.parametrize(
@@ -286,4 +286,4 @@ def test_what_cannot_be_filled(foreign: Foreign, call: Any, says: str) -> None:
 def test_a_head_that_is_not_there(foreign: Foreign) -> None:
     folder, _ = foreign("BertForMaskedLM")
     with pytest.raises(InputError, match=r"no head for next sentences.*What it can do: model.fill"):
-        regard.load(folder, device="cpu").follows("a", "b")
+        regard.load(folder, device="cpu").next_sentence("a", "b")

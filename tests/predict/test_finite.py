@@ -51,7 +51,7 @@ def test_fill_and_next_sentence_refuse() -> None:
     with pytest.raises(NotFinite, match="for this text"):
         model.fill("a [MASK] of rest")
     with pytest.raises(NotFinite, match="for these two texts"):
-        model.follows("a day", "of rest")
+        model.next_sentence("a day", "of rest")
 
 
 def test_evaluate_names_the_text(trained: Path, write_rows: Callable[..., Path], tmp_path: Path) -> None:

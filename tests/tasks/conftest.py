@@ -119,7 +119,7 @@ class Small:
         """Train on all rows, read the folder back, and score the same rows with what it holds."""
         learn_from(texts_of(records), kind="wordpiece", size=size, lowercase=False).save(_made(folder / "words"))
         write_rows(folder / "rows.jsonl", records)
-        settings = {"device": "cpu", "dev_share": 0.0, "dropout": 0.0, "preset": "tiny-bert", "lr": 3e-3, **settings}
+        settings = {"device": "cpu", "dev_fraction": 0.0, "dropout": 0.0, "preset": "tiny-bert", "lr": 3e-3, **settings}
         train(folder / "rows.jsonl", out=folder / "out", tokenizer=folder / "words", task=task, **settings)
         kept = json.loads((folder / "out" / "run.json").read_text())
         restored = task_class(kept["task"]).restore(kept["task_settings"])

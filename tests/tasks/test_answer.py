@@ -48,7 +48,9 @@ def test_it_learns_whether_every_question_has_an_answer(task, questions):
     assert task.labels is None
 
 
-@pytest.mark.parametrize("settings", [{"balance": "weights"}, {"balance": "sampling"}, {"smoothing": 0.1}])
+@pytest.mark.parametrize(
+    "settings", [{"class_balance": "weights"}, {"class_balance": "sampling"}, {"label_smoothing": 0.1}]
+)
 def test_what_is_for_labels_is_refused(questions, settings):
     with pytest.raises(InputError, match=r"is for labels"):
         Extract.learn(questions, **settings)
@@ -232,7 +234,7 @@ def test_twenty_steps(small, task, questions):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     records = list(read(samples.path("questions")))[:12]
-    task, found = small.learned(records, "answer", tmp_path, size=300, steps=60, batch=6, lr=5e-3)
+    task, found = small.learned(records, "answer", tmp_path, size=300, steps=60, batch_size=6, lr=5e-3)
     assert task.unanswerable
     assert found.scores["f1"].value >= 0.8
     assert found.scores["has_answer_f1"].value >= 0.75
@@ -241,7 +243,7 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
 def test_a_training_tunes_the_threshold(small, tmp_path):
     """The folder answers with what did best on dev, and its scores say so."""
     records = list(read(samples.path("questions")))[:40]
-    task, _ = small.learned(records, "answer", tmp_path, size=300, steps=2, dev_share=0.4, lr=1e-3)
+    task, _ = small.learned(records, "answer", tmp_path, size=300, steps=2, dev_fraction=0.4, lr=1e-3)
     assert task.threshold != 0
     kept = json.loads((tmp_path / "out" / "run.json").read_text())
     assert kept["task_settings"]["threshold"] == task.threshold

@@ -66,7 +66,11 @@ def test_rows_without_any_label_teach_nothing():
 
 @pytest.mark.parametrize(
     ("kind", "settings"),
-    [("multi", {"smoothing": 0.1}), ("number", {"smoothing": 0.1}), ("number", {"balance": "weights"})],
+    [
+        ("multi", {"label_smoothing": 0.1}),
+        ("number", {"label_smoothing": 0.1}),
+        ("number", {"class_balance": "weights"}),
+    ],
 )
 def test_a_setting_that_would_do_nothing_is_refused(labelled, kind, settings):
     with pytest.raises(InputError, match=r"is for labels, and these .* Leave it out"):
@@ -97,27 +101,28 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, labelled, k
 
 
 @pytest.mark.parametrize(
-    "settings", [{"balance": "weights"}, {"smoothing": 0.2}, {"balance": "weights", "smoothing": 0.2}]
+    "settings",
+    [{"class_balance": "weights"}, {"label_smoothing": 0.2}, {"class_balance": "weights", "label_smoothing": 0.2}],
 )
 def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp_path):
     records = labelled("single")
     task = Classify.learn(records, **settings)
-    assert task.smoothing == settings.get("smoothing", 0.0)
+    assert task.label_smoothing == settings.get("label_smoothing", 0.0)
     weights = None
-    if "balance" in settings:
+    if "class_balance" in settings:
         assert task.weights == pytest.approx((7 / 9, 7 / 9, 7 / 3))
         weights = torch.tensor(task.weights)
 
     def theirs(model, padded, inputs):
         logits = model(**padded).logits
-        return F.cross_entropy(logits, inputs["label"], weight=weights, label_smoothing=task.smoothing)
+        return F.cross_entropy(logits, inputs["label"], weight=weights, label_smoothing=task.label_smoothing)
 
     small.agree(task, records, "bert", "ForSequenceClassification", tmp_path, theirs)
 
 
 def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labelled, tmp_path):
     records = [replace(record, label=("a", "b") if record.label else ()) for record in labelled("multi")]
-    task = Classify.learn(records[:5], balance="weights")
+    task = Classify.learn(records[:5], class_balance="weights")
     assert task.weights == pytest.approx((1 / 4, 1 / 4))
 
     def theirs(model, padded, inputs):
@@ -166,7 +171,7 @@ def test_twenty_steps(small, texts):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     records = list(read(samples.path("messages")))[:60]
-    task, found = small.learned(records, "classify", tmp_path, size=400, steps=140, batch=12, lr=8e-3)
+    task, found = small.learned(records, "classify", tmp_path, size=400, steps=140, batch_size=12, lr=8e-3)
     assert len(task.names) == 6
     assert found.scores["accuracy"].value >= 0.8
 
@@ -174,7 +179,7 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
 def test_numbers_are_learned(small, tmp_path):
     texts = [record.text for record in read(samples.path("messages"))][:40]
     records = [ClassifyRecord(text, len(text) / 50) for text in texts]
-    task, found = small.learned(records, "classify", tmp_path, size=300, steps=60, batch=20, lr=1e-2)
+    task, found = small.learned(records, "classify", tmp_path, size=300, steps=60, batch_size=20, lr=1e-2)
     assert task.kind == "number"
     assert found.scores["pearson"].value >= 0.8
 

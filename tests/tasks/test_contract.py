@@ -153,7 +153,7 @@ def test_the_folder_keeps_it(task, kind):
 
 def test_learning_takes_one_pass(task, kind, records, told):
     assert kind.learn(iter(records), **told) == task
-    assert kind.learn(iter(records), **told, balance="none", smoothing=0.0) == task
+    assert kind.learn(iter(records), **told, class_balance="none", label_smoothing=0.0) == task
 
 
 def test_its_names_are_those_of_its_classes(task):

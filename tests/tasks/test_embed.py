@@ -41,7 +41,7 @@ def reading() -> Reading:
 @pytest.mark.parametrize("longest", [512, 6])
 def test_vectors_are_those_of_embed(reading: Reading, longest: int) -> None:
     """Also of texts in windows: every token once, from the window that shows most around it."""
-    checkpoint = from_preset("tiny-bert", heads={}, positions=PositionConfig(longest=longest))
+    checkpoint = from_preset("tiny-bert", heads={}, positions=PositionConfig(max_tokens=longest))
     task = Embed()
     examples = task.examples(PAIRS[:5], Reading(reading.tokenizer, checkpoint.config), labelled=False)
     assert len(examples) == len(examples.lengths) == len(examples.owners) == 5
@@ -138,7 +138,7 @@ def test_twenty_steps_give_the_losses_they_gave(small, pairs):
     assert small.golden(Embed.learn(numbers), numbers) == pytest.approx(NUMBERS, abs=1e-4)
 
 
-@pytest.mark.parametrize("settings", [{"balance": "weights"}, {"smoothing": 0.1}])
+@pytest.mark.parametrize("settings", [{"class_balance": "weights"}, {"label_smoothing": 0.1}])
 def test_what_is_for_labels_is_refused(settings):
     with pytest.raises(InputError, match="is for labels, and texts that are alike have none"):
         Embed.learn([PairRecord("a", "b")], **settings)

@@ -75,6 +75,6 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
     texts = [record.text for record in read(samples.path("messages"))][:40]
     labels = ["yes" if row % 3 else "no" for row in range(40)]
     records = [PairRecord(texts[row], texts[-row], label) for row, label in enumerate(labels)]
-    task, found = small.learned(records, "pair", tmp_path, steps=60, batch=16)
+    task, found = small.learned(records, "pair", tmp_path, steps=60, batch_size=16)
     assert task.names == ("no", "yes")
     assert found.value >= 0.95

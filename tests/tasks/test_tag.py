@@ -64,11 +64,11 @@ def test_one_tag_is_nothing_to_tell_apart():
 
 
 def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
-    task = Tag.learn(tagged, balance="weights", smoothing=0.1)
+    task = Tag.learn(tagged, class_balance="weights", label_smoothing=0.1)
     counts = {name: sum(record.tags.count(name) for record in tagged) for name in NAMES}
     expected = [sum(counts.values()) / (5 * counts[name]) for name in NAMES]
     assert task.weights == pytest.approx(expected)
-    assert task.smoothing == 0.1
+    assert task.label_smoothing == 0.1
 
 
 def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
@@ -208,7 +208,7 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, task, tagge
 
 
 def test_weights_and_smoothing_are_those_of_torch(small, tagged, tmp_path):
-    task = Tag.learn(tagged, balance="weights", smoothing=0.2)
+    task = Tag.learn(tagged, class_balance="weights", label_smoothing=0.2)
 
     def theirs(model, padded, inputs):
         labels = padded.pop("labels")
@@ -224,7 +224,7 @@ def test_twenty_steps(small, task, tagged):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     records = list(read(samples.path("places")))[:60]
-    task, found = small.learned(records, "tag", tmp_path, size=400, steps=100, batch=16, lr=1e-2)
+    task, found = small.learned(records, "tag", tmp_path, size=400, steps=100, batch_size=16, lr=1e-2)
     assert len(task.names) == 9
     assert found.main == "f1"
     assert found.scores["f1"].value >= 0.85

@@ -115,7 +115,7 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
 
 
 def test_smoothing_is_that_of_torch(small, translations):
-    task = Translate.learn(translations, smoothing=0.1)
+    task = Translate.learn(translations, label_smoothing=0.1)
     network = small.spread(task)
     inputs = task.examples(translations, small.reading(), labelled=True).take(range(4))
     logits = network(inputs.tokens, inputs.target).logits
@@ -185,13 +185,20 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
     where = f"{tmp_path / 'rows.so'},{tmp_path / 'rows.ta'}"
     found = train(
-        where, out=tmp_path / "out", preset=preset, steps=12, eval_every=6, batch=16, smoothing=0.1, device="cpu"
+        where,
+        out=tmp_path / "out",
+        preset=preset,
+        steps=12,
+        eval_every=6,
+        batch_size=16,
+        label_smoothing=0.1,
+        device="cpu",
     )
     assert found.task == "translate"
     assert set(found.scores) == {"bleu", "chrf"}
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
-    assert run["task_settings"] == {"smoothing": 0.1}
+    assert run["task_settings"] == {"label_smoothing": 0.1}
     checkpoint, words = read_folder(tmp_path / "out"), Tokenizer.load(tmp_path / "out")
     said = json.loads((tmp_path / "out" / "config.json").read_text())
     assert (said["decoder_start_token_id"], said["eos_token_id"], said["pad_token_id"]) == (words.pad, words.eos, 0)
@@ -338,7 +345,7 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
     assert {"A", "Ñ"} <= set("".join(words.target.backend.get_vocab())) - set("".join(words.backend.get_vocab()))
     assert "a" not in "".join(token for token in words.target.backend.get_vocab() if token[0] != "<")
     checkpoint = read_folder(out)
-    assert (checkpoint.config.vocabulary, checkpoint.config.words) == (words.size, words.target.size)
+    assert (checkpoint.config.vocabulary, checkpoint.config.output_vocabulary) == (words.size, words.target.size)
     check_translating(out)
     model = regard.load(out, device="cpu")
     (found,) = model.translations(["a b c"], alignment=True)[0]
@@ -360,7 +367,13 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
 
 def test_vocabularies_that_cannot_be_apart(small, tmp_path):
     (tmp_path / "rows.tsv").write_text("source\ttarget\na b\tb a\nc d\td c\n")
-    told = {"task": "translate", "out": tmp_path / "out", "vocabularies": "separate", "dev_share": 0.0, "device": "cpu"}
+    told = {
+        "task": "translate",
+        "out": tmp_path / "out",
+        "vocabularies": "separate",
+        "dev_fraction": 0.0,
+        "device": "cpu",
+    }
     with pytest.raises(InputError, match="folders of the family t5 hold one vocabulary"):
         train(tmp_path / "rows.tsv", preset="tiny-t5", **told)
     write_folder(
@@ -388,7 +401,7 @@ def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
         assert reading_of(two, small.tokenizer).prefix == german
     write_folder(tmp_path / "t5", one, beside=small.tokenizer.save)
     (tmp_path / "rows.tsv").write_text("source\ttarget\nthe dog\ta fox\nthe fox\ta dog\n")
-    told = {"task": "translate", "start": tmp_path / "t5", "steps": 1, "dev_share": 0.0, "device": "cpu"}
+    told = {"task": "translate", "start": tmp_path / "t5", "steps": 1, "dev_fraction": 0.0, "device": "cpu"}
     for prefix, kept in (("dog: ", "dog: "), ("", ""), (None, german)):
         given = {} if prefix is None else {"prefix": prefix}
         train(tmp_path / "rows.tsv", out=tmp_path / "out", overwrite=True, **told, **given)
@@ -411,4 +424,4 @@ def test_alignments_by_word():
 
 def test_what_is_for_labels_is_refused():
     with pytest.raises(InputError, match="balance='weights' is for labels, and translations have none"):
-        Translate.learn([TranslateRecord("a", "b")], balance="weights")
+        Translate.learn([TranslateRecord("a", "b")], class_balance="weights")

@@ -25,7 +25,7 @@ def chosen(name: str, size: Size = MULTI30K, **told: object) -> Settings:
 
 def test_transformers_translate_as_in_2017() -> None:
     found = chosen("transformer-small")
-    assert (found.schedule, found.warmup, found.beta2, found.smoothing) == ("sqrt", 0.1, 0.98, 0.1)
+    assert (found.schedule, found.warmup, found.adam_beta2, found.label_smoothing) == ("sqrt", 0.1, 0.98, 0.1)
     assert (found.dropout, found.epochs, found.batch_tokens) == (0.3, 30, 8192)
     assert found.lr == pytest.approx(2e-3)
     base = chosen("transformer-base").lr
@@ -34,7 +34,7 @@ def test_transformers_translate_as_in_2017() -> None:
 
 def test_recurrent_networks_have_another_recipe() -> None:
     found = chosen("gru-additive")
-    assert (found.schedule, found.warmup, found.dropout, found.smoothing) == ("linear", 0.05, 0.4, 0.1)
+    assert (found.schedule, found.warmup, found.dropout, found.label_smoothing) == ("linear", 0.05, 0.4, 0.1)
     assert found.lr == pytest.approx(1e-3)
 
 
@@ -71,7 +71,7 @@ def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
         assert task.recipe(None, 100) == PLAIN
         assert name == "translate" or task.recipe(config, 100) == PLAIN
     plain = filled(Settings())
-    assert (plain.schedule, plain.warmup, plain.beta2, plain.smoothing) == ("linear", 0.1, 0.999, 0.0)
+    assert (plain.schedule, plain.warmup, plain.adam_beta2, plain.label_smoothing) == ("linear", 0.1, 0.999, 0.0)
 
 
 def test_only_a_preset_is_trained_from_scratch() -> None:

@@ -21,7 +21,7 @@ from regard.training.settings import Settings
 from regard.training.train import Result
 
 Train = Callable[..., Result]
-TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_share": 0.0, "log_every": 1}
+TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0, "log_every": 1}
 
 
 def apart(one: Path, other: Path) -> float:
@@ -44,12 +44,12 @@ def one(whole: Path, small: Train) -> Path:
 
 
 def test_a_step_in_parts_is_the_step(one: Path, small: Train, tmp_path: Path) -> None:
-    small(tmp_path / "parts", micro_tokens=128, **TEN)
+    small(tmp_path / "parts", micro_batch_tokens=128, **TEN)
     assert apart(one, tmp_path / "parts") < 1e-6
 
 
 def test_two_ranks_in_parts_do_the_step_of_one(one: Path, torchrun: Callable[..., None], tmp_path: Path) -> None:
-    torchrun(tmp_path / "ranks", micro_tokens=128, **TEN)
+    torchrun(tmp_path / "ranks", micro_batch_tokens=128, **TEN)
     assert apart(one, tmp_path / "ranks") < 1e-6
 
 

@@ -13,7 +13,7 @@ from regard.training.load_data import gather
 def test_what_was_read_is_taken_as_it_is() -> None:
     read = gather(samples.path("messages"), seed=3)
     assert gather(read) is read
-    assert gather(read, task="classify", labels=None, dev_share=0.5) is read
+    assert gather(read, task="classify", labels=None, dev_fraction=0.5) is read
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def digest(folder: Path) -> str:
 def test_twenty_steps_have_the_losses_they_always_had(
     objective: str, tmp_path: Path, words: dict[str, Tokenizer]
 ) -> None:
-    run(objective, tmp_path / "run", words, steps=20, lr=5e-3, warmup=0.1, eps=1e-8, log_every=1, dev_share=0.0)
+    run(objective, tmp_path / "run", words, steps=20, lr=5e-3, warmup=0.1, eps=1e-8, log_every=1, dev_fraction=0.0)
     assert losses(tmp_path / "run") == pytest.approx(GOLDEN[objective], abs=1e-4)
 
 
@@ -83,7 +83,7 @@ def test_a_vocabulary_without_an_end_keeps_the_blank_line_between_documents(tmp_
     text = "one\ntwo\n\nthree\n\nfour\n"
     (tmp_path / "text.txt").write_text(text * 40, encoding="utf-8")
     signs = learn([tmp_path / "text.txt"], kind="char", size=60)
-    store, told = tmp_path / "store", {"preset": "tiny-gpt2", "tokenizer": signs, "steps": 1, "dev_share": 0.0}
+    store, told = tmp_path / "store", {"preset": "tiny-gpt2", "tokenizer": signs, "steps": 1, "dev_fraction": 0.0}
     pretrain([tmp_path / "text.txt"], objective="causal", out=tmp_path / "run", store=store, **told)
     tokens = Corpus.open(store / "train").tokens
     assert signs.decode(tokens[: len(text)].tolist()) == text
@@ -112,7 +112,7 @@ def test_next_sentences_are_learned_with_hidden_words(tmp_path: Path) -> None:
     nouns = ("boat", "wave", "salt", "harbour", "net", "gull", "barley", "plough", "cow", "hay", "field", "barn")
     texts = [f"where is the {one} of the {two}?\nit lies here, by the {two}." for one in nouns for two in nouns]
     (tmp_path / "text.txt").write_text("\n\n".join(texts), encoding="utf-8")
-    files, told = [tmp_path / "text.txt"], {**SMALL, "dev_share": 0.2, "warmup": 0.1}
+    files, told = [tmp_path / "text.txt"], {**SMALL, "dev_fraction": 0.2, "warmup": 0.1}
     words, out = learn(files, size=80), tmp_path / "run"
     found = pretrain(
         files, objective="mlm+nsp", preset="tiny-bert", tokenizer=words, out=out, steps=100, lr=1e-2, **told
@@ -262,7 +262,7 @@ def test_whole_words_are_pretrained_on(objective: str, tmp_path: Path, words: di
 
 def test_an_old_name_is_spoken_of_once(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
     with pytest.warns(UserWarning, match="learning_rate") as said:
-        run("mlm", tmp_path / "run", words, steps=1, learning_rate=1e-3, dev_share=0.0)
+        run("mlm", tmp_path / "run", words, steps=1, learning_rate=1e-3, dev_fraction=0.0)
     assert len(said) == 1
 
 

@@ -34,7 +34,7 @@ from regard.training.train import Result, train
 
 Train = Callable[..., Result]
 Digest = Callable[[Path], str]
-LONG: dict[str, Any] = {"epochs": 6, "dev_share": 0.2, "log_every": 3}  # several epochs with a score each
+LONG: dict[str, Any] = {"epochs": 6, "dev_fraction": 0.2, "log_every": 3}  # several epochs with a score each
 CLOCK = ("tokens_per_second", "seconds")
 
 
@@ -82,9 +82,9 @@ def test_nothing_that_was_passed_is_read_again(small: Train, tmp_path: Path, mon
     taken: list[int] = []
     take = Examples.take
     with pytest.raises(Stopped):
-        small(tmp_path, **{**LONG, "dev_share": 0.0, "log_every": 5}, overwrite=True, tell=stop_at(5))
+        small(tmp_path, **{**LONG, "dev_fraction": 0.0, "log_every": 5}, overwrite=True, tell=stop_at(5))
     monkeypatch.setattr(Examples, "take", lambda self, rows: (taken.append(len(rows)), take(self, rows))[1])
-    done = small(tmp_path, **{**LONG, "dev_share": 0.0, "log_every": 5}, resume=True)
+    done = small(tmp_path, **{**LONG, "dev_fraction": 0.0, "log_every": 5}, resume=True)
     assert len(taken) == done.steps - 5
 
 
@@ -113,7 +113,7 @@ def test_a_stop_after_the_last_step_costs_no_step(
     small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     """One epoch and no scores on the way, so that there is no earlier state: Ctrl-C while the result is made."""
-    once: dict[str, Any] = {"epochs": 1, "dev_share": 0.2, "eval_every": 10**6, "log_every": 1}
+    once: dict[str, Any] = {"epochs": 1, "dev_fraction": 0.2, "eval_every": 10**6, "log_every": 1}
     small(tmp_path / "whole", **once)
 
     def stop(*_: Any, **__: Any) -> None:
@@ -144,14 +144,14 @@ def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(small: Train, tm
         if event.epoch > 2 and not saved:
             saved.append(json.loads((tmp_path / "run/state/state.json").read_text())["position"])
 
-    small(tmp_path / "run", epochs=3, dev_share=0.0, log_every=1, tell=tell)
+    small(tmp_path / "run", epochs=3, dev_fraction=0.0, log_every=1, tell=tell)
     assert saved[0]["epoch"] == 1
     assert saved[0]["in_epoch"] > 0
 
 
 def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: Path) -> None:
     """A rate so high that dev never gets better: the first score stays the best, wherever the run is cut."""
-    early = {"epochs": 8, "lr": 0.3, "patience": 2, "dev_share": 0.2, "log_every": 1, "save_every": 1}
+    early = {"epochs": 8, "lr": 0.3, "patience": 2, "dev_fraction": 0.2, "log_every": 1, "save_every": 1}
     ended = small(tmp_path / "whole", **early)
     assert ended.stopped_early
     scored = [line["step"] for line in told(tmp_path / "whole") if line["kind"] == "score"]
@@ -188,7 +188,7 @@ def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: D
     """SIGKILL at any moment; every second one waits for a save to begin."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["regard.training.train", "matplotlib.figure", "matplotlib.backends.backend_agg"])
-    short = {"epochs": 3, "dev_share": 0.2, "log_every": 3, "save_every": 1}
+    short = {"epochs": 3, "dev_fraction": 0.2, "log_every": 3, "save_every": 1}
     settings, whole = {**given, **short, "data": str(rows), "resume": True}, tmp_path / "whole"
     small(whole, **short)
 

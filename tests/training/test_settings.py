@@ -13,10 +13,18 @@ from regard.training.settings import NOT_NEEDED, OLD_NAMES, OLD_SCHEDULES, Lora,
 def test_every_old_name_leads_to_a_setting() -> None:
     for old, ours in OLD_NAMES.items():
         value: Any = (
-            "linear" if ours == "schedule" else True if ours == "recompute" else "no" if ours == "compile" else 0.5
+            "linear"
+            if ours == "schedule"
+            else True
+            if ours == "gradient_checkpointing"
+            else "no"
+            if ours == "compile"
+            else 0.5
         )
         value = (
-            1 if ours in ("steps", "batch", "window", "save_every", "eval_every", "log_every", "patience") else value
+            1
+            if ours in ("steps", "batch_size", "window", "save_every", "eval_every", "log_every", "patience")
+            else value
         )
         with pytest.warns(UserWarning, match=f'"{old}" is called "{ours}" here'):
             assert getattr(Settings.of({old: value}), ours) == value
@@ -57,19 +65,19 @@ def test_lora_in_every_form() -> None:
     ("given", "words"),
     [
         ({"lr": 0}, "lr is 0, expected more than 0"),
-        ({"batch": 0}, "batch is 0, expected at least 1"),
+        ({"batch_size": 0}, "batch is 0, expected at least 1"),
         ({"epochs": 1, "steps": 2}, "both given"),
-        ({"dev_share": 1.0}, "expected a share from 0 to 1"),
+        ({"dev_fraction": 1.0}, "expected a share from 0 to 1"),
         ({"dropout": 1.0}, "dropout is 1, expected a share from 0 to 1"),
-        ({"beta2": 1.5}, "beta2 is 1.5, expected a share from 0 to 1"),
-        ({"eps": 0.0}, "eps is 0, expected more than 0"),
+        ({"adam_beta2": 1.5}, "beta2 is 1.5, expected a share from 0 to 1"),
+        ({"adam_eps": 0.0}, "eps is 0, expected more than 0"),
         ({"window": 0}, "window is 0, expected at least 1"),
         ({"lr": float("nan")}, "lr is nan, expected more than 0"),
         ({"lr": float("inf")}, "lr is inf, expected a finite number"),
-        ({"clip": float("nan")}, "clip is nan, expected at least 0"),
-        ({"layer_decay": 0}, "layer_decay is 0"),
+        ({"max_grad_norm": float("nan")}, "clip is nan, expected at least 0"),
+        ({"layerwise_lr_decay": 0}, "layer_decay is 0"),
         ({"schedule": "cosin"}, 'Did you mean "cosine"'),
-        ({"balance": "weight"}, 'Did you mean "weights"'),
+        ({"class_balance": "weight"}, 'Did you mean "weights"'),
     ],
 )
 def test_values_that_cannot_be(given: dict[str, Any], words: str) -> None:

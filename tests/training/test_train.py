@@ -197,7 +197,7 @@ def test_a_setting_that_does_not_exist(tmp_path: Path, reviews_csv: Path) -> Non
         ({"lr": "fast"}, "lr is 'fast', expected a number"),
         ({"batch": 2.5}, "batch is 2.5, expected a whole number"),
         ({"schedule": "cosin"}, 'Did you mean "cosine"'),
-        ({"recompute": "yes"}, "expected true or false"),
+        ({"gradient_checkpointing": "yes"}, "expected true or false"),
         ({"lora": {"rnk": 4}}, "some of rank, alpha, dropout"),
         ({"epochs": 0}, "expected more than 0"),
     ],

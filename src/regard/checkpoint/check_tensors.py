@@ -136,7 +136,7 @@ def part_sizes(ours: str, config: Config) -> tuple[int, ...] | None:
     """How many rows each part of a tensor of ours has that is stored in parts; None where all have as many."""
     if ".attention.qkv." not in ours or isinstance(config, RecurrentConfig):
         return None
-    queries, others = config.attention.heads * config.head_width, config.groups * config.head_width
+    queries, others = config.attention.heads * config.head_width, config.kv_heads * config.head_width
     return queries, others, others
 
 

@@ -93,7 +93,7 @@ def with_own_settings(config: Config, foreign: Foreign) -> Config:
         if name not in plain:
             raise FolderError(f'config.json: "{KEY}.settings" holds "{name:.80}".{did_you_mean(name[:80], plain)}')
     for name, value in given.items():
-        if not (_is_number(value) or (name == "spread" and value is None)):
+        if not (_is_number(value) or (name == "init_std" and value is None)):
             raise FolderError(f'config.json: "{KEY}.settings.{name}" is {value!r:.80}, expected a number.')
     return _with_training(config, plain | given)
 
@@ -109,12 +109,12 @@ def own_settings(family: Family, config: Config) -> dict[str, Any]:
 
 def training_settings(config: ModelConfig) -> dict[str, float | None]:
     """What changes how a network is trained, and nothing of what it computes afterwards."""
-    return {"dropout": config.dropout, "attention_dropout": config.attention.dropout, "spread": config.spread}
+    return {"dropout": config.dropout, "attention_dropout": config.attention.dropout, "init_std": config.init_std}
 
 
 def _with_training(config: ModelConfig, settings: Mapping[str, Any]) -> ModelConfig:
     attention = replace(config.attention, dropout=settings["attention_dropout"])
-    return replace(config, attention=attention, dropout=settings["dropout"], spread=settings["spread"])
+    return replace(config, attention=attention, dropout=settings["dropout"], init_std=settings["init_std"])
 
 
 def _represents(family: Family, config: ModelConfig) -> bool:
@@ -142,12 +142,12 @@ def _canonical(config: ModelConfig) -> ModelConfig:
     return replace(
         config,
         dropout=0.0,
-        spread=None,
+        init_std=None,
         distinct_layers=config.distinct_layers or config.layers,
         attention=replace(
             attention,
             dropout=0.0,
-            groups=config.groups,
+            kv_heads=config.kv_heads,
             head_width=config.head_width,
             global_every=attention.global_every if local else 0,
         ),
@@ -158,7 +158,7 @@ def _canonical(config: ModelConfig) -> ModelConfig:
             local_theta=(places.local_theta or places.theta) if rotary and local else None,
             scaling=_canonical_scaling(places.scaling) if rotary else None,
             buckets=places.buckets if relative else 32,
-            reach=places.reach if relative else 128,
+            max_distance=places.max_distance if relative else 128,
         ),
     )
 

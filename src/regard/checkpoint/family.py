@@ -126,7 +126,7 @@ def rotary_config(rope: Foreign, longest: int, *, local_theta: float | None = No
         raise FolderError(f'config.json: rope_type "{kind}" cannot be read; known are default, linear, llama3, yarn.')
     only(rope, partial_rotary_factor=1.0)
     theta = float(rope.get("rope_theta", 10000.0))
-    return PositionConfig("rotary", longest=longest, theta=theta, local_theta=local_theta, scaling=scaling)
+    return PositionConfig("rotary", max_tokens=longest, theta=theta, local_theta=local_theta, scaling=scaling)
 
 
 def rope_parameters(positions: PositionConfig, *, theta: float | None = None) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def read_generation(checkpoint: Checkpoint) -> tuple[Ends, dict[str, Any]]:
     if not isinstance(companion, Mapping):
         raise FolderError(f"{FILE} does not hold settings by name. Fix it, or remove it.")
     said = said | {name: value for name, value in companion.items() if value is not None}
-    words, both = checkpoint.config.words, checkpoint.config.kind == "encoder-decoder"
+    words, both = checkpoint.config.output_vocabulary, checkpoint.config.kind == "encoder-decoder"
     start = "bos_token_id" if said.get("decoder_start_token_id") is None else "decoder_start_token_id"
     ends = Ends(
         stop=tuple(number for number in _ids(said, "eos_token_id") if number < words),  # others are never written

@@ -24,7 +24,7 @@ def reading_of(
     """The reading of a model, ready for any task; `prefix` in place of its own."""
     said = config_json(checkpoint)
     start = said.get("decoder_start_token_id")
-    words = checkpoint.config.words
+    words = checkpoint.config.output_vocabulary
     if type(start) is int and checkpoint.config.kind == "encoder-decoder" and not 0 <= start < words:
         raise FolderError(f"config.json: decoder_start_token_id is {start}, expected an id from 0 to {words - 1}.")
     return Reading(

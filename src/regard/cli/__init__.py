@@ -1,6 +1,6 @@
 """The verbs of the command line, and the only room that prints.
 
-Answers go to stdout, progress and warnings to stderr. Exit 0, 1 for what a user can mend, 2 for wrong use. Nothing
+Answers go to stdout, progress and warnings to stderr. Exit 0, 1 for what a user can fix, 2 for wrong use. Nothing
 heavy is imported before a verb needs it, so that `regard --help` answers at once.
 """
 

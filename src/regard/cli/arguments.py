@@ -119,6 +119,6 @@ def read_texts(name: str, columns: str | None = None, encoding: str | None = Non
     for record in reader:
         assert isinstance(record, DocumentRecord)
         if not record.text.strip():
-            raise record.place.fault("holds an empty text", mend="Remove the line, or give it words.")
+            raise record.place.error("holds an empty text", fix="Remove the line, or give it words.")
         texts.append(record.text)
     return texts

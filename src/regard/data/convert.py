@@ -67,7 +67,7 @@ def translate(columns: Columns) -> Make:
         inner = value_of(row, within)
         if not isinstance(inner, dict):
             expected = f'an object such as {{"{source}": "…", "{target}": "…"}}'
-            raise row.place.fault(f"is {_shown(inner)}", column=within, expected=expected)
+            raise row.place.error(f"is {_shown(inner)}", column=within, expected=expected)
         nested = Row(row.place, {f"{within}.{name}": value for name, value in inner.items()}, row.raw)
         texts = _text(nested, f"{within}.{source}"), _text(nested, f"{within}.{target}")
         return TranslateRecord(*texts, _group(row, columns), row.place)
@@ -92,9 +92,9 @@ def minimal(columns: Columns) -> Make:
         good, bad = (_text(row, name) for name in names)
         for name, text in zip(names, (good, bad), strict=True):
             if not text.strip():
-                raise row.place.fault("there is no sentence here", column=name, expected="a text")
+                raise row.place.error("there is no sentence here", column=name, expected="a text")
         if good == bad:
-            raise row.place.fault("the two sentences are the same", mend="Leave it out: there is nothing to prefer.")
+            raise row.place.error("the two sentences are the same", fix="Leave it out: there is nothing to prefer.")
         kind = row.values.get(columns.get("kind", ""))
         return MinimalRecord(good, bad, None if kind is None else str(kind), _group(row, columns), row.place)
 
@@ -127,7 +127,7 @@ def _entities(columns: Columns) -> Make:
         given = loaded(value_of(row, marked))
         if not isinstance(given, list):
             expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
-            raise row.place.fault(f"is {_shown(given)}", column=marked, expected=expected)
+            raise row.place.error(f"is {_shown(given)}", column=marked, expected=expected)
         whole = _text(row, text)
         found = [as_entity(row, one, f"{marked}[{number}]", whole) for number, one in enumerate(given)]
         return TagRecord.of_entities(whole, found, group=_group(row, columns), place=row.place)
@@ -164,9 +164,9 @@ def _answers(row: Row, columns: Columns, context: str) -> tuple[Answer, ...] | N
         return () if none else None
     pairs = _answer_pairs(row, given, column, columns)
     if none and pairs:
-        raise row.place.fault("the question is marked impossible, but has answers", column=column, expected="no answer")
+        raise row.place.error("the question is marked impossible, but has answers", column=column, expected="no answer")
     if impossible is not None and not none and not pairs:
-        raise row.place.fault("the question is marked possible, but has no answer", column=column)
+        raise row.place.error("the question is marked possible, but has no answer", column=column)
     return tuple(_placed(row, text, start, context, column) for text, start in pairs)
 
 
@@ -181,7 +181,7 @@ def _answer_pairs(row: Row, given: Any, column: str, columns: Columns) -> list[t
         given = [given]
     if not isinstance(given, list) or not all(isinstance(one, dict | str) for one in given):
         expected = 'a list such as [{"text": "…", "answer_start": 0}]'
-        raise row.place.fault(f"is {_shown(given)}", column=column, expected=expected)
+        raise row.place.error(f"is {_shown(given)}", column=column, expected=expected)
     return [
         (one, None) if isinstance(one, str) else (one.get("text"), one.get("answer_start", one.get("start")))
         for one in given
@@ -191,7 +191,7 @@ def _answer_pairs(row: Row, given: Any, column: str, columns: Columns) -> list[t
 def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answer:
     """An answer that stands where it says, or that stands in one place only."""
     if not isinstance(text, str) or not text:
-        raise row.place.fault(f"an answer is {_shown(text)}", column=column, expected="a text that is not empty")
+        raise row.place.error(f"an answer is {_shown(text)}", column=column, expected="a text that is not empty")
     if isinstance(start, str):
         with contextlib.suppress(ValueError):
             start = int(start)
@@ -200,16 +200,16 @@ def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answe
         return Answer(text, first)
     if start is None:
         times = "more than once" if first >= 0 else "nowhere"
-        raise row.place.fault(
+        raise row.place.error(
             f'the answer "{text:.40}" stands {times} in the context', column=column, expected="its start"
         )
     if not isinstance(start, int) or isinstance(start, bool):
-        raise row.place.fault(f"the start of an answer is {_shown(start)}", column=column, expected="a whole number")
+        raise row.place.error(f"the start of an answer is {_shown(start)}", column=column, expected="a whole number")
     if start < 0 or not context.startswith(text, start):
         there = f'"{context[start : start + len(text)]:.40}"' if 0 <= start < len(context) else "outside the context"
         near = min(_occurrences(context, text), key=lambda at: abs(at - start), default=None)
-        mend = "It is nowhere in the context." if near is None else f"It stands at {near}."
-        raise row.place.fault(f'the answer "{text:.40}" is not at {start}: there is {there}', column=column, mend=mend)
+        fix = "It is nowhere in the context." if near is None else f"It stands at {near}."
+        raise row.place.error(f'the answer "{text:.40}" is not at {start}: there is {there}', column=column, fix=fix)
     return Answer(text, start)
 
 
@@ -224,7 +224,7 @@ def _occurrences(context: str, text: str) -> list[int]:
 def _text(row: Row, column: str) -> str:
     value = value_of(row, column)
     if not isinstance(value, str):
-        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a text")
+        raise row.place.error(f"is {_shown(value)}", column=column, expected="a text")
     return value
 
 
@@ -233,11 +233,11 @@ def _strings(row: Row, column: str) -> Sequence[str]:
     if isinstance(value, str):
         return value.split()
     if not isinstance(value, list):
-        raise row.place.fault(f"is {_shown(value)}", column=column, expected="a list of strings")
+        raise row.place.error(f"is {_shown(value)}", column=column, expected="a list of strings")
     for number, one in enumerate(value):
         if not isinstance(one, str):
-            mend = "Write the names of tags, not their numbers." if isinstance(one, int) else None
-            raise row.place.fault(f"is {_shown(one)}", column=f"{column}[{number}]", expected="a string", mend=mend)
+            fix = "Write the names of tags, not their numbers." if isinstance(one, int) else None
+            raise row.place.error(f"is {_shown(one)}", column=f"{column}[{number}]", expected="a string", fix=fix)
     return value
 
 

@@ -53,15 +53,11 @@ def read_label(row: Row, column: str, style: LabelStyle) -> Label | None:
     if style.listed:
         value = _only(value)
     if isinstance(value, list | dict):
-        mend = "Read with labels=multi (--labels multi)." if named(value) is not None else _NOT_A_NAME
-        raise row.place.fault(
-            f"is {shown(value)}", column=column, expected="one label, as in the rows before", mend=mend
-        )
+        fix = "Read with labels=multi (--labels multi)." if named(value) is not None else _NOT_A_NAME
+        raise row.place.error(f"is {shown(value)}", column=column, expected="one label, as in the rows before", fix=fix)
     if style.kind == "single" and isinstance(value, str) and JOINED in value:
-        mend = "If these are several, read with labels=multi; if it is one name, with labels=class."
-        raise row.place.fault(
-            f"is {shown(value)}", column=column, expected="one label, as in the rows before", mend=mend
-        )
+        fix = "If these are several, read with labels=multi; if it is one name, with labels=class."
+        raise row.place.error(f"is {shown(value)}", column=column, expected="one label, as in the rows before", fix=fix)
     return _name(value)
 
 
@@ -76,13 +72,13 @@ def _one_hot(row: Row, style: LabelStyle) -> Label:
         if written in YES:
             names.append(column)
         elif written not in NO:
-            raise row.place.fault(f"is {shown(value)}", column=column, expected="1 or 0, as in a one-hot column")
+            raise row.place.error(f"is {shown(value)}", column=column, expected="1 or 0, as in a one-hot column")
     if style.kind == "multi":
         return tuple(names)
     if len(names) != 1:
         given = ", ".join(names) or "none"
-        mend = "Read with labels=multi (--labels multi)."
-        raise row.place.fault(f"{len(names)} of the label columns are 1 ({given:.80})", expected="one", mend=mend)
+        fix = "Read with labels=multi (--labels multi)."
+        raise row.place.error(f"{len(names)} of the label columns are 1 ({given:.80})", expected="one", fix=fix)
     return names[0]
 
 
@@ -94,7 +90,7 @@ def _several_names(row: Row, column: str, value: Any, separator: str) -> tuple[s
         names = named(given)
         if names is None:
             expected = 'a list of names, such as ["billing", "login"]'
-            raise row.place.fault(f"is {shown(given)}", column=column, expected=expected, mend=_NOT_A_NAME)
+            raise row.place.error(f"is {shown(given)}", column=column, expected=expected, fix=_NOT_A_NAME)
         return names
     parts = (part.strip() for part in _name(given).split(separator))
     return tuple(part for part in parts if part)
@@ -134,8 +130,8 @@ def _number(row: Row, column: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or isinstance(value, bool):
-        mend = "If the labels are classes, read with labels=single."
-        raise row.place.fault(f"is {shown(value)}", column=column, expected="a number", mend=mend)
+        fix = "If the labels are classes, read with labels=single."
+        raise row.place.error(f"is {shown(value)}", column=column, expected="a number", fix=fix)
     return number
 
 

@@ -76,7 +76,7 @@ class MemorySource(Source):
         if splits:
             split = split or next(iter(splits))
             if split not in splits:
-                raise DataError(f'holds no "{split}"', file=NAME, mend=f"It holds: {', '.join(splits)}.")
+                raise DataError(f'holds no "{split}"', file=NAME, fix=f"It holds: {', '.join(splits)}.")
         self.data = data if split is None else splits.get(split, data)
         self.name = f"{NAME}, {split}," if splits else NAME
         self.path, self.encoding, self.sheet, self.part = None, None, None, None
@@ -118,7 +118,7 @@ class MemorySource(Source):
             yield from self._rows(_items(self.data, self.name), bad)
             return
         if self._begun:
-            raise DataError("can be read only once", file=self.name, mend="Give a list to read it again.")
+            raise DataError("can be read only once", file=self.name, fix="Give a list to read it again.")
         self._begun = True
         ahead, self._ahead = self._ahead, []
         yield from self._rows(itertools.chain(ahead, self.data), bad)
@@ -200,7 +200,7 @@ def _class_names(data: Any) -> dict[str, Sequence[str]]:
 
 def _values(item: Any, place: Place, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        raise place.fault(f"is {shown(item)}", expected=ROW)
+        raise place.error(f"is {shown(item)}", expected=ROW)
     values = {str(column): plain(value) for column, value in item.items()}
     for column, classes in names.items():
         if column in values:
@@ -217,7 +217,7 @@ def _named(value: Any, classes: Sequence[str], place: Place, column: str) -> Any
     if value == -1:  # how datasets marks rows without a label
         return None
     if not 0 <= value < len(classes):
-        raise place.fault(f"is {value}", column=column, expected=f"a class from 0 to {len(classes) - 1}")
+        raise place.error(f"is {value}", column=column, expected=f"a class from 0 to {len(classes) - 1}")
     return classes[value]
 
 

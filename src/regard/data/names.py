@@ -132,7 +132,7 @@ def resolve(names: Sequence[str], told: Mapping[str, str], task: str | None, fil
         f"the columns ({', '.join(names[:12]):.200}) do not say what they are" + (f" for {task}" if task else ""),
         file=file,
         expected=" or ".join(", ".join(choice) for choice in wanted),
-        mend=SAY,
+        fix=SAY,
     )
 
 
@@ -159,4 +159,4 @@ def column_named(role: str, name: str, names: Sequence[str], file: str) -> str:
     if name.isdigit() and int(name) < len(names):
         return names[int(name)]
     near = did_you_mean(name, names).strip()
-    raise DataError(f'there is no column "{name}" to be the {role}', file=file, mend=near)
+    raise DataError(f'there is no column "{name}" to be the {role}', file=file, fix=near)

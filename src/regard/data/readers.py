@@ -225,7 +225,7 @@ class Reader:
 
         def note(error: DataError, raw: str) -> None:
             if isinstance(error, LeftOut):
-                self.left_out[error.what] += 1
+                self.left_out[error.message] += 1
                 return
             if stops:
                 raise error
@@ -243,8 +243,18 @@ class Reader:
 
 
 def _noted(error: DataError, raw: str) -> dict[str, Any]:
-    names = ("file", "line", "row", "column", "what", "expected", "mend")
-    return {**{name: getattr(error, name) for name in names}, "message": str(error), "raw": raw}
+    """One bad row as a JSON object: `problem` is what is wrong in it, `message` the whole sentence with its place."""
+    return {
+        "file": error.file,
+        "line": error.line,
+        "row": error.row,
+        "column": error.column,
+        "problem": error.message,
+        "expected": error.expected,
+        "fix": error.fix,
+        "message": str(error),
+        "raw": raw,
+    }
 
 
 def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[tuple[Row, Record]]:
@@ -257,7 +267,7 @@ def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterat
             continue
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
             reason = shortened(f"{type(error).__name__}: {error}", 100)
-            bad(row.place.fault(f"cannot be used: {reason}"), row.raw)
+            bad(row.place.error(f"cannot be used: {reason}"), row.raw)
             continue
         yield row, record
 

@@ -191,7 +191,7 @@ def from_sample(name: str, layout: Recognised, told: Told, sample: list[dict[str
         kept = plain_rows(raw, tool, {}, lambda error, _: faults.append(error), labeled=told.task != "text")
         sample = [row.values for row in kept]
         if faults and not sample:
-            what = f"no row of the first {len(faults)} can be used: {faults[0].what}"
+            what = f"no row of the first {len(faults)} can be used: {faults[0].message}"
             raise DataError(what, file=name, expected="at least one that was annotated and accepted")
         layout = replace(layout, layout=tool, why=f"{layout.why}; {tool}")
     names = list(dict.fromkeys(name for row in sample for name in row))
@@ -256,7 +256,7 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
         quoting = layout.format == "csv" or quoted(text, delimiter)
     cells = _cells(text, name, delimiter=delimiter, quoting=quoting)
     if not cells:
-        raise DataError("holds no row that can be read", file=name, expected="a table with a header", mend=SAY)
+        raise DataError("holds no row that can be read", file=name, expected="a table with a header", fix=SAY)
     named = {**told.columns, **{f"label {column}": column for column in told.one_hot}}
     header = is_header(cells[0], named) if told.header is None else told.header
     why = f"{layout.why}; {'the first row names the columns' if header else 'no header'}"
@@ -308,7 +308,7 @@ def _cells(text: str, name: str, *, delimiter: str, quoting: bool) -> list[list[
 def _guessed(name: str, layout: Recognised, told: Told, cells: Sequence[Sequence[str]]) -> Recognised:
     """Two columns without known names: a text and its label, or in a TSV a text and its translation."""
     shown = " | ".join(f"{cell:.30}" for cell in cells[0][:6])
-    fault = DataError(f"has no column with a known name (the first row is: {shown})", file=name, mend=SAY)
+    fault = DataError(f"has no column with a known name (the first row is: {shown})", file=name, fix=SAY)
     pairs = [row for row in cells if len(row) == 2]
     if len(cells[0]) != 2 or told.task not in (None, "classify", "translate"):
         raise fault
@@ -378,7 +378,7 @@ def _languages(name: str, columns: Mapping[str, str], sample: Sequence[dict[str,
     languages = list(first) if isinstance(first, dict) else []
     if len(languages) != 2 and not {"source", "target"} <= set(columns):
         what = f"there are {len(languages)} languages in the first row ({', '.join(languages)})"
-        mend = "Say which: --columns source=en,target=de."
-        raise DataError(what, file=name, column=columns["translation"], expected="two", mend=mend)
+        fix = "Say which: --columns source=en,target=de."
+        raise DataError(what, file=name, column=columns["translation"], expected="two", fix=fix)
     rest = [one for one in languages if one not in columns.values()]
     return {role: columns[role] if role in columns else rest.pop(0) for role in ("source", "target")}

@@ -24,12 +24,12 @@ class Place(NamedTuple):
     line: int | None = None
     row: int | None = None
 
-    def fault(
-        self, what: str, *, column: str | None = None, expected: str | None = None, mend: str | None = None
+    def error(
+        self, message: str, *, column: str | None = None, expected: str | None = None, fix: str | None = None
     ) -> DataError:
         """What is wrong here, as an error to raise."""
         return DataError(
-            what, file=self.file, line=self.line, row=self.row, column=column, expected=expected, mend=mend
+            message, file=self.file, line=self.line, row=self.row, column=column, expected=expected, fix=fix
         )
 
 
@@ -100,7 +100,7 @@ class TagRecord:
     ) -> TagRecord:
         """From words and their tags; the text is the words with one space between them. `lines` are for messages."""
         if tags is not None and len(tokens) != len(tags):
-            raise place.fault(
+            raise place.error(
                 f"{counted(len(tokens), 'token')} but {counted(len(tags), 'tag')}",
                 column="tags",
                 expected="one a token",
@@ -108,15 +108,15 @@ class TagRecord:
         spans, at = [], 0
         for number, token in enumerate(tokens):
             if not token:
-                raise place.fault(f"token {number} is empty", column="tokens", mend="Leave it and its tag out.")
+                raise place.error(f"token {number} is empty", column="tokens", fix="Leave it and its tag out.")
             spans.append((at, at + len(token)))
             at += len(token) + 1
         try:
             kept = None if tags is None else to_iob2(tags, scheme)
         except TagFault as fault:
             at_word = place if lines is None else place._replace(line=lines[fault.word])
-            what = f'token {fault.word} "{tokens[fault.word]}": {fault.what}'
-            raise at_word.fault(what, column="tags", expected=fault.expected, mend=fault.mend) from fault
+            what = f'token {fault.word} "{tokens[fault.word]}": {fault.message}'
+            raise at_word.error(what, column="tags", expected=fault.expected, fix=fault.fix) from fault
         return cls(" ".join(tokens), tuple(spans), kept, group, place)
 
     @classmethod
@@ -154,16 +154,16 @@ def _check_entities(text: str, order: Sequence[Entity], place: Place) -> None:
         shown = f"the entity {start} to {end} ({label})"
         if not 0 <= start < end <= len(text):
             expected = f"0 <= start < end <= {len(text)}, the length of the text"
-            raise place.fault(f"{shown} is not a part of the text", column="entities", expected=expected)
+            raise place.error(f"{shown} is not a part of the text", column="entities", expected=expected)
         inner = text[start:end]
         if inner != inner.strip():
             left = start + len(inner) - len(inner.lstrip())
             kept = left + len(inner.strip())
-            mend = f"Write {left} to {kept}." if inner.strip() else "Leave it out: it holds only space."
-            raise place.fault(f"{shown} begins or ends with a space: {inner!r:.60}", column="entities", mend=mend)
+            fix = f"Write {left} to {kept}." if inner.strip() else "Leave it out: it holds only space."
+            raise place.error(f"{shown} begins or ends with a space: {inner!r:.60}", column="entities", fix=fix)
         if start < at:
-            mend = "Keep one of them: a word has one tag."
-            raise place.fault(f"{shown} overlaps the one before, which ends at {at}", column="entities", mend=mend)
+            fix = "Keep one of them: a word has one tag."
+            raise place.error(f"{shown} overlaps the one before, which ends at {at}", column="entities", fix=fix)
         at = end
 
 

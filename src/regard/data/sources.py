@@ -102,7 +102,7 @@ class Source:
     def open(self) -> Iterator[BinaryIO]:
         """The unpacked bytes, and at their end a look whether the file is still the one that was opened."""
         if self.once and self._begun:
-            raise DataError("can be read only once", file=self.name, mend="Save it to a file to read it again.")
+            raise DataError("can be read only once", file=self.name, fix="Save it to a file to read it again.")
         self.guess()  # before what is read once is no longer kept
         self._begin()
         with self._text() as stream:
@@ -155,7 +155,7 @@ class Source:
             except DAMAGED as error:
                 self._check_unchanged(before)
                 what = f"is cut short or damaged: {str(error).rstrip('.')}"
-                raise DataError(what, file=self.name, mend="Fetch or pack it again.") from error
+                raise DataError(what, file=self.name, fix="Fetch or pack it again.") from error
             except DataError:
                 self._check_unchanged(before)
                 raise
@@ -170,7 +170,7 @@ class Source:
             return file, os.fstat(file.fileno())
         if self._replay is None:
             if self.path is None and sys.stdin is None:
-                raise DataError("is closed, so nothing can be read", file="standard input", mend="Name a file.")
+                raise DataError("is closed, so nothing can be read", file="standard input", fix="Name a file.")
             self._replay = _Replay(sys.stdin.buffer if self.path is None else self.path.open("rb"))
         return io.BufferedReader(self._replay, FIRST_READ), None
 
@@ -184,8 +184,8 @@ class Source:
             before.st_mtime_ns,
         ):
             now = "it is gone" if after is None else f"{before.st_size} bytes before, {after.st_size} now"
-            mend = "Wait until nobody writes to it, then read it again."
-            raise DataError(f"changed while it was read ({now})", file=self.name, mend=mend)
+            fix = "Wait until nobody writes to it, then read it again."
+            raise DataError(f"changed while it was read ({now})", file=self.name, fix=fix)
 
 
 class _Replay(io.RawIOBase):
@@ -274,7 +274,7 @@ def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
     if path.is_dir():
         splits = splits_of(path)
         if split is not None and split not in splits:
-            raise DataError(f'holds no "{split}"', file=str(path), mend=f"It holds: {', '.join(splits)}.")
+            raise DataError(f'holds no "{split}"', file=str(path), fix=f"It holds: {', '.join(splits)}.")
         return splits[split or next(iter(splits))]
     if path.exists():
         source = Source(path)
@@ -296,8 +296,8 @@ def _file(given: str | Path) -> Path:
         raise DataError("is a folder", file=str(path), expected="a file")
     if not path.exists():
         near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        mend = did_you_mean(path.name, near).strip() if near else ""
-        raise DataError("does not exist", file=str(path), mend=mend if mend.startswith("Did") else None)
+        fix = did_you_mean(path.name, near).strip() if near else ""
+        raise DataError("does not exist", file=str(path), fix=fix if fix.startswith("Did") else None)
     return path
 
 
@@ -305,7 +305,7 @@ def _globbed(pattern: str) -> list[tuple[Source, ...]]:
     found = sorted(glob.glob(str(Path(pattern).expanduser()), recursive=True))  # noqa: PTH207 (absolute patterns too)
     files = [(Source(name),) for name in found if Path(name).is_file()]
     if not files:
-        raise DataError("matches no file", file=pattern, mend='Quote it and look at what is there: ls "…".')
+        raise DataError("matches no file", file=pattern, fix='Quote it and look at what is there: ls "…".')
     return cast("list[tuple[Source, ...]]", files)
 
 
@@ -322,7 +322,7 @@ def splits_of(folder: Path) -> dict[str, list[tuple[Source, ...]]]:
         raise DataError(
             f"holds no file named train, valid or test (it holds {there})",
             file=str(folder),
-            mend=f'Name the file, or several with a glob such as "{folder}/*.csv".',
+            fix=f'Name the file, or several with a glob such as "{folder}/*.csv".',
         )
     return {split: _aligned(named[split]) for split in SPLITS if split in named}
 

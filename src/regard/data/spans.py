@@ -38,7 +38,7 @@ def as_entity(row: Row, given: Any, column: str, text: str) -> Entity:
         moved = _from_utf16(text, start, end)
         if moved is None or text[slice(*moved)] != marked:
             what = f'says "{marked:.40}", but {start} to {end} is "{text[start:end]:.40}"'
-            raise row.place.fault(what, column=column, mend="Count code points from 0, end exclusive.")
+            raise row.place.error(what, column=column, fix="Count code points from 0, end exclusive.")
         start, end = moved
     return Entity(start, end, label)
 
@@ -48,12 +48,12 @@ def _as_dict(row: Row, given: Any, column: str) -> Mapping[str, Any]:
         return dict(zip(("start", "end", "label"), given, strict=False))
     if isinstance(given, dict):
         return given
-    raise row.place.fault(f"is {shown(given)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
+    raise row.place.error(f"is {shown(given)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
 
 
 def _whole(row: Row, value: Any, column: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise row.place.fault(f"is {shown(value)}", column=column, expected="a whole number")
+        raise row.place.error(f"is {shown(value)}", column=column, expected="a whole number")
     return value
 
 
@@ -62,10 +62,10 @@ def _span_label(row: Row, span: Mapping[str, Any], column: str) -> str:
     if "label" not in span and isinstance(span.get("labels"), list):
         if len(span["labels"]) != 1:
             what = f"has {len(span['labels'])} labels: {shown(span['labels'])}"
-            raise row.place.fault(what, column=column, expected="one label for each span")
+            raise row.place.error(what, column=column, expected="one label for each span")
         label = span["labels"][0]
     if not isinstance(label, str) or not label:
-        raise row.place.fault(f"is {shown(label)}", column=f"{column}.label", expected="a name, such as PER")
+        raise row.place.error(f"is {shown(label)}", column=f"{column}.label", expected="a name, such as PER")
     return label
 
 

@@ -20,8 +20,8 @@ LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bilou": "BILU"}
 class TagFault(DataError):
     """A tag that cannot stand where it does; `word` counts from 0 in its sentence."""
 
-    def __init__(self, what: str, word: int, *, expected: str | None = None, mend: str | None = None) -> None:
-        super().__init__(what, expected=expected, mend=mend)
+    def __init__(self, what: str, word: int, *, expected: str | None = None, fix: str | None = None) -> None:
+        super().__init__(what, expected=expected, fix=fix)
         self.word = word
 
 
@@ -88,8 +88,8 @@ def _opens(tags: Sequence[str], number: int, before: str, scheme: str) -> bool:
     inside = letter in "IEL"
     going = before[0] in (_unfinished(scheme) or "BI")
     if inside and not (same and going):
-        mend = "Open it with B-, or read the file as IOB1 (scheme iob1)." if scheme == "iob2" else None
-        raise TagFault(f'"{tag}" carries on an entity, but stands after "{before}"', number, mend=mend)
+        fix = "Open it with B-, or read the file as IOB1 (scheme iob1)." if scheme == "iob2" else None
+        raise TagFault(f'"{tag}" carries on an entity, but stands after "{before}"', number, fix=fix)
     if not inside and scheme != "iob2" and before != "O" and going:
         raise TagFault(f'"{tag}" opens an entity, but the one of "{before}" is not closed', number)
     return not inside

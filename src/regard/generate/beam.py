@@ -64,7 +64,7 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
     steps = job.steps(cache)
     logits_BV = logits_BV.repeat_interleave(width, 0)
     history = History(
-        [start for start in starts for _ in range(width)], max(rooms), job.network.config.words, job.device
+        [start for start in starts for _ in range(width)], max(rooms), job.network.config.output_vocabulary, job.device
     )
     beams = Beams.new(len(prompts), width, max(rooms), job.device)
     for step in range(max(rooms)):

@@ -25,14 +25,14 @@ USUAL = 4  # candidates where `top_k` is not given
 
 def contrast(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
     """All rows after every step; a row with a `why` has ended."""
-    settings, count = job.settings, min(job.settings.top_k or USUAL, job.network.config.words)
+    settings, count = job.settings, min(job.settings.top_k or USUAL, job.network.config.output_vocabulary)
     rows, starts = job.rows(prompts), job.starts(prompts)
     most = max(row.room for row in rows)
     cache = job.begin(prompts, starts, most)
     batch = Ragged.of(starts, device=job.device)
     states_ND = job.network.states(batch, cache)
     logits_BV = job.network.words(states_ND[batch.last()])
-    history = History(starts, most, job.network.config.words, job.device)
+    history = History(starts, most, job.network.config.output_vocabulary, job.device)
     said_BTD = _said(batch, states_ND, most)
     alive = list(range(len(rows)))
     for step in range(most):

@@ -57,7 +57,7 @@ def prepare(
     fixed: bool = False,
 ) -> Job:
     """A job whose parts were checked against each other."""
-    vocabulary = network.config.words
+    vocabulary = network.config.output_vocabulary
     for name, words in (("banned", banned), ("forced", forced)):
         for word in words:
             if not word or min(word) < 0 or max(word) >= vocabulary:

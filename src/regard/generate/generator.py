@@ -122,7 +122,7 @@ class Writer:
     def _checked(self, prompts: Any, settings: Mapping[str, Any]) -> list[list[int]]:
         config = self.network.config
         slide = Decoding.of(settings, usual=self.usual).slide and config.kind == "decoder"
-        return id_rows(prompts, "prompts", vocabulary=config.vocabulary, longest=None if slide else config.longest)
+        return id_rows(prompts, "prompts", vocabulary=config.vocabulary, longest=None if slide else config.max_tokens)
 
     def _read(self, prompts: Sequence[Any], settings: Mapping[str, Any]) -> list[list[int]]:
         """Prompts as ids. What a tokenizer puts after a text would end a decoder's prompt, and stays out of it."""

@@ -90,7 +90,7 @@ class Job:
 
     def rows(self, prompts: Sequence[Sequence[int]], copies: int = 1) -> list[Row]:
         """One row a continuation, with the room its context leaves it."""
-        longest = self.network.config.longest
+        longest = self.network.config.max_tokens
         rows = []
         for number, start in enumerate(self.starts(prompts)):
             most = self.settings.max_tokens if self.rooms is None else min(self.settings.max_tokens, self.rooms[number])
@@ -112,11 +112,11 @@ class Job:
     def steps(self, cache: Cache) -> Steps:
         """How the network steps from here."""
         fixed = self.fixed and bool(cache.stores)  # recurrent networks keep states, no slots that stay in place
-        return Steps(self.network, cache, fixed=fixed, limit=self.network.config.longest)
+        return Steps(self.network, cache, fixed=fixed, limit=self.network.config.max_tokens)
 
     def begin(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> Cache:
         """An empty cache with room for the starts and `new` tokens each."""
-        longest = self.network.config.longest
+        longest = self.network.config.max_tokens
         capacity = max(map(len, starts)) + new
         capacity = capacity if longest is None else min(capacity, longest)
         if not self.fixed:
@@ -127,7 +127,7 @@ class Job:
 
     def full(self, cache: Cache) -> bool:
         """Whether the longest sequence has no place left for a token."""
-        longest = self.network.config.longest
+        longest = self.network.config.max_tokens
         return longest is not None and cache.longest >= longest
 
 
@@ -141,7 +141,9 @@ def grow(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
     alive = list(range(len(rows)))
     cache, logits_BV = job.read(sources, starts, max(row.room for row in rows))
     steps = job.steps(cache)
-    history = History(starts, settings.max_tokens, job.network.config.words, job.device) if job.rules else None
+    history = (
+        History(starts, settings.max_tokens, job.network.config.output_vocabulary, job.device) if job.rules else None
+    )
     for step in range(settings.max_tokens):
         logits_BV = logits_BV.float()
         finite_B = logits_BV.amax(1).isfinite()  # not where one of them is NaN
@@ -191,7 +193,7 @@ def _leave(job: Job, cache: Cache, alive: int, stay: int) -> bool:
 
 def _tails(job: Job, whole: Sequence[Sequence[int]]) -> list[list[int]]:
     """The last tokens, with a quarter of the context left free, where sliding is allowed and they are too many."""
-    limit = job.network.config.longest
+    limit = job.network.config.max_tokens
     if not job.settings.slide or limit is None:
         return [list(ids) for ids in whole]
     return [list(ids) if len(ids) < limit else list(ids[-max(limit - limit // 4, 1) :]) for ids in whole]

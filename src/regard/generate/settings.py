@@ -70,9 +70,9 @@ class Decoding:
             )
         for name in ("beams", "best"):
             if getattr(self, name) * self.max_tokens > MOST_AT_ONCE:
-                raise _against(self, name, "max_tokens", f"together at most {MOST_AT_ONCE:,}", mend="Lower one.")
+                raise _against(self, name, "max_tokens", f"together at most {MOST_AT_ONCE:,}", fix="Lower one.")
         if self.contrast is not None and self.max_tokens > MOST_CONTRASTED:
-            raise _against(self, "contrast", "max_tokens", f"it allows {MOST_CONTRASTED:,} tokens", mend="Lower it.")
+            raise _against(self, "contrast", "max_tokens", f"it allows {MOST_CONTRASTED:,} tokens", fix="Lower it.")
 
     def _check_together(self) -> None:
         """Settings that contradict each other, both named."""
@@ -87,7 +87,7 @@ class Decoding:
             raise _against(self, ways[0], ways[1], "they are two ways to choose the next token")
         if self.best > 1 and self.beams == 1 and not self.samples:
             fix = f"Raise {setting('beams')}, or draw with {setting('temperature')}."
-            raise _against(self, "best", "beams", "one beam finds one continuation", mend=fix)
+            raise _against(self, "best", "beams", "one beam finds one continuation", fix=fix)
         if 1 < self.beams < self.best:
             raise _against(self, "best", "beams", "there are no more continuations than beams")
         both = [word for word in self.forced if any(list(word) == list(other) for other in self.banned)]
@@ -198,6 +198,6 @@ def _is_word(word: object) -> bool:
     return isinstance(word, str) or (isinstance(word, Sequence) and all(type(number) is int for number in word))
 
 
-def _against(settings: Decoding, one: str, other: str, why: str, *, mend: str = "Leave one out.") -> InputError:
+def _against(settings: Decoding, one: str, other: str, why: str, *, fix: str = "Leave one out.") -> InputError:
     values = f"{setting(one, getattr(settings, one))} and {setting(other, getattr(settings, other))}"
-    return InputError(f"{values} contradict each other: {why}. {mend}")
+    return InputError(f"{values} contradict each other: {why}. {fix}")

@@ -53,7 +53,7 @@ class Attention(nn.Module):
 
     def __init__(self, config: ModelConfig, *, causal: bool = False, local: bool = False, cross: bool = False) -> None:
         super().__init__()
-        heads, groups, width = config.attention.heads, config.groups, config.head_width
+        heads, groups, width = config.attention.heads, config.kv_heads, config.head_width
         self.sizes = (heads, groups, groups)
         self.head_width, self.cross, self.local = width, cross, local
         self.window = config.attention.window if local else None

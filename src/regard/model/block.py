@@ -59,8 +59,8 @@ class FeedForward(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.gated, self.bend = config.activation in GATED, activation(config.activation)
-        self.up = Linear(config.width, config.inner * (2 if self.gated else 1), bias=config.bias)
-        self.down = Linear(config.inner, config.width, bias=config.bias)
+        self.up = Linear(config.width, config.ffn_width * (2 if self.gated else 1), bias=config.bias)
+        self.down = Linear(config.ffn_width, config.width, bias=config.bias)
 
     def forward(self, x_ND: Tensor) -> Tensor:
         wide_NF = self.up(x_ND)

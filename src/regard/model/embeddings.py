@@ -37,10 +37,12 @@ class Embeddings(nn.Module):
         self.tokens = tokens
         self.scale = config.width**0.5 if config.embedding_scale else 1.0
         self.offset = places.offset
-        self.places = nn.Embedding((places.longest or 0) + places.offset, width) if places.kind == "learned" else None
+        self.places = (
+            nn.Embedding((places.max_tokens or 0) + places.offset, width) if places.kind == "learned" else None
+        )
         self.table: Tensor | None
         fixed = places.kind.startswith("sinusoidal")
-        table = sinusoidal(places.longest or 0, width, halves=places.kind.endswith("halves")) if fixed else None
+        table = sinusoidal(places.max_tokens or 0, width, halves=places.kind.endswith("halves")) if fixed else None
         self.register_buffer("table", table, persistent=False)
         self.segments = Segments(config.segments, width) if config.segments else None
         self.norm = build_norm(config, width) if config.embedding_norm else nn.Identity()

@@ -24,7 +24,7 @@ def initialise(network: nn.Module, config: Config, *, generator: torch.Generator
     alone = isinstance(config, RecurrentConfig) and not config.tied
 
     def draw(weight: torch.Tensor, fan_in: int) -> None:
-        weight.normal_(0.0, config.spread if config.spread is not None else fan_in**-0.5, generator=generator)
+        weight.normal_(0.0, config.init_std if config.init_std is not None else fan_in**-0.5, generator=generator)
 
     for module in network.modules():
         if isinstance(module, nn.Linear):

@@ -120,7 +120,7 @@ class RelativeBias(nn.Module):
 
     def __init__(self, config: PositionConfig, heads: int, *, both_sides: bool) -> None:
         super().__init__()
-        self.buckets, self.reach, self.both_sides = config.buckets, config.reach, both_sides
+        self.buckets, self.reach, self.both_sides = config.buckets, config.max_distance, both_sides
         self.table = nn.Embedding(config.buckets, heads)
 
     def forward(self, longest: int) -> Tensor:

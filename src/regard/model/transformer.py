@@ -45,8 +45,8 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         attention, places = config.attention, config.positions
-        self.depth, self.distinct, self.longest = layers, config.distinct_layers or layers, config.longest
-        self.recompute = False  # inner states again in the backward pass, for less memory
+        self.depth, self.distinct, self.longest = layers, config.distinct_layers or layers, config.max_tokens
+        self.gradient_checkpointing = False  # inner states again in the backward pass, for less memory
         self.embeddings = Embeddings(config, tokens)
         self.layers = nn.ModuleList(
             Block(
@@ -84,7 +84,7 @@ class Stack(nn.Module):
         depth = self.depth if layers is None else layers
         for i in range(depth):
             layer, store = self.layers[self.layer_of(i)], None if cache is None else cache.stores[i]
-            again, places = self.recompute and torch.is_grad_enabled(), at if i == self.depth - 1 else None
+            again, places = self.gradient_checkpointing and torch.is_grad_enabled(), at if i == self.depth - 1 else None
             run = partial(checkpoint, layer, use_reentrant=False) if again else layer
             x_ND = run(x_ND, flow, store, places)
         out_ND: Tensor = self.norm(x_ND) if depth == self.depth else x_ND
@@ -132,7 +132,7 @@ class Transformer(nn.Module):
         self.decoder = (
             Stack(config, tokens, layers=depth, causal=True, cross=both) if config.kind != "encoder" else None
         )
-        said = config if config.target_vocabulary is None else replace(config, vocabulary=config.words)
+        said = config if config.target_vocabulary is None else replace(config, vocabulary=config.output_vocabulary)
         self.heads = build_heads(said, heads or {}, tokens)
 
     @property
@@ -232,7 +232,7 @@ class Transformer(nn.Module):
         """(N, D) states of the tokens that are new, having read only them."""
         if self.decoder is None or "language" not in self.heads:
             raise InputError('this network has no "language" head to step with.')
-        placed = cache.advance(batch, limit=self.config.longest)
+        placed = cache.advance(batch, limit=self.config.max_tokens)
         memory = None
         if cache.memory is not None and cache.memory_MD is not None:
             memory = (cache.memory_MD, cache.memory)

@@ -80,7 +80,7 @@ def attention_windows(
     tokenizer = model.need_tokenizer()
     encoding = tokenizer.encode(text, pair)
     check_encoding(encoding, "the text", model.config.vocabulary)
-    longest = model.config.longest
+    longest = model.config.max_tokens
     if pair is not None and longest is not None and len(encoding.ids) > longest:
         raise InputError(
             f"the two texts have {len(encoding.ids)} tokens together; this network has places for {longest}. "

@@ -57,7 +57,7 @@ class Info:
             target_vocabulary=config.target_vocabulary,
             bytes=size,
             kind=config.kind,
-            longest=config.longest,
+            longest=config.max_tokens,
             pool=model.pool,
             tokenizer=None if model.tokenizer is None else model.tokenizer.kind,
             labels=model.labels,

@@ -153,7 +153,7 @@ def _check(texts: Iterable[str], number: int, place: Place) -> None:
     for text in texts:
         if not text.strip():
             if place.line is not None:
-                raise place.fault("holds an empty text", mend="Remove the line, or give it words.")
+                raise place.error("holds an empty text", fix="Remove the line, or give it words.")
             raise InputError(f"input {number} holds an empty text. Leave it out, or give it words.")
 
 

@@ -44,7 +44,7 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     text, spans = _masked(tokenizer, text)
     encoding = tokenizer.encode(text)
     check_encoding(encoding, "the text", model.config.vocabulary)
-    pieces = list(cut(0, encoding, model.config.longest))
+    pieces = list(cut(0, encoding, model.config.max_tokens))
     batch = Ragged.of(
         [piece.ids for piece in pieces],
         segments=[piece.segments for piece in pieces] if model.config.segments > 1 else None,
@@ -110,7 +110,7 @@ def follows(model: Model, first: str, second: str) -> float:
     encoding = model.reading().tokenizer.encode(first, second)
     check_encoding(encoding, "the pair of texts", model.config.vocabulary)
     ids: Sequence[int] = encoding.ids
-    longest = model.config.longest
+    longest = model.config.max_tokens
     if longest is not None and len(ids) > longest:
         raise InputError(
             f"the two texts have {counted(len(ids), 'token')} together; this network has places for {longest}. "

@@ -141,7 +141,7 @@ class Model(Writes):
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[Output]:
         """States and logits of each sequence, in order; encoder-decoders also need what the decoder has so far."""
-        sources = id_rows(ids, "ids", vocabulary=self.config.vocabulary, longest=self.config.longest)
+        sources = id_rows(ids, "ids", vocabulary=self.config.vocabulary, longest=self.config.max_tokens)
         kinds = None if segments is None else segment_rows(segments, sources, kinds=self.config.segments)
         both = self.config.kind == "encoder-decoder"
         if both != (decoder_ids is not None):
@@ -151,7 +151,9 @@ class Model(Writes):
             )
         targets = None
         if decoder_ids is not None:
-            targets = id_rows(decoder_ids, "decoder_ids", vocabulary=self.config.words, longest=self.config.longest)
+            targets = id_rows(
+                decoder_ids, "decoder_ids", vocabulary=self.config.output_vocabulary, longest=self.config.max_tokens
+            )
             if len(targets) != len(sources):
                 count = counted(len(sources), "sequence")
                 raise InputError(f"{count} of ids but {len(targets)} of decoder_ids; give one each.")
@@ -267,7 +269,10 @@ class Model(Writes):
         plain = runner(self.network, task)
 
         def run(inputs: Inputs) -> Output:
-            for batch, words in ((inputs.tokens, self.config.vocabulary), (inputs.target, self.config.words)):
+            for batch, words in (
+                (inputs.tokens, self.config.vocabulary),
+                (inputs.target, self.config.output_vocabulary),
+            ):
                 most = -1 if batch is None else int(batch.ids.max())
                 if most >= words:
                     raise InputError(foreign_token("a text", most, words))
@@ -325,10 +330,6 @@ class Model(Writes):
         """The likeliest words in the place of [MASK]; one list a mask where there are several."""
         found = fill(self, text, top=top)
         return found[0] if len(found) == 1 else found
-
-    def follows(self, first: str, second: str) -> float:
-        """The former name of `next_sentence`."""
-        return self.next_sentence(first, second)
 
     def next_sentence(self, first: str, second: str) -> float:
         """The probability that the second text comes right after the first, for models that learned to tell (BERT)."""
@@ -405,7 +406,7 @@ class Model(Writes):
         if what not in self._runs:
             fast = compiled(plain, dynamic=True)
             if what != "both" and isinstance(self.network, Transformer) and replayable(self.network):
-                self._runs[what] = Replay(fast, device=self.device, most=self.config.longest)
+                self._runs[what] = Replay(fast, device=self.device, most=self.config.max_tokens)
             else:
                 self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))
         return self._runs[what]
@@ -417,7 +418,7 @@ class Model(Writes):
         for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
             for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):
                 check_encoding(encoding, f"text {row}", self.config.vocabulary)
-                pieces += cut(row, encoding, self.config.longest)
+                pieces += cut(row, encoding, self.config.max_tokens)
         return pieces
 
 

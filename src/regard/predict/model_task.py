@@ -102,33 +102,33 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
 def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
     from regard.tasks import task_class
 
-    mend = f"Remove {RUN} to go by config.json alone."
+    fix = f"Remove {RUN} to go by config.json alone."
     try:
         task = task_class(kept.task).restore(kept.settings)
     except (KeyError, TypeError, ValueError) as error:
-        raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {mend}") from error
-    _check_labels(task, checkpoint, mend)
+        raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {fix}") from error
+    _check_labels(task, checkpoint, fix)
     there = dict(checkpoint.network.heads.items())
     for name, size in task.heads.items():
         head = there.get(name)
         if head is None or (name in ("sequence", "token") and _classes(head) != size):
             held = "none" if head is None else f"one of {_classes(head)}"
-            raise FolderError(f"{RUN}: the task needs a {name} head of {size} classes, the network has {held}. {mend}")
+            raise FolderError(f"{RUN}: the task needs a {name} head of {size} classes, the network has {held}. {fix}")
     return task
 
 
-def _check_labels(task: Task, checkpoint: Checkpoint, mend: str) -> None:
+def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
     """Whether run.json names each class once, and as config.json does."""
     names = task.labels
     if not names:
         return
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
-        raise FolderError(f"{RUN}: a class is called {shortened(repr(wrong[0]), 80)}, expected a text. {mend}")
+        raise FolderError(f"{RUN}: a class is called {shortened(repr(wrong[0]), 80)}, expected a text. {fix}")
     twice = _twice(names)
     if twice is not None:
         raise FolderError(
-            f'{RUN}: two classes are called "{shortened(twice, 80)}", and an answer could not tell them apart. {mend}'
+            f'{RUN}: two classes are called "{shortened(twice, 80)}", and an answer could not tell them apart. {fix}'
         )
     for number, (ours, theirs) in enumerate(zip(names, checkpoint.labels or (), strict=False)):
         if ours != theirs:

@@ -317,7 +317,7 @@ def _check_top(top: int) -> None:
 
 def _window(model: Model, window: int | None) -> int:
     """Tokens of a passage, special ones among them."""
-    most = model.config.longest
+    most = model.config.max_tokens
     if window is None:
         return most or WINDOW
     least = 8

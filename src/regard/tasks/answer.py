@@ -90,8 +90,10 @@ class Extract(Task):
             raise InputError(f"answers of at most {self.longest} tokens were asked for, expected at least 1.")
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
-        refuse("answers to questions have none", balance=balance, smoothing=smoothing)
+    def learn(
+        cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
+    ) -> Self:
+        refuse("answers to questions have none", class_balance=class_balance, label_smoothing=label_smoothing)
         known = {bool(_known(record)) for record in records}
         if True not in known:
             raise InputError("the training data has no question with an answer; there is nothing to learn.")
@@ -213,7 +215,7 @@ def _known(record: Record) -> tuple[rows.Answer, ...]:
     """The answers of a record that somebody has looked for."""
     assert isinstance(record, AnswerRecord)
     if record.answers is None:
-        raise record.place.fault(
+        raise record.place.error(
             "nobody has said what the answer is", column="answers", expected="answers, or an empty list for none"
         )
     return record.answers
@@ -225,7 +227,7 @@ def _windows(
     try:
         yield from context_windows(frame, question, context, longest=reading.longest, overlap=reading.overlap)
     except InputError as error:
-        raise record.place.fault(str(error).rstrip(".")) from error
+        raise record.place.error(str(error).rstrip(".")) from error
 
 
 def _tokens_of(answers: Sequence[rows.Answer], offsets: Places) -> tuple[int, int] | None:

@@ -63,21 +63,23 @@ class Classify(Task):
     kind: str = "single"
     names: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None
-    smoothing: float = 0.0
+    label_smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f'classification of kind "{self.kind}" is not known.{did_you_mean(self.kind, KINDS)}')
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
+    def learn(
+        cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
+    ) -> Self:
         counts: Counter[str] = Counter()
         kinds: dict[str, Labelled] = {}
         rows = 0
         for record in records:
             assert isinstance(record, ClassifyRecord | PairRecord)
             if record.label is None:
-                raise record.place.fault("this row has no label", mend="Label it, or leave it out of the training.")
+                raise record.place.error("this row has no label", fix="Label it, or leave it out of the training.")
             kinds.setdefault(kind_of(record.label), record)
             counts.update(_names(record.label))
             rows += 1
@@ -85,19 +87,24 @@ class Classify(Task):
             raise _mixed(kinds)
         kind, names = next(iter(kinds), "single"), tuple(sorted(counts))
         if kind == "number":
-            refuse("these are numbers", balance=balance, smoothing=smoothing)
+            refuse("these are numbers", class_balance=class_balance, label_smoothing=label_smoothing)
         if kind == "multi":
-            refuse("these do not exclude each other", smoothing=smoothing)
+            refuse("these do not exclude each other", label_smoothing=label_smoothing)
         if kind == "multi" and not names:
             raise InputError("no row of the training data has a label; there is nothing to learn.")
         if kind == "single" and len(names) < 2:
             only = f'"{names[0]}"' if names else "none"
             raise InputError(f"the training data has one label only ({only}); there is nothing to tell apart.")
-        weights = _weights(kind, [counts[name] for name in names], rows) if balance == "weights" else None
-        return cls(kind=kind, names=names, weights=weights, smoothing=smoothing)
+        weights = _weights(kind, [counts[name] for name in names], rows) if class_balance == "weights" else None
+        return cls(kind=kind, names=names, weights=weights, label_smoothing=label_smoothing)
 
     def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "labels": list(self.names), "weights": self.weights, "smoothing": self.smoothing}
+        return {
+            "kind": self.kind,
+            "labels": list(self.names),
+            "weights": self.weights,
+            "label_smoothing": self.label_smoothing,
+        }
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any]) -> Self:
@@ -106,7 +113,7 @@ class Classify(Task):
             kind=str(settings.get("kind", "single")),
             names=tuple(settings.get("labels", ())),
             weights=None if given is None else tuple(given),
-            smoothing=float(settings.get("smoothing", 0.0)),
+            label_smoothing=float(settings.get("label_smoothing", 0.0)),
         )
 
     @property
@@ -151,16 +158,16 @@ class Classify(Task):
         if label is None or kind_of(label) != self.kind:
             given = "no label" if label is None else f"the label {label!r}"
             wanted = {"single": "one label", "multi": "a list of labels", "number": "a number"}[self.kind]
-            raise record.place.fault(f"this row has {given}", column="label", expected=wanted)
+            raise record.place.error(f"this row has {given}", column="label", expected=wanted)
         if self.kind == "number":
             assert isinstance(label, float)
             return np.float32(label)
         for name in _names(label):
             if name not in self._number:
-                raise record.place.fault(
+                raise record.place.error(
                     f'the label "{name}" is not one of those of the training data',
                     column="label",
-                    mend=did_you_mean(name, self.names).strip(),
+                    fix=did_you_mean(name, self.names).strip(),
                 )
         if self.kind == "single":
             return self._number[str(label)]
@@ -182,7 +189,7 @@ class Classify(Task):
             given = None if self.weights is None else drawn_on(logits_BC, self.weights)
             picked = label.clamp(min=0)
             losses_B = F.cross_entropy(
-                logits_BC, picked, reduction="none", weight=given, label_smoothing=self.smoothing
+                logits_BC, picked, reduction="none", weight=given, label_smoothing=self.label_smoothing
             )
             if given is None:
                 return weighted(losses_B, weight_B, keep_B)
@@ -250,7 +257,7 @@ def _weights(kind: str, counts: Sequence[int], rows: int) -> tuple[float, ...]:
 def _mixed(kinds: Mapping[str, Labelled]) -> DataError:
     (_, one), (_, other) = list(kinds.items())[:2]
     where = one.place.line or one.place.row
-    return other.place.fault(
+    return other.place.error(
         f"the label {other.label!r} is of another kind than {one.label!r} at {where}",
         column="label",
         expected="one kind: a name, a list of names, or a number",

@@ -67,13 +67,13 @@ class Embed(Task):
         cls,
         records: Iterable[Record],
         *,
-        balance: str = "none",
-        smoothing: float = 0.0,
+        class_balance: str = "none",
+        label_smoothing: float = 0.0,
         temperature: float = 0.05,
         symmetric: bool = True,
         **_: Any,
     ) -> Self:
-        refuse("texts that are alike have none", balance=balance, smoothing=smoothing)
+        refuse("texts that are alike have none", class_balance=class_balance, label_smoothing=label_smoothing)
         low, high, bare = np.inf, -np.inf, None
         for record in records:
             assert isinstance(record, PairRecord)
@@ -81,14 +81,14 @@ class Embed(Task):
                 bare = record
                 continue
             if not isinstance(record.label, float):
-                raise record.place.fault(
+                raise record.place.error(
                     f"the label {record.label!r} is no number",
                     column="label",
-                    mend="Give how alike the texts are as a number, or leave labels out if all pairs belong together.",
+                    fix="Give how alike the texts are as a number, or leave labels out if all pairs belong together.",
                 )
             low, high = min(low, record.label), max(high, record.label)
         if bare is not None and high >= low:
-            raise bare.place.fault("this pair has no number, but others have", column="label")
+            raise bare.place.error("this pair has no number, but others have", column="label")
         if bare is None and not high > low:
             raise InputError("every pair has the same number, so there is nothing to learn from it. Leave labels out.")
         return cls(None if bare is not None else (float(low), float(high)), temperature, symmetric)
@@ -130,7 +130,7 @@ class Embed(Task):
     def _target(self, record: PairRecord) -> float:
         """The number on a scale from 0 to 1."""
         if not isinstance(record.label, float):
-            raise record.place.fault("this pair has no number", column="label", expected="how alike the texts are")
+            raise record.place.error("this pair has no number", column="label", expected="how alike the texts are")
         assert self.scale is not None
         low, high = self.scale
         return (record.label - low) / (high - low)

@@ -96,8 +96,8 @@ class Minimal(Costs):
         if not self.hides and first == 0 and begin is not None:
             first, whole = 1, [begin, *whole]  # so that the first word has a likelihood too
         if not ids or (reading.longest is not None and len(whole) > reading.longest):
-            mend = f"Use sentences of 1 to {reading.longest} tokens with the special ones."
-            raise place.fault(f"a sentence here has {counted(len(ids), 'token')}", mend=mend)
+            fix = f"Use sentences of 1 to {reading.longest} tokens with the special ones."
+            raise place.error(f"a sentence here has {counted(len(ids), 'token')}", fix=fix)
         if not self.hides:
             known = whole[max(first, 1) : first + len(ids)]
             before = max(first, 1) - 1

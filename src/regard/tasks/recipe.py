@@ -20,8 +20,8 @@ class Recipe:
 
     schedule: str = "linear"
     warmup: float = 0.1
-    beta2: float = 0.999
-    smoothing: float = 0.0
+    adam_beta2: float = 0.999
+    label_smoothing: float = 0.0
     dropout: float | None = None  # the network's own when None
     lr: float | None = None  # of steps of so many `tokens`; smaller steps take smaller rates
     tokens: int | None = None
@@ -37,7 +37,7 @@ def translating(config: Config, pairs: int) -> Recipe:
     """
     share = next((share for most, share in DROPOUT if pairs <= most), 0.1)
     epochs = next((epochs for most, epochs in EPOCHS if pairs <= most), 4)
-    common = Recipe(beta2=0.98, smoothing=0.1, tokens=STEP, epochs=epochs)
+    common = Recipe(adam_beta2=0.98, label_smoothing=0.1, tokens=STEP, epochs=epochs)
     if isinstance(config, RecurrentConfig):
         lr = min(1e-3 * (512 / config.width) ** 0.5, HIGHEST)
         return replace(common, warmup=0.05, dropout=round(share + 0.1, 1), lr=lr)

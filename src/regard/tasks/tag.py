@@ -85,28 +85,30 @@ class Tag(Task):
 
     names: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None
-    smoothing: float = 0.0
+    label_smoothing: float = 0.0
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
+    def learn(
+        cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
+    ) -> Self:
         counts: Counter[str] = Counter()
         for record in records:
             assert isinstance(record, TagRecord)
             if record.tags is None:
-                raise record.place.fault("this row has no tags", mend="Tag it, or leave it out of the training.")
+                raise record.place.error("this row has no tags", fix="Tag it, or leave it out of the training.")
             counts.update(record.tags)
         names = _names(counts)
         if len(names) < 2:
             only = f'"{names[0]}"' if names else "none"
             raise InputError(f"the training data has one tag only ({only}); there is nothing to tell apart.")
         weights = None
-        if balance == "weights":
+        if class_balance == "weights":
             total = sum(counts.values())
             weights = tuple(total / (len(counts) * counts[name]) if name in counts else 1.0 for name in names)
-        return cls(names=names, weights=weights, smoothing=smoothing)
+        return cls(names=names, weights=weights, label_smoothing=label_smoothing)
 
     def settings(self) -> dict[str, Any]:
-        return {"labels": list(self.names), "weights": self.weights, "smoothing": self.smoothing}
+        return {"labels": list(self.names), "weights": self.weights, "label_smoothing": self.label_smoothing}
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any]) -> Self:
@@ -114,7 +116,7 @@ class Tag(Task):
         return cls(
             names=tuple(settings.get("labels", ())),
             weights=None if given is None else tuple(given),
-            smoothing=float(settings.get("smoothing", 0.0)),
+            label_smoothing=float(settings.get("label_smoothing", 0.0)),
         )
 
     @property
@@ -158,13 +160,13 @@ class Tag(Task):
     def numbers(self, record: TagRecord) -> list[int]:
         """The tags of a record as numbers, or words about the one that is not known."""
         if record.tags is None:
-            raise record.place.fault("this row has no tags", column="tags", expected="one a word")
+            raise record.place.error("this row has no tags", column="tags", expected="one a word")
         for word, tag in enumerate(record.tags):
             if tag not in self._number:
-                raise record.place.fault(
+                raise record.place.error(
                     f'the tag "{tag}" of word {word} "{record.tokens[word]}" is not one of those of the training data',
                     column="tags",
-                    mend=did_you_mean(tag, self.names).strip(),
+                    fix=did_you_mean(tag, self.names).strip(),
                 )
         return [self._number[tag] for tag in record.tags]
 
@@ -180,7 +182,9 @@ class Tag(Task):
         logits_NC, label_N = output.logits.float(), inputs["label"]
         keep_N, picked_N = label_N != IGNORE, label_N.clamp(min=0)
         given = None if self.weights is None else drawn_on(logits_NC, self.weights)
-        losses_N = F.cross_entropy(logits_NC, picked_N, reduction="none", weight=given, label_smoothing=self.smoothing)
+        losses_N = F.cross_entropy(
+            logits_NC, picked_N, reduction="none", weight=given, label_smoothing=self.label_smoothing
+        )
         share_N = torch.ones_like(losses_N) if given is None else given[picked_N]
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, share_N, 0.0).sum())
 

@@ -46,7 +46,7 @@ class Reading:
 
     @property
     def longest(self) -> int | None:
-        places = self.config.longest
+        places = self.config.max_tokens
         if self.window is None or places is None:
             return self.window or places
         return min(self.window, places)
@@ -213,10 +213,14 @@ def drawn_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
     return torch.cat([device_of.new_full((1,), value) for value in values])
 
 
-def refuse(why: str, *, balance: str = "none", smoothing: float = 0.0) -> None:
+def refuse(why: str, *, class_balance: str = "none", label_smoothing: float = 0.0) -> None:
     """Say so where a setting for labels was given that would do nothing. `why` ends the sentence."""
-    if balance != "none" or smoothing:
-        given = setting("balance", balance) if balance != "none" else setting("smoothing", smoothing)
+    if class_balance != "none" or label_smoothing:
+        given = (
+            setting("class_balance", class_balance)
+            if class_balance != "none"
+            else setting("label_smoothing", label_smoothing)
+        )
         raise InputError(f"{given} is for labels, and {why}. Leave it out.")
 
 

@@ -56,30 +56,32 @@ class Translate(Task):
     network: ClassVar[str | None] = "encoder-decoder"
     sample: ClassVar[int | None] = 500
 
-    smoothing: float = 0.0
+    label_smoothing: float = 0.0
     tokenizer: Tokenizer | None = field(default=None, compare=False, repr=False)  # what answers are written with
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, balance: str = "none", smoothing: float = 0.0, **_: Any) -> Self:
-        refuse("translations have none", balance=balance)
+    def learn(
+        cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
+    ) -> Self:
+        refuse("translations have none", class_balance=class_balance)
         for record in records:
             _target(record)
             if isinstance(record, TranslateRecord) and not record.source.strip():
-                raise record.place.fault(
-                    "this row has a translation of nothing", column="source", mend="Leave it out of both files."
+                raise record.place.error(
+                    "this row has a translation of nothing", column="source", fix="Leave it out of both files."
                 )
-        return cls(smoothing=smoothing)
+        return cls(label_smoothing=label_smoothing)
 
     @classmethod
     def recipe(cls, config: Config | None, rows: int) -> Recipe:
         return Recipe() if config is None else translating(config, rows)
 
     def settings(self) -> dict[str, Any]:
-        return {"smoothing": self.smoothing}
+        return {"label_smoothing": self.label_smoothing}
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any]) -> Self:
-        return cls(smoothing=float(settings.get("smoothing", 0.0)))
+        return cls(label_smoothing=float(settings.get("label_smoothing", 0.0)))
 
     @property
     def heads(self) -> dict[str, int]:
@@ -123,7 +125,7 @@ class Translate(Task):
         word_N = inputs["word"]
         keep_N = word_N != IGNORE
         losses_N = F.cross_entropy(
-            output.logits.float(), word_N, reduction="none", ignore_index=IGNORE, label_smoothing=self.smoothing
+            output.logits.float(), word_N, reduction="none", ignore_index=IGNORE, label_smoothing=self.label_smoothing
         )
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), keep_N.sum().float())
 
@@ -160,8 +162,8 @@ def _target(record: Record) -> str:
     """The translation, which is there where it is to be learned from or scored against."""
     assert isinstance(record, TranslateRecord)
     if not record.target.strip():
-        raise record.place.fault(
-            "this row has no translation", column="target", mend="Translate it, or leave it out of both files."
+        raise record.place.error(
+            "this row has no translation", column="target", fix="Translate it, or leave it out of both files."
         )
     return record.target
 

@@ -224,9 +224,7 @@ class _Converted(io.RawIOBase):
         if isinstance(error, UnicodeDecodeError):
             line += error.object[: error.start].decode(self.encoding, "ignore").count("\n")
         reason = getattr(error, "reason", str(error))
-        return DataError(
-            f"is not {self.encoding}: {reason}", file=self.file, line=line, mend=f"Is it damaged? {CHANGE}"
-        )
+        return DataError(f"is not {self.encoding}: {reason}", file=self.file, line=line, fix=f"Is it damaged? {CHANGE}")
 
 
 def named_encoding(encoding: str, start: bytes, file: str) -> str:
@@ -243,7 +241,7 @@ def named_encoding(encoding: str, start: bytes, file: str) -> str:
             raise DataError(
                 f"begins with the byte order mark of {name}, but the encoding {encoding} was given",
                 file=file,
-                mend="Leave --encoding out (encoding= in Python).",
+                fix="Leave --encoding out (encoding= in Python).",
             )
     if encoding in ("utf-16", "utf-32"):
         guess = _by_zeros(start)

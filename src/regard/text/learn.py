@@ -331,10 +331,10 @@ def _check_room(plan: Plan, needed: int, alphabet: int, specials: int) -> None:
     if plan.size < needed:
         inside = f", {needed - alphabet - specials} of them again inside words" if plan.kind == "wordpiece" else ""
         what = "bytes" if plan.kind == "bpe" else "characters"
-        mend = "" if plan.kind == "bpe" else ", or keep fewer characters with alphabet"
+        fix = "" if plan.kind == "bpe" else ", or keep fewer characters with alphabet"
         raise SmallSize(
             f"size {plan.size} is too small for {specials} special tokens and {alphabet} {what}{inside}. "
-            f"Give a size of at least {needed}, better several times as much{mend}.",
+            f"Give a size of at least {needed}, better several times as much{fix}.",
             needed,
         )
 

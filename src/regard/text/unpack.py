@@ -124,6 +124,6 @@ class _Bounded(io.RawIOBase):
             raise DataError(
                 f"unpacks to more than {RATIO} times its size ({self.place:,} bytes from {self.packed.count:,} so far)",
                 file=self.file,
-                mend="If this is meant, unpack it first (gunzip, unxz) and give the unpacked file.",
+                fix="If this is meant, unpack it first (gunzip, unxz) and give the unpacked file.",
             )
         return len(found)

@@ -17,7 +17,7 @@ LORA = 10  # times the rate: small matrices start from nothing
 ROOM = (256, 16_384)  # tokens of a step
 LEAST_SHARE = 1 / 4  # of the steps of a recipe: smaller ones have the rate of this
 PLAIN = Recipe()
-TOLD = ("schedule", "warmup", "beta2", "smoothing", "dropout")  # settings of a recipe that depend on no size
+TOLD = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # settings of a recipe that depend on no size
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def resolved(
     settings = filled(settings, recipe)
     batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, gpu=gpu)
     batch_tokens = max(batch_tokens, size.longest)
-    texts = min(settings.batch or batch_tokens / size.mean, size.sequences)
+    texts = min(settings.batch_size or batch_tokens / size.mean, size.sequences)
     epochs = settings.epochs
     if epochs is None and settings.steps is None:
         epochs = recipe.epochs or _epochs(size.sequences, pretrained=pretrained)
@@ -89,8 +89,8 @@ def own_choices(asked: Settings, chosen: Settings) -> list[str]:
 
 
 def _batch_tokens(settings: Settings, size: Size, recipe: Recipe, *, gpu: bool) -> int:
-    if settings.batch is not None:
-        return max(int(settings.batch * size.mean * 2), size.longest)
+    if settings.batch_size is not None:
+        return max(int(settings.batch_size * size.mean * 2), size.longest)
     if recipe.tokens is not None:
         return int(max(min(size.sequences * size.mean / LEAST_STEPS, recipe.tokens), ROOM[0]))
     texts = float(TEXTS * (2 if gpu else 1))

@@ -79,7 +79,7 @@ def gather(
             parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
         except InputError as error:
             raise InputError(
-                f"{error} Or name rows to score on with {setting('dev')}; {setting('dev_share', 0)} is without scores."
+                f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."
             ) from error
         records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
     else:

@@ -66,7 +66,7 @@ def _written(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FolderError(
-            f"{path} could not be written: {error.strerror or error}. The state saved before is kept: mend that, then "
+            f"{path} could not be written: {error.strerror or error}. The state saved before is kept: fix that, then "
             "go on with --resume."
         ) from error
 

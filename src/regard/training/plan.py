@@ -28,9 +28,9 @@ STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 
 def set_up(network: Network, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
-    if settings.lora.rank and settings.shard:
-        both = f"{setting('lora.rank')} and {setting('shard')}"
-        raise InputError(f"{both} were both given; small matrices need no splitting: leave {setting('shard')} out.")
+    if settings.lora.rank and settings.fsdp:
+        both = f"{setting('lora.rank')} and {setting('fsdp')}"
+        raise InputError(f"{both} were both given; small matrices need no splitting: leave {setting('fsdp')} out.")
     if settings.lora.rank and isinstance(network.config, RecurrentConfig):
         name = setting("lora.rank")
         raise InputError(f"{name} has no place in a recurrent network: it has no blocks. Leave it out.")
@@ -39,7 +39,7 @@ def set_up(network: Network, settings: Settings) -> None:
     freeze(network, settings.freeze)
     for stack in (network.encoder, network.decoder):
         if stack is not None:
-            stack.recompute = settings.recompute
+            stack.gradient_checkpointing = settings.gradient_checkpointing
 
 
 def plan_job(
@@ -65,9 +65,9 @@ def plan_job(
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
     fixed = task.steady and compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
-    shape, most = None, settings.batch
+    shape, most = None, settings.batch_size
     if fixed:
-        shape, most = steady_shape(tokens, most, lengths, longest, network.config.longest)
+        shape, most = steady_shape(tokens, most, lengths, longest, network.config.max_tokens)
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
@@ -79,10 +79,10 @@ def plan_job(
             stacklevel=2,
         )
     dtype = torch.bfloat16 if bf16 else torch.float32
-    memory = plan_memory(network, dtype=dtype, recompute=settings.recompute)
+    memory = plan_memory(network, dtype=dtype, gradient_checkpointing=settings.gradient_checkpointing)
     if world.first:
         check_disk(memory, folder)
-    at_once = settings.micro_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
+    at_once = settings.micro_batch_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
     at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
     if shape is not None:
         at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
@@ -109,7 +109,7 @@ def plan_job(
 def compiles(network: Network, settings: Settings, device: torch.device) -> bool:
     """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
     config = network.config
-    if settings.compile == "no" or settings.shard or device.type != "cuda" or isinstance(config, RecurrentConfig):
+    if settings.compile == "no" or settings.fsdp or device.type != "cuda" or isinstance(config, RecurrentConfig):
         return False
     plain = config.kind != "encoder-decoder" and config.positions.kind not in ("relative", "alibi")
     flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"

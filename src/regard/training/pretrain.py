@@ -52,7 +52,7 @@ from regard.training.write_run import finish
 WINDOW = 512  # most tokens of a sequence where nobody says
 BYTES_A_PIECE = 40  # of text, for each piece of a vocabulary that is learned from it
 SHORT = 1000  # tokens held out, below which it may be that none of them is hidden
-LABELLED = ("smoothing", "balance", "prefix", "vocabularies")
+LABELLED = ("label_smoothing", "class_balance", "prefix", "vocabularies")
 # By objective: the kind of network it is for, the head that learns it, and what that says.
 LEARNS = {
     "mlm": ("encoder", "masked", "hidden words"),
@@ -141,7 +141,7 @@ def pretrain(
         files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell, encoding=encoding
     )
     window = chosen.window or WINDOW
-    longest = min(window, checkpoint.config.longest or window)
+    longest = min(window, checkpoint.config.max_tokens or window)
     frame = Frame.of(words)
     starts = WordStarts.of(words) if mask_unit == "word" and hides else None
     source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed, starts=starts)
@@ -160,7 +160,7 @@ def pretrain(
         recipe=Recipe() if pretrained else pretraining(checkpoint.config),
     )
     set_up(network, chosen)
-    if chosen.track and world.first:
+    if chosen.tensorboard and world.first:
         tell = tracked(folder, tell)
     job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
     identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
@@ -221,14 +221,14 @@ def _check_network(family: str, config: Config, objective: str) -> None:
     """Whether this kind of network can learn that way, and its folders can hold what it learns."""
     there, (wanted, head, what) = family_for(family, config).heads, LEARNS[objective]
     can = [name for name, (kind, needed, _) in LEARNS.items() if kind == config.kind and needed in there]
-    mend = f"Use objective {can[0]}." if can else "It has no pretraining here."
+    fix = f"Use objective {can[0]}." if can else "It has no pretraining here."
     if config.kind != wanted:
         raise InputError(
             f'{setting("objective")} "{objective}" is for networks of kind {wanted}, but this one ({family}) is of '
-            f"kind {config.kind}. {mend}"
+            f"kind {config.kind}. {fix}"
         )
     if head not in there:
-        raise InputError(f"models of the family {family} have no head for {what}. {mend}")
+        raise InputError(f"models of the family {family} have no head for {what}. {fix}")
 
 
 def _words(
@@ -304,7 +304,7 @@ def _texts(
         return found
 
     corpus = build(files, "train")
-    share = 0.0 if dev is not None else settings.dev_share
+    share = 0.0 if dev is not None else settings.dev_fraction
     learned, held = held_out(corpus, share=share, seed=settings.seed, least=2 if objective == "mlm+nsp" else 1)
     known = [corpus.index["files"], corpus.index["tokenizer"]]
     if dev is not None:
@@ -345,7 +345,7 @@ def _check_held(job: Job) -> None:
     except InputError as error:
         raise InputError(
             "the text that is held out is too short to be scored: no word of it came to be asked for. Give more text, "
-            f"or {setting('dev_share', 0)} for no scores."
+            f"or {setting('dev_fraction', 0)} for no scores."
         ) from error
 
 

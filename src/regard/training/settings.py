@@ -1,4 +1,4 @@
-"""Everything that can be set about a training, with what it is when nobody says."""
+"""Training settings, their defaults, and the names the Hugging Face Trainer uses for them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,20 @@ OLD_NAMES = {
     "num_train_epochs": "epochs",
     "num_epochs": "epochs",
     "max_steps": "steps",
-    "per_device_train_batch_size": "batch",
-    "train_batch_size": "batch",
-    "batch_size": "batch",
+    "per_device_train_batch_size": "batch_size",
+    "train_batch_size": "batch_size",
     "max_seq_length": "window",
     "max_length": "window",
     "doc_stride": "overlap",
     "warmup_ratio": "warmup",
     "warmup_steps": "warmup",
     "lr_scheduler_type": "schedule",
-    "weight_decay": "decay",
-    "max_grad_norm": "clip",
-    "label_smoothing_factor": "smoothing",
-    "label_smoothing": "smoothing",
+    "label_smoothing_factor": "label_smoothing",
     "save_steps": "save_every",
     "eval_steps": "eval_every",
     "early_stopping_patience": "patience",
-    "gradient_checkpointing": "recompute",
     "torch_compile": "compile",
-    "adam_epsilon": "eps",
-    "adam_beta1": "beta1",
-    "adam_beta2": "beta2",
+    "adam_epsilon": "adam_eps",
     "logging_steps": "log_every",
 }
 OLD_SCHEDULES = {"inverse_sqrt": "sqrt", "warmup_stable_decay": "wsd", "constant_with_warmup": "constant"}
@@ -49,7 +42,7 @@ NOT_NEEDED = {
     "evaluation_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
     "eval_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
     "save_strategy": "the state is saved at every score; save_every=STEPS saves it more often",
-    "gradient_accumulation_steps": "a step is as large as batch says, in as many parts as memory asks for",
+    "gradient_accumulation_steps": "a step is as large as batch_size says, in as many parts as memory asks for",
     "per_device_eval_batch_size": "reading is batched by tokens",
     "group_by_length": "no batch has padding",
     "load_best_model_at_end": "the best weights are always kept",
@@ -66,7 +59,7 @@ NOT_NEEDED = {
     "optim": "AdamW is used, fused where it can be",
     "use_cpu": "device=cpu trains on the CPU",
     "no_cuda": "device=cpu trains on the CPU",
-    "logging_dir": "track=true writes TensorBoard events beside metrics.jsonl",
+    "logging_dir": "tensorboard=true writes TensorBoard events beside metrics.jsonl",
     "logging_strategy": "log_every=STEPS says how often lines are written",
     "auto_find_batch_size": "a step that does not fit is done in smaller parts",
     "eval_accumulation_steps": "scores take no more memory for more rows",
@@ -79,11 +72,11 @@ NOT_NEEDED = {
 
 @dataclass(frozen=True)
 class Lora:
-    """Small matrices beside frozen ones. Merged into them when the model is saved."""
+    """LoRA (https://arxiv.org/abs/2106.09685): low-rank updates of frozen weights, merged when the model is saved."""
 
-    rank: int = 0  # 0 for none
-    alpha: float = 16.0  # how much they count
-    dropout: float = 0.0  # of what goes into them
+    rank: int = 0  # rank of the update matrices; 0 disables LoRA
+    alpha: float = 16.0  # scale: the update is multiplied by alpha / rank
+    dropout: float = 0.0  # dropout on the inputs of the update matrices
 
     def check(self) -> None:
         """Done by Settings: raised in here, the parser of the command line would show it without the flag."""
@@ -97,63 +90,80 @@ class Lora:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. None means: as the task is usually trained, or chosen from the size of data and model."""
+    """Training settings. None: chosen from the task, the data and the model."""
 
-    epochs: float | None = None  # how often the data is read; fewer the more there is of it
-    steps: int | None = None  # instead of epochs
-    lr: float | None = None  # the highest rate; smaller for wide networks and small steps
-    batch: int | None = None  # texts of a step
-    batch_tokens: int | None = None  # tokens of a step, over all devices
-    micro_tokens: int | None = None  # tokens in memory at once; a step is done in parts of so many
-    schedule: Schedule | None = None  # how the rate goes down after the warm-up
-    warmup: float | None = None  # share of all steps, or a number of steps from 1 on
-    decay: float = 0.01  # of weights; never of norms and biases
-    clip: float = 1.0  # longest gradient; 0 for any
-    beta1: float = 0.9  # of AdamW: how long gradients are remembered
-    beta2: float | None = None  # of AdamW: how long their squares are
-    eps: float = 1e-6  # of AdamW, as BERT had it: far smaller ones make steps of what is only rounding
-    layer_decay: float = 1.0  # rate of a layer as a share of the one above it
-    freeze: tuple[str, ...] = ()  # embeddings, encoder, or numbers of layers
+    epochs: float | None = None  # passes over the training data; chosen from its size if not given
+    steps: int | None = None  # number of optimizer steps, instead of epochs
+    lr: float | None = None  # peak learning rate; chosen from the model and the batch size if not given
+    batch_size: int | None = None  # texts per optimizer step
+    batch_tokens: int | None = None  # tokens per optimizer step, over all devices; instead of batch_size
+    micro_batch_tokens: int | None = None  # tokens in memory at once; a step accumulates gradients over such parts
+    schedule: Schedule | None = None  # learning rate schedule after the warm-up
+    warmup: float | None = None  # warm-up: a fraction of all steps below 1, a number of steps from 1 on
+    weight_decay: float = 0.01  # AdamW weight decay; not applied to norms and biases
+    max_grad_norm: float = 1.0  # maximum gradient norm; 0 disables clipping
+    adam_beta1: float = 0.9  # AdamW beta1, decay rate of the first moment
+    adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment
+    adam_eps: float = 1e-6  # AdamW epsilon, as in BERT; much smaller values turn rounding errors into steps
+    layerwise_lr_decay: float = 1.0  # learning rate of each layer as a fraction of the layer above; 1 disables it
+    freeze: tuple[str, ...] = ()  # parts that are not trained: embeddings, encoder, or layer numbers
     lora: Lora = Lora()
-    dropout: float | None = None  # of the whole network, in place of its own
-    smoothing: float | None = None  # of labels
-    balance: Literal["none", "weights", "sampling"] = "none"  # make rare classes count as much as common ones
-    vocabularies: Literal["joint", "separate"] = "joint"  # of the two languages of a translation from nothing
-    prefix: str | None = None  # before every text that is translated, where a model wants one (T5); as its folder says
-    window: int | None = None  # most tokens of a sequence
-    overlap: float = 0.25  # share of a window that the next one shows too
-    dev_share: float = 0.1  # split off for dev where none is given; 0 for no scores
-    patience: int = 0  # scores without a better one before it stops; 0 for never
-    eval_every: int = 0  # steps between scores; 0 for once an epoch
-    save_every: int = 0  # steps between saved states; 0 for at every score, or once an epoch where there is none
-    log_every: int = 10  # steps between lines of metrics.jsonl
-    spikes: int = 5  # skipped steps in a row before it stops
-    seed: int = 0  # of all that is drawn: fresh weights, order, dropout, what is split off
+    dropout: float | None = None  # dropout of the whole network; the model's own if not given
+    label_smoothing: float | None = None  # probability mass spread over the wrong labels
+    class_balance: Literal["none", "weights", "sampling"] = "none"  # weight or sample rare classes more
+    vocabularies: Literal["joint", "separate"] = "joint"  # one vocabulary or two, for translation from scratch
+    prefix: str | None = None  # text put before every source text (T5); read from the folder if not given
+    window: int | None = None  # maximum tokens of a sequence; longer texts are split into windows
+    overlap: float = 0.25  # fraction of a window that the next window repeats
+    dev_fraction: float = 0.1  # fraction of the rows split off for validation if no dev data is given; 0 disables it
+    patience: int = 0  # evaluations without improvement before training stops; 0 disables early stopping
+    eval_every: int = 0  # steps between evaluations; 0 for once per epoch
+    save_every: int = 0  # steps between checkpoints; 0 for at every evaluation
+    log_every: int = 10  # steps between lines in metrics.jsonl
+    max_bad_steps: int = 5  # consecutive skipped steps (loss or gradients not finite) before training stops
+    seed: int = 0  # random seed of initial weights, order, dropout and splits
     device: str = "auto"  # cpu, cuda or cuda:1
-    dtype: Literal["auto", "fp32", "bf16"] = "auto"  # bf16 where the GPU has it
-    compile: Literal["auto", "yes", "no"] = "auto"  # steps compiled as a whole, where that pays
-    recompute: bool = False  # activations again in the backward pass, for less memory
-    track: bool = False  # TensorBoard events too
-    shard: bool = False  # weights and optimizer split over the ranks (FSDP), for what fits no single GPU
+    dtype: Literal["auto", "fp32", "bf16"] = "auto"  # bf16 where the GPU supports it
+    compile: Literal["auto", "yes", "no"] = "auto"  # torch.compile the training step; auto where it saves time
+    gradient_checkpointing: bool = False  # recompute activations in the backward pass to save memory
+    tensorboard: bool = False  # also write TensorBoard events
+    fsdp: bool = False  # shard weights and optimizer state over the ranks (FSDP2)
 
     def __post_init__(self) -> None:
         self._at_least("epochs", 0.0, above=True)
-        for name in ("lr", "eps"):
+        for name in ("lr", "adam_eps"):
             self._at_least(name, 0.0, above=True)
-        for name in ("steps", "batch", "batch_tokens", "micro_tokens", "window", "log_every", "spikes"):
+        for name in (
+            "steps",
+            "batch_size",
+            "batch_tokens",
+            "micro_batch_tokens",
+            "window",
+            "log_every",
+            "max_bad_steps",
+        ):
             self._at_least(name, 1)
-        for name in ("warmup", "decay", "clip", "patience", "eval_every", "save_every", "seed", "smoothing"):
+        for name in (
+            "warmup",
+            "weight_decay",
+            "max_grad_norm",
+            "patience",
+            "eval_every",
+            "save_every",
+            "seed",
+            "label_smoothing",
+        ):
             self._at_least(name, 0)
         if self.epochs is not None and self.steps is not None:
             both = f"{setting('epochs', self.epochs)} and {setting('steps', self.steps)}"
             raise InputError(f"{both} were both given; give one of them.")
-        for name in ("dev_share", "overlap", "smoothing", "dropout", "beta1", "beta2"):
+        for name in ("dev_fraction", "overlap", "label_smoothing", "dropout", "adam_beta1", "adam_beta2"):
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected a share from 0 to 1.")
-        if not 0 < self.layer_decay <= 1:
-            value = f"{setting('layer_decay')} is {self.layer_decay:g}"
+        if not 0 < self.layerwise_lr_decay <= 1:
+            value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a share above 0, up to 1 for none.")
-        for name in ("schedule", "balance", "vocabularies", "dtype", "compile"):
+        for name in ("schedule", "class_balance", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
         self.lora.check()
 
@@ -242,5 +252,5 @@ def _ours(name: str, known: set[str]) -> str | None:
         return None
     near = difflib.get_close_matches(plain, [*known, *OLD_NAMES], n=1)
     ours = OLD_NAMES.get(near[0], near[0]) if near else None
-    mend = f' Did you mean "{ours}"?' if ours else f" Choose some of: {', '.join(sorted(known))}."
-    raise InputError(f'there is no setting "{name}".{mend}')
+    fix = f' Did you mean "{ours}"?' if ours else f" Choose some of: {', '.join(sorted(known))}."
+    raise InputError(f'there is no setting "{name}".{fix}')

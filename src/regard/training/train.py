@@ -41,7 +41,7 @@ from regard.training.tensorboard import tracked
 from regard.training.write_run import finish
 
 # Settings that may differ between a run and its resumption.
-FREE = ("log_every", "save_every", "device", "micro_tokens", "patience", "track")
+FREE = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def train(
         columns=columns,
         encoding=encoding,
         labels=labels,
-        dev_share=chosen.dev_share,
+        dev_fraction=chosen.dev_fraction,
         seed=chosen.seed,
         skip_bad=skip_bad,
     )
@@ -132,7 +132,7 @@ def train(
     kind = task_class(found.task)
     recipe = kind.recipe(fresh_config(preset), len(found.train))
     chosen = filled(chosen, recipe)
-    work = kind.learn(known, balance=chosen.balance, smoothing=chosen.smoothing)
+    work = kind.learn(known, class_balance=chosen.class_balance, label_smoothing=chosen.label_smoothing)
     checkpoint, words, pretrained = begin(
         work,
         start=start,
@@ -152,9 +152,9 @@ def train(
     size = Size.of(examples.lengths)
     chosen = resolved(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
     set_up(network, chosen)
-    if chosen.track and world.first:
+    if chosen.tensorboard and world.first:
         tell = tracked(folder, tell)
-    source: Source = balanced(examples, chosen.seed) if chosen.balance == "sampling" else examples
+    source: Source = balanced(examples, chosen.seed) if chosen.class_balance == "sampling" else examples
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
     job = with_score(job, found, reading)
     identity = {

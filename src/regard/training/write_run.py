@@ -72,7 +72,7 @@ def finish(
         write_folder(folder, checkpoint, overwrite=True, beside=beside, drop=lambda ours: ours | state)
     except OSError as error:
         kept = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
-        raise FolderError(f"{error} {kept}: mend that, then go on with --resume.") from error
+        raise FolderError(f"{error} {kept}: fix that, then go on with --resume.") from error
     remove_state(folder)
 
 

@@ -30,7 +30,7 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
                 file=str(path),
                 line=number,
                 expected="four, or a pair, or a section after a colon",
-                mend="Write phrases with _ for the blank.",
+                fix="Write phrases with _ for the blank.",
             )
     for section, found in pairs.items():
         sections.setdefault(section, []).extend((*one, *other) for one, other in permutations(found, 2))

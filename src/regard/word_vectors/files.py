@@ -127,7 +127,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
                 f"ends in word {row + 1} of {count}, which begins at byte {place}",
                 file=str(path),
                 expected=f"a word, a blank and {4 * width} bytes",
-                mend="The file is cut short, or is of another format. Copy it again.",
+                fix="The file is cut short, or is of another format. Copy it again.",
             )
         try:
             yield word.decode(), np.frombuffer(numbers, "<f4").astype(np.float32)

@@ -88,8 +88,8 @@ class Vectors:
         found = self.find(word)
         if found is None:
             near = difflib.get_close_matches(word.lower(), self.words[:100_000], n=1, cutoff=0.6)
-            mend = f' Did you mean "{near[0]}"?' if near else ""
-            raise InputError(f'"{word}" is not one of the {len(self):,} words that have a vector.{mend}')
+            fix = f' Did you mean "{near[0]}"?' if near else ""
+            raise InputError(f'"{word}" is not one of the {len(self):,} words that have a vector.{fix}')
         return found
 
     def nearest(self, word: str | npt.ArrayLike, top: int = 10) -> list[Near]:

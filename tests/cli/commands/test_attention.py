@@ -112,7 +112,7 @@ def test_a_recurrent_model_has_no_attention(capsys: Capture, tmp_path: Path) -> 
 def test_next_sentence(folder: Path, capsys: Capture) -> None:
     model = regard.load(folder, device="cpu")
     chance = model.next_sentence("the old man", "the market")
-    assert chance == model.follows("the old man", "the market")
+    assert chance == model.next_sentence("the old man", "the market")
     status, out, _ = run(capsys, "fill", folder, "--next", "the old man", "the market", "--json")
     assert status == 0
     assert json.loads(out)["next_sentence"] == pytest.approx(chance)

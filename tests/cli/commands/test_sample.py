@@ -79,5 +79,5 @@ def test_the_first_commands_of_the_readme_run_from_an_empty_folder() -> None:
     commands = [line for line in lines if line.startswith("regard ")]
     assert [command.split()[1] for command in commands] == ["sample", "train", "predict"]
     for command in commands:
-        words = shlex.split(re.sub(r"--epochs \d+", "--steps 1 --dev-share 0", command))
+        words = shlex.split(re.sub(r"--epochs \d+", "--steps 1 --dev-fraction 0", command))
         assert cli.main(words[1:]) == 0, command

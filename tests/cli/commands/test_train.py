@@ -19,7 +19,7 @@ from regard import cli
 from regard.cli.commands.train import parse
 from regard.cli.trainer_names import translated
 
-QUICK = ("--preset", "tiny-bert", "--epochs", "1", "--batch", "8", "--lr", "1e-3", "--device", "cpu")
+QUICK = ("--preset", "tiny-bert", "--epochs", "1", "--batch-size", "8", "--lr", "1e-3", "--device", "cpu")
 Capture = pytest.CaptureFixture[str]
 
 
@@ -90,11 +90,12 @@ def test_wrong_use_is_2(capsys: Capture, argv: list[str], says: str) -> None:
 
 
 def test_every_setting_is_a_flag() -> None:
-    flags = "d.csv --out o --save-every 5 --lora.rank 4 --balance weights --freeze embeddings 0 --recompute"
+    flags = "d.csv --out o --save-every 5 --lora.rank 4 --class-balance weights --freeze embeddings 0"
+    flags += " --gradient-checkpointing"
     found = parse(flags.split())
     assert (found.data, str(found.out)) == ("d.csv", "o")
-    assert (found.settings.save_every, found.settings.lora.rank, found.settings.balance) == (5, 4, "weights")
-    assert (found.settings.freeze, found.settings.recompute) == (("embeddings", "0"), True)
+    assert (found.settings.save_every, found.settings.lora.rank, found.settings.class_balance) == (5, 4, "weights")
+    assert (found.settings.freeze, found.settings.gradient_checkpointing) == (("embeddings", "0"), True)
 
 
 def test_a_file_of_settings_stands_behind_the_flags(tmp_path: Path) -> None:
@@ -144,8 +145,8 @@ def test_flags_of_the_trainer_are_understood(capsys: Capture) -> None:
     )
     given = translated(old.split())
     assert " ".join(given) == (
-        "d.csv --out o --start minilm --lr 2e-5 --epochs 3 --window 128 --compile no --recompute --overwrite --seed 7 "
-        "--schedule sqrt"
+        "d.csv --out o --start minilm --lr 2e-5 --epochs 3 --window 128 --compile no --gradient-checkpointing "
+        "--overwrite --seed 7 --schedule sqrt"
     )
     err = capsys.readouterr().err
     assert "regard: --learning_rate is called --lr here." in err

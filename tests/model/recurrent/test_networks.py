@@ -17,18 +17,18 @@ WAYS = {
     **{f"{score} fed": {"score": score, "input_feeding": True} for score in SCORES[1:]},
     "local": {"score": "dot", "window": 2},
     "local fed": {"score": "bilinear", "window": 1, "input_feeding": True},
-    "predicted": {"score": "dot", "window": 2, "centre": "predicted"},
-    "predicted fed": {"score": "additive", "window": 2, "centre": "predicted", "input_feeding": True},
+    "predicted": {"score": "dot", "window": 2, "center": "predicted"},
+    "predicted fed": {"score": "additive", "window": 2, "center": "predicted", "input_feeding": True},
     "lstm": {"score": "bilinear", "cell": "lstm"},
     "lstm fed, two layers": {"score": "additive", "cell": "lstm", "layers": 2, "input_feeding": True},
     "one direction": {"score": "dot", "bidirectional": False},
     "bottleneck, two layers": {"layers": 2},
-    "tied": {"score": "dot", "embedding": 8, "tied": True},
+    "tied": {"score": "dot", "embedding_width": 8, "tied": True},
 }
 
 
 def build(seed=0, **settings):
-    config = RecurrentConfig(**{"vocabulary": 20, "width": 8, "embedding": 6, "dropout": 0.0, **settings})
+    config = RecurrentConfig(**{"vocabulary": 20, "width": 8, "embedding_width": 6, "dropout": 0.0, **settings})
     network = Recurrent(config)
     initialise(network, config, generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
@@ -84,10 +84,10 @@ def encode(network, ids):
 def look(network, h, memory, place):
     """The weights of one state, a source token at a time."""
     config, align = network.config, network.decoder.align
-    centre, width = min(place, len(memory) - 1), config.window
+    center, width = min(place, len(memory) - 1), config.window
     if align.outer is not None:
         inner = torch.tanh(align.inner.weight @ h)
-        centre = torch.sigmoid(align.outer.weight[0] @ inner) * (len(memory) - 1)
+        center = torch.sigmoid(align.outer.weight[0] @ inner) * (len(memory) - 1)
     scores = []
     for where, m in enumerate(memory):
         if config.score == "dot":
@@ -97,8 +97,8 @@ def look(network, h, memory, place):
         else:
             score = align.score.weight[0] @ torch.tanh(h @ align.score.query[0] + m @ align.score.key[0])
         if align.outer is not None:
-            score = score - (where - centre) ** 2 / (2 * (width / 2) ** 2)
-        if width is not None and abs(where - (centre.item() if torch.is_tensor(centre) else centre)) > width:
+            score = score - (where - center) ** 2 / (2 * (width / 2) ** 2)
+        if width is not None and abs(where - (center.item() if torch.is_tensor(center) else center)) > width:
             score = torch.tensor(float("-inf"), dtype=torch.float64)
         scores.append(score)
     total = sum(score.exp() for score in scores)

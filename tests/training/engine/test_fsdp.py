@@ -15,7 +15,7 @@ from regard.errors import FolderError, InputError
 from regard.training.train import Result
 
 Train = Callable[..., Result]
-TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_share": 0.2, "eval_every": 4, "log_every": 1, "shard": True}
+TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.2, "eval_every": 4, "log_every": 1, "fsdp": True}
 
 
 def apart(one: Path, other: Path) -> float:
@@ -25,8 +25,8 @@ def apart(one: Path, other: Path) -> float:
 
 
 def test_two_ranks_hold_half_each_and_one_goes_on(small: Train, torchrun: Callable[..., None], tmp_path: Path) -> None:
-    small(tmp_path / "one", **{**TEN, "shard": False})
-    torchrun(tmp_path / "two", **TEN, micro_tokens=128)
+    small(tmp_path / "one", **{**TEN, "fsdp": False})
+    torchrun(tmp_path / "two", **TEN, micro_batch_tokens=128)
     assert apart(tmp_path / "one", tmp_path / "two") < 1e-6
     torchrun(tmp_path / "cut", **TEN, stop=5)
     state = tmp_path / "cut/state"

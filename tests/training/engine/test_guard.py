@@ -64,7 +64,7 @@ def spoiled(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
 def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[Event] = []
     spoiled(monkeypatch, {2})
-    done = small(tmp_path / "run", steps=6, dev_share=0.0, log_every=2, tell=said.append)
+    done = small(tmp_path / "run", steps=6, dev_fraction=0.0, log_every=2, tell=said.append)
     assert done.skipped == 1
     notes = [event.values["text"] for event in said if event.kind == "note"]
     assert len(notes) == 1
@@ -76,7 +76,7 @@ def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkey
 
 def test_what_is_no_number_is_null(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoiled(monkeypatch, {2})
-    small(tmp_path / "run", steps=3, dev_share=0.0, log_every=1, micro_tokens=128)
+    small(tmp_path / "run", steps=3, dev_fraction=0.0, log_every=1, micro_batch_tokens=128)
 
     def refuse(word: str) -> None:
         raise AssertionError(word)
@@ -95,9 +95,9 @@ def test_several_in_a_row_stop_it_with_good_weights_kept(
     with monkeypatch.context() as patch:
         spoiled(patch, set(range(3, 100)))
         with pytest.raises(RegardError, match=r"last 3 steps in a row .*lower rate .*--resume"):
-            small(tmp_path / "run", steps=12, dev_share=0.0, log_every=1, spikes=3)
+            small(tmp_path / "run", steps=12, dev_fraction=0.0, log_every=1, max_bad_steps=3)
     state = tmp_path / "run/state"
     assert json.loads((state / "state.json").read_text())["position"]["step"] == 6
     assert all(tensor.isfinite().all() for tensor in load_file(state / "weights.safetensors").values())
-    done = small(tmp_path / "run", steps=12, dev_share=0.0, log_every=1, spikes=3, resume=True)
+    done = small(tmp_path / "run", steps=12, dev_fraction=0.0, log_every=1, max_bad_steps=3, resume=True)
     assert (done.steps, done.skipped) == (12, 3)

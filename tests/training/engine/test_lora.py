@@ -69,7 +69,14 @@ def test_so_many_are_trained() -> None:
 def test_it_learns_resumes_and_leaves_a_plain_folder(
     small: Train, digest: Callable[[Path], str], tmp_path: Path
 ) -> None:
-    long: dict[str, Any] = {"epochs": 12, "dev_share": 0.0, "lora": 4, "lora.dropout": 0.1, "lr": 1e-2, "log_every": 4}
+    long: dict[str, Any] = {
+        "epochs": 12,
+        "dev_fraction": 0.0,
+        "lora": 4,
+        "lora.dropout": 0.1,
+        "lr": 1e-2,
+        "log_every": 4,
+    }
     small(tmp_path / "whole", **long)
     losses = [line["loss"] for line in read_metrics(tmp_path / "whole") if line["kind"] == "log"]
     assert losses[-1] < losses[0] - 0.05

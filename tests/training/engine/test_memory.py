@@ -21,12 +21,12 @@ from regard.training.train import Result
 
 
 @pytest.mark.parametrize("preset", ["tiny-bert", "tiny-modernbert", "tiny-gpt2", "bert-tiny"])
-@pytest.mark.parametrize("recompute", [False, True])
-def test_states_of_a_token(preset: str, recompute: bool) -> None:
+@pytest.mark.parametrize("gradient_checkpointing", [False, True])
+def test_states_of_a_token(preset: str, gradient_checkpointing: bool) -> None:
     """Saved tensors of a pass, each memory counted once, against the formula."""
     found = from_preset(preset, heads={}, vocabulary=100)
     network = found.network.train()
-    network.main.recompute = recompute
+    network.main.gradient_checkpointing = gradient_checkpointing
     set_dropout(network, 0.0)  # attention on the CPU keeps its weights where some are dropped, and no GPU does
     weights = {parameter.untyped_storage().data_ptr() for parameter in network.parameters()}
     kept: dict[int, int] = {}
@@ -41,9 +41,9 @@ def test_states_of_a_token(preset: str, recompute: bool) -> None:
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         network(Ragged.of([[7] * 32] * 16))
-    counted = per_token(found.config, (), half=False, recompute=recompute)
+    counted = per_token(found.config, (), half=False, gradient_checkpointing=gradient_checkpointing)
     real = sum(kept.values()) / (16 * 32)
-    if recompute:
+    if gradient_checkpointing:
         real += per_token(found.config, (), half=False) / found.config.layers  # of the block that is done again
     assert 0.6 < counted / real < 1.7, (counted, real)
 
@@ -54,7 +54,7 @@ def test_what_stays() -> None:
     whole = plan_memory(network, dtype=torch.float32)
     assert (whole.weights, whole.gradients, whole.optimizer) == (4 * size, 4 * size, 8 * size)
     assert plan_memory(network, dtype=torch.bfloat16).per_token < whole.per_token
-    assert plan_memory(network, dtype=torch.float32, recompute=True).per_token < whole.per_token
+    assert plan_memory(network, dtype=torch.float32, gradient_checkpointing=True).per_token < whole.per_token
     adapt(network, Lora(rank=2), seed=0)
     assert plan_memory(network, dtype=torch.float32).fixed < 0.6 * whole.fixed
 
@@ -74,7 +74,7 @@ def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_is_said(small: Callable[..., Result], tmp_path: Path) -> None:
     said: list[Event] = []
-    small(tmp_path / "run", steps=1, dev_share=0.0, tell=said.append)
+    small(tmp_path / "run", steps=1, dev_fraction=0.0, tell=said.append)
     plans = [event.values for event in said if event.kind == "plan"]
     assert len(plans) == 1
     parts = plans[0]["weights"] + plans[0]["gradients"] + plans[0]["optimizer"]

@@ -36,7 +36,7 @@ def by_name(network: Transformer, settings: Settings) -> dict[str, tuple[float, 
 
 
 def test_norms_and_biases_do_not_decay(network: Transformer) -> None:
-    found = by_name(network, Settings(decay=0.1))
+    found = by_name(network, Settings(weight_decay=0.1))
     assert found.keys() == dict(network.named_parameters()).keys()
     for name, (share, decay) in found.items():
         assert share == 1
@@ -44,32 +44,32 @@ def test_norms_and_biases_do_not_decay(network: Transformer) -> None:
 
 
 def test_rates_by_layer(network: Transformer) -> None:
-    found = by_name(network, Settings(layer_decay=0.5))
+    found = by_name(network, Settings(layerwise_lr_decay=0.5))
     shares = {name: share for name, (share, _) in found.items()}
     assert {shares[name] for name in shares if name.startswith("heads.")} == {1.0}
     assert {shares[name] for name in shares if ".layers.1." in name} == {0.5}
     assert {shares[name] for name in shares if ".layers.0." in name} == {0.25}
     assert {shares[name] for name in shares if ".embeddings." in name} == {0.125}
-    optimizer = build_optimizer(network, filled(Settings(layer_decay=0.5)), lr=1.0)
+    optimizer = build_optimizer(network, filled(Settings(layerwise_lr_decay=0.5)), lr=1.0)
     set_rate(optimizer, 0.1)
     assert sorted({round(float(group["lr"]), 6) for group in optimizer.param_groups}) == [0.0125, 0.025, 0.05, 0.1]
 
 
 def test_layers_that_share_their_weights_are_one_layer() -> None:
-    found = by_name(from_preset("tiny-albert", heads={"sequence": 3}).network, Settings(layer_decay=0.5))
+    found = by_name(from_preset("tiny-albert", heads={"sequence": 3}).network, Settings(layerwise_lr_decay=0.5))
     assert {share for name, (share, _) in found.items() if ".layers." in name} == {0.5}
     assert {share for name, (share, _) in found.items() if ".embeddings." in name} == {0.25}
 
 
 def test_what_the_first_layer_reads_does_not_learn_faster_than_it() -> None:
-    found = by_name(from_preset("tiny-t5").network, Settings(layer_decay=0.5))
+    found = by_name(from_preset("tiny-t5").network, Settings(layerwise_lr_decay=0.5))
     assert {found[f"{side}.bias.table.weight"][0] for side in ("encoder", "decoder")} == {0.25}
     assert found["encoder.norm.weight"][0] == 1.0
 
 
 def test_embeddings_of_a_recurrent_network() -> None:
     network = from_preset("gru-additive").network
-    assert by_name(network, Settings(layer_decay=0.5))["encoder.tokens.weight"][0] == 0.5
+    assert by_name(network, Settings(layerwise_lr_decay=0.5))["encoder.tokens.weight"][0] == 0.5
     freeze(network, ["embeddings"])
     assert not network.get_parameter("encoder.tokens.weight").requires_grad
 

@@ -73,10 +73,10 @@ def test_a_slow_first_step_is_not_in_later_lines(small: Train, tmp_path: Path, m
         step(self, parts)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loop._Loop, "_step", slow)
-    done = small(tmp_path / "run", epochs=3, dev_share=0.2, log_every=2)
+    done = small(tmp_path / "run", epochs=3, dev_fraction=0.2, log_every=2)
     reported = [line["tokens_per_second"] for line in read_metrics(tmp_path / "run") if line["kind"] == "log"]
     assert min(reported) > max(reported) / 5, "with the first step it would be a twentieth"
     assert done.tokens_per_second is not None
     assert min(reported) <= done.tokens_per_second <= max(reported)
-    again = small(tmp_path / "run", epochs=3, dev_share=0.2, log_every=2, resume=True)
+    again = small(tmp_path / "run", epochs=3, dev_fraction=0.2, log_every=2, resume=True)
     assert again.tokens_per_second == done.tokens_per_second

@@ -81,7 +81,7 @@ def test_clipping_is_torch_clipping() -> None:
 
 
 def recomputed(network: Transformer) -> Transformer:
-    network.reader.recompute = True
+    network.reader.gradient_checkpointing = True
     return network
 
 
@@ -111,8 +111,8 @@ def test_recomputing_keeps_less() -> None:
 
 
 def test_a_training_that_recomputes(small: Train, digest: Callable[[Path], str], tmp_path: Path) -> None:
-    small(tmp_path / "plain", steps=4, dev_share=0.0)
-    small(tmp_path / "again", steps=4, dev_share=0.0, recompute=True)
+    small(tmp_path / "plain", steps=4, dev_fraction=0.0)
+    small(tmp_path / "again", steps=4, dev_fraction=0.0, gradient_checkpointing=True)
     assert digest(tmp_path / "plain") == digest(tmp_path / "again")
 
 
@@ -133,7 +133,7 @@ def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
 def test_out_of_memory_means_more_parts_and_the_same_step(
     small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ten: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_share": 0.0}
+    ten: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0}
     small(tmp_path / "plain", **ten)
     said: list[Event] = []
     with monkeypatch.context() as patch:

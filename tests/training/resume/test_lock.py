@@ -18,7 +18,7 @@ from regard.training.pretrain import pretrain
 from regard.training.train import Result
 
 Train = Callable[..., Result]
-TWO: dict[str, Any] = {"steps": 2, "dev_share": 0.0, "log_every": 1}
+TWO: dict[str, Any] = {"steps": 2, "dev_fraction": 0.0, "log_every": 1}
 
 
 @pytest.fixture(autouse=True)

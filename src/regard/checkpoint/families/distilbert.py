@@ -28,14 +28,14 @@ def read(foreign: Foreign) -> ModelConfig:
         vocabulary=foreign["vocab_size"],
         width=foreign["dim"],
         layers=foreign["n_layers"],
-        inner=foreign["hidden_dim"],
+        ffn_width=foreign["hidden_dim"],
         attention=AttentionConfig(foreign["n_heads"], dropout=foreign["attention_dropout"]),
-        positions=PositionConfig(longest=foreign["max_position_embeddings"]),
+        positions=PositionConfig(max_tokens=foreign["max_position_embeddings"]),
         pool=PoolConfig(activation="relu"),
         activation=bend(foreign, "activation"),
         tied=foreign["tie_word_embeddings"],
         dropout=foreign["dropout"],
-        spread=foreign["initializer_range"],
+        init_std=foreign["initializer_range"],
     )
 
 
@@ -45,12 +45,12 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "dim": config.width,
         "n_layers": config.layers,
         "n_heads": config.attention.heads,
-        "hidden_dim": config.inner,
+        "hidden_dim": config.ffn_width,
         "activation": unbend(config.activation),
         "dropout": config.dropout,
         "attention_dropout": config.attention.dropout,
-        "max_position_embeddings": config.longest,
-        "initializer_range": 0.02 if config.spread is None else config.spread,
+        "max_position_embeddings": config.max_tokens,
+        "initializer_range": 0.02 if config.init_std is None else config.init_std,
         "pad_token_id": 0,
         "tie_word_embeddings": config.tied,
     }

@@ -33,11 +33,11 @@ def read(foreign: Foreign) -> ModelConfig:
         vocabulary=foreign["vocab_size"],
         width=width,
         layers=foreign["num_hidden_layers"],
-        inner=foreign["intermediate_size"],
+        ffn_width=foreign["intermediate_size"],
         kind="decoder",
         attention=AttentionConfig(
             heads,
-            groups=foreign["num_key_value_heads"] or heads,
+            kv_heads=foreign["num_key_value_heads"] or heads,
             head_width=None if head_width is None or head_width * heads == width else head_width,
             dropout=foreign["attention_dropout"],
         ),
@@ -50,7 +50,7 @@ def read(foreign: Foreign) -> ModelConfig:
         embedding_norm=False,
         tied=foreign["tie_word_embeddings"],
         dropout=0.0,
-        spread=foreign["initializer_range"],
+        init_std=foreign["initializer_range"],
     )
 
 
@@ -58,14 +58,14 @@ def write(config: ModelConfig) -> dict[str, Any]:
     return {
         "vocab_size": config.vocabulary,
         "hidden_size": config.width,
-        "intermediate_size": config.inner,
+        "intermediate_size": config.ffn_width,
         "num_hidden_layers": config.layers,
         "num_attention_heads": config.attention.heads,
-        "num_key_value_heads": config.groups,
+        "num_key_value_heads": config.kv_heads,
         "head_dim": config.head_width,
         "hidden_act": "silu",
-        "max_position_embeddings": config.longest,
-        "initializer_range": 0.02 if config.spread is None else config.spread,
+        "max_position_embeddings": config.max_tokens,
+        "initializer_range": 0.02 if config.init_std is None else config.init_std,
         "rms_norm_eps": config.eps,
         "attention_dropout": config.attention.dropout,
         "rope_parameters": rope_parameters(config.positions),

@@ -25,15 +25,15 @@ def read(foreign: Foreign) -> ModelConfig:
         only(foreign, decoder_vocab_size=foreign["vocab_size"])
     else:
         target = foreign["decoder_vocab_size"] or foreign["vocab_size"]
-    places = PositionConfig("sinusoidal-halves", longest=foreign["max_position_embeddings"])
+    places = PositionConfig("sinusoidal-halves", max_tokens=foreign["max_position_embeddings"])
     return replace(bart.read(foreign), positions=places, embedding_norm=False, target_vocabulary=target)
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    pad = min(config.vocabulary, config.words) - 1
+    pad = min(config.vocabulary, config.output_vocabulary) - 1
     return bart.write(config) | {
         "activation_function": unbend(config.activation, silu="swish"),
-        "decoder_vocab_size": config.words,
+        "decoder_vocab_size": config.output_vocabulary,
         SHARED: config.target_vocabulary is None,
         "bos_token_id": None,
         "eos_token_id": 0,
@@ -45,7 +45,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
 
 def read_2017(foreign: Foreign) -> ModelConfig:
     ours = read(foreign)
-    return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", spread=None)
+    return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", init_std=None)
 
 
 def write_2017(config: ModelConfig) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def write_2017(config: ModelConfig) -> dict[str, Any]:
 
 def tables(config: ModelConfig) -> Mapping[str, Tensor]:
     """The fixed tables, for readers that load them: one that computes them would lay sines and cosines in halves."""
-    table = sinusoidal(config.longest or 0, config.width, halves=config.positions.kind == "sinusoidal-halves")
+    table = sinusoidal(config.max_tokens or 0, config.width, halves=config.positions.kind == "sinusoidal-halves")
     return {name: table.clone() for name in TABLES}
 
 

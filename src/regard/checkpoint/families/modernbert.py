@@ -71,7 +71,7 @@ def read(foreign: Foreign) -> ModelConfig:
         vocabulary=foreign["vocab_size"],
         width=foreign["hidden_size"],
         layers=foreign["num_hidden_layers"],
-        inner=foreign["intermediate_size"],
+        ffn_width=foreign["intermediate_size"],
         attention=AttentionConfig(
             foreign["num_attention_heads"],
             window=foreign["local_attention"] // 2,
@@ -92,7 +92,7 @@ def read(foreign: Foreign) -> ModelConfig:
         bias=False,
         tied=foreign["tie_word_embeddings"],
         dropout=foreign["embedding_dropout"],
-        spread=foreign["initializer_range"],
+        init_std=foreign["initializer_range"],
     )
 
 
@@ -102,12 +102,12 @@ def write(config: ModelConfig) -> dict[str, Any]:
     return {
         "vocab_size": config.vocabulary,
         "hidden_size": config.width,
-        "intermediate_size": config.inner,
+        "intermediate_size": config.ffn_width,
         "num_hidden_layers": config.layers,
         "num_attention_heads": attention.heads,
         "hidden_activation": unbend(gate),
-        "max_position_embeddings": config.longest,
-        "initializer_range": 0.02 if config.spread is None else config.spread,
+        "max_position_embeddings": config.max_tokens,
+        "initializer_range": 0.02 if config.init_std is None else config.init_std,
         "norm_eps": config.eps,
         "global_attn_every_n_layers": attention.global_every,
         "layer_types": layer_types(attention.global_every, config.layers),

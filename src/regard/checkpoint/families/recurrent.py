@@ -19,8 +19,17 @@ PARTS = (
     "decoder.align.outer",
 )
 LANGUAGE = {"language": {"heads.language": "heads.language"}}
-ALONE = ("vocabulary", "width", "embedding", "layers", "cell", "sampling", "tied", "dropout")  # settings of a decoder
-BOTH_SIDES = ("vocabulary", "width", "embedding", "layers", "cell", "tied", "dropout")
+ALONE = (
+    "vocabulary",
+    "width",
+    "embedding_width",
+    "layers",
+    "cell",
+    "sampling",
+    "tied",
+    "dropout",
+)  # settings of a decoder
+BOTH_SIDES = ("vocabulary", "width", "embedding_width", "layers", "cell", "tied", "dropout")
 
 
 def read(foreign: Foreign) -> RecurrentConfig:
@@ -55,7 +64,7 @@ RECURRENT = Family(
     model_type="regard-recurrent",
     shared=False,
     classes={"Recurrent": (), "RecurrentForTranslation": ("language",)},
-    defaults=asdict(RecurrentConfig(vocabulary=8000, width=512, embedding=512)),
+    defaults=asdict(RecurrentConfig(vocabulary=8000, width=512, embedding_width=512)),
     read=read,
     write=write,
     base={part: part for part in PARTS},
@@ -66,7 +75,7 @@ RECURRENT_LANGUAGE = Family(
     model_type="regard-recurrent-language",
     shared=False,
     classes={"RecurrentDecoder": (), "RecurrentForLanguage": ("language",)},
-    defaults=asdict(RecurrentConfig(vocabulary=1000, width=512, embedding=512, kind="decoder")),
+    defaults=asdict(RecurrentConfig(vocabulary=1000, width=512, embedding_width=512, kind="decoder")),
     read=read_language,
     write=write_language,
     base={part: part for part in ("decoder.tokens", "decoder.layers.cells")},
@@ -82,7 +91,9 @@ ELMO = Family(
         "TwoSidedForSequenceClassification": ("sequence",),
         "TwoSidedForTokenClassification": ("token",),
     },
-    defaults=asdict(RecurrentConfig(vocabulary=8000, width=512, embedding=256, layers=2, kind="encoder", cell="lstm")),
+    defaults=asdict(
+        RecurrentConfig(vocabulary=8000, width=512, embedding_width=256, layers=2, kind="encoder", cell="lstm")
+    ),
     read=read_elmo,
     write=write_elmo,
     base={"encoder.tokens": "encoder.tokens"}

@@ -16,7 +16,7 @@ def read(foreign: Foreign) -> ModelConfig:
     longest = int(foreign["max_position_embeddings"]) - before
     if longest < 1:
         raise FolderError(f"config.json: max_position_embeddings must be more than {before} (pad_token_id + 1).")
-    return replace(bert.read(foreign), positions=PositionConfig(longest=longest, offset=before))
+    return replace(bert.read(foreign), positions=PositionConfig(max_tokens=longest, offset=before))
 
 
 def write(config: ModelConfig) -> dict[str, Any]:

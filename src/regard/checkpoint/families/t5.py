@@ -37,7 +37,7 @@ def read(foreign: Foreign) -> ModelConfig:
         vocabulary=foreign["vocab_size"],
         width=foreign["d_model"],
         layers=foreign["num_layers"],
-        inner=foreign["d_ff"],
+        ffn_width=foreign["d_ff"],
         kind="encoder-decoder",
         decoder_layers=foreign["num_decoder_layers"] or foreign["num_layers"],
         attention=AttentionConfig(
@@ -45,9 +45,9 @@ def read(foreign: Foreign) -> ModelConfig:
         ),
         positions=PositionConfig(
             "relative",
-            longest=None,
+            max_tokens=None,
             buckets=foreign["relative_attention_num_buckets"],
-            reach=foreign["relative_attention_max_distance"],
+            max_distance=foreign["relative_attention_max_distance"],
         ),
         activation=UNITS[unit],
         norm="rms",
@@ -58,7 +58,7 @@ def read(foreign: Foreign) -> ModelConfig:
         tied=tied,
         output="scaled" if (tied if scaled is None else scaled) else "plain",
         dropout=foreign["dropout_rate"],
-        spread=None,
+        init_std=None,
     )
 
 
@@ -68,12 +68,12 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "vocab_size": config.vocabulary,
         "d_model": config.width,
         "d_kv": config.head_width,
-        "d_ff": config.inner,
+        "d_ff": config.ffn_width,
         "num_layers": config.layers,
         "num_decoder_layers": config.decoder_layers,
         "num_heads": config.attention.heads,
         "relative_attention_num_buckets": config.positions.buckets,
-        "relative_attention_max_distance": config.positions.reach,
+        "relative_attention_max_distance": config.positions.max_distance,
         "dropout_rate": config.dropout,
         "layer_norm_epsilon": config.eps,
         "feed_forward_proj": unit,

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from regard.data.check.fixing.fix import Fixed
     from regard.data.check.run import Reading
 
-ABOUT = """The data doctor: what is wrong with data, where, and the way to mend it.
+ABOUT = """The data doctor: what is wrong with data, where, and the way to fix it.
 
 Examples:
   regard check reviews.csv
   regard check reviews.csv --columns text=review,label=stars --dev held-out.csv
   regard check data/ --html report.html      train, valid and test, and what they share
   regard check tickets.csv --labels multi    labels such as "billing, login"
-  regard check reviews.csv --fix mended.csv
+  regard check reviews.csv --fix fixed.csv
   regard check reviews.csv --json --strict"""
 
 WORST = 12  # labels that are shown
@@ -53,7 +53,7 @@ class Check:
         Path | None, arg(help="Write rows that cannot be used there, as JSON lines.", metavar="FILE")
     ] = None
     html: Annotated[Path | None, arg(help="Write a page with plots there.", metavar="FILE")] = None
-    fix: Annotated[Path | None, arg(help="Write a copy there with what can be mended safely.", metavar="FILE")] = None
+    fix: Annotated[Path | None, arg(help="Write a copy there with what can be fixed safely.", metavar="FILE")] = None
     strict: Annotated[bool, arg(help="Exit with 1 if there is an error among the findings.")] = False
     json: Json = False
 
@@ -110,7 +110,7 @@ def _reading(model: str | None) -> Reading:
     else:
         checkpoint, folder = open_checkpoint(name, weights=False)
     pretrained = folder is not None or name in PUBLISHED
-    longest, estimate = checkpoint.config.longest, forecast(name, checkpoint, pretrained=pretrained)
+    longest, estimate = checkpoint.config.max_tokens, forecast(name, checkpoint, pretrained=pretrained)
     if folder is None or not Tokenizer.present(folder):
         return Reading(by_words, limit=longest, forecast=estimate)
     tokenizer = Tokenizer.load(folder)
@@ -144,7 +144,7 @@ def _summary(found: Report) -> list[tuple[str, str]]:
 
     parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
     bad = f"; {found.bad:,} that cannot be used" if found.bad else ""
-    rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.recognised or "unknown")]
+    rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.format or "unknown")]
     if found.labels:
         shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:WORST]]
         rest = len(found.labels) - len(shown)
@@ -182,12 +182,12 @@ def _print_findings(findings: tuple[Finding, ...]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("severity", "kind", "rows", "line"):
         table.add_column(name, justify="right" if name in ("rows", "line") else "left", no_wrap=True)
-    table.add_column("what, and the mend", overflow="fold")
+    table.add_column("what, and the fix", overflow="fold")
     styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
     for finding in findings:
         place = str(finding.line or finding.row or "–")
         grave = Text(finding.severity, styles[finding.severity])
-        what = Text(plain(f"{finding.what}\n→ {finding.mend}"))
+        what = Text(plain(f"{finding.message}\n→ {finding.fix}"))
         table.add_row(grave, finding.kind, f"{finding.count:,}", place, what)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
     Console(file=drawing_stdout(), width=max(width, 60), highlight=False).print(table)

@@ -19,7 +19,7 @@ class _Found:
     place: Place
     what: str
     severity: str
-    mend: str
+    fix: str
     split: str
     count: int = 0
     examples: list[Example] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Gather:
         split: str = "",
         key: str = "",
         severity: str | None = None,
-        mend: str | None = None,
+        fix: str | None = None,
         count: int = 1,
     ) -> None:
         """One row of a kind. Rows of one kind and key make one finding, as grave as the gravest of them."""
@@ -50,7 +50,7 @@ class Gather:
         grave = severity or known.severity
         held = self.found.get((kind, key))
         if held is None:
-            held = self.found[kind, key] = _Found(place, what, grave, mend or known.mend, split)
+            held = self.found[kind, key] = _Found(place, what, grave, fix or known.fix, split)
         held.severity = min(held.severity, grave, key=SEVERITIES.index)
         held.count += count
         if len(held.examples) < EXAMPLES:
@@ -73,8 +73,8 @@ def _finding(kind: str, key: str, held: _Found) -> Finding:
         file=held.place.file,
         line=held.place.line,
         row=held.place.row,
-        what=first,
-        mend=held.mend,
+        message=first,
+        fix=held.fix,
         count=held.count,
         split=held.split or None,
         examples=tuple(held.examples),

@@ -1,4 +1,4 @@
-"""What the data doctor says: findings with their mend, and a report of all of them."""
+"""What the data doctor says: findings with their fix, and a report of all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Example:
     file: str
     line: int | None
     row: int | None
-    what: str
+    message: str
     text: str
 
     @property
@@ -42,8 +42,8 @@ class Finding:
     file: str | None
     line: int | None
     row: int | None
-    what: str
-    mend: str
+    message: str
+    fix: str
     count: int = 1
     split: str | None = None
     examples: tuple[Example, ...] = ()
@@ -111,7 +111,7 @@ class Report:
     rows: int
     bad: int
     task: str | None
-    recognised: str
+    format: str
     labels: Mapping[str, int]
     findings: tuple[Finding, ...]
     splits: tuple[Split, ...] = ()

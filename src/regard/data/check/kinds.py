@@ -1,4 +1,4 @@
-"""Every kind of finding: how grave it is, what it is called, and the way to mend it."""
+"""Every kind of finding: how grave it is, what it is called, and the way to fix it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 class Kind(NamedTuple):
     severity: str
     title: str
-    mend: str
+    fix: str
 
 
 KINDS: dict[str, Kind] = {
-    # A file, or a row that the reader cannot use. The reader's own mend comes first where it has one.
+    # A file, or a row that the reader cannot use. The reader's own fix comes first where it has one.
     "unreadable": Kind("error", "the file cannot be read to its end", "Mend the file, then check it again."),
     "bad-row": Kind("error", "rows that cannot be used", "Mend them, or leave them out with --skip-bad FILE."),
     "left-out": Kind(
@@ -68,12 +68,10 @@ KINDS: dict[str, Kind] = {
     "missing-label": Kind("error", "rows without a label among rows with one", "Label them, or leave them out."),
     "near-label": Kind("warning", "labels that look like one", "Write both in the same way."),
     "odd-label": Kind("warning", "labels unlike the others", "Give the rows a real label, or leave them out."),
-    "unknown-label": Kind(
-        "error", "labels that train does not have", "Add rows with them to train, or mend the label."
-    ),
+    "unknown-label": Kind("error", "labels that train does not have", "Add rows with them to train, or fix the label."),
     "unseen-label": Kind("note", "labels of train that are in no row here", "Its score will say nothing about them."),
     "imbalance": Kind(
-        "warning", "labels are very uneven", "Gather more of the rare one, or train with --balance weights."
+        "warning", "labels are very uneven", "Gather more of the rare one, or train with --class-balance weights."
     ),
     "rare-label": Kind("warning", "labels with very few rows", "Gather more rows of it, or join it with another."),
     "many-labels": Kind(

@@ -62,7 +62,7 @@ def page(report: Report, *, name: str) -> str:
 <body>
 <main>
 <h1>{safe(name)}</h1>
-<p class="faint">{safe(report.recognised or "not recognised")}</p>
+<p class="faint">{safe(report.format or "not recognised")}</p>
 {_tiles(report)}
 <div class="plots">
 {_plots(report)}
@@ -126,7 +126,7 @@ def _findings(report: Report) -> str:
 def _finding(found: Finding) -> str:
     rows = f"{found.count:,} row{'s' if found.count != 1 else ''}"
     rest = "".join(
-        f"<tr><td>{safe(one.where)}</td><td>{safe(one.what)}</td><td>{safe(one.text)}</td></tr>"
+        f"<tr><td>{safe(one.where)}</td><td>{safe(one.message)}</td><td>{safe(one.text)}</td></tr>"
         for one in found.examples
     )
     table = f"<table><tr><th>where</th><th>what</th><th>row</th></tr>{rest}</table>"
@@ -134,8 +134,8 @@ def _finding(found: Finding) -> str:
     return f"""<div class="finding">
 <div class="head"><span class="pill {found.severity}">{found.severity}</span><strong>{safe(found.kind)}</strong>
 <span class="faint">{rows} · {safe(_place(found))}</span></div>
-<p class="what">{safe(found.what)}</p>
-<p class="faint">→ {safe(found.mend)}</p>
+<p class="what">{safe(found.message)}</p>
+<p class="faint">→ {safe(found.fix)}</p>
 {more}</div>"""
 
 

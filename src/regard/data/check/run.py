@@ -190,7 +190,7 @@ class _Run:
             rows=len(self.rows),
             bad=sum(reader.bad for reader in self.readers.values()),
             task=None if first is None else first.recognised.task,
-            recognised="" if first is None else first.summary,
+            format="" if first is None else first.summary,
             labels=self.labels.total,
             findings=self.gather.findings(),
             splits=tuple(self._split(name, reader) for name, reader in self.readers.items()),
@@ -206,7 +206,7 @@ class _Run:
         """What may be meant instead of what was recognised."""
         place = Place(reader.sources[0][0].name)
         for hint in hints(reader.recognised, self.labels.total, task=self.task, kind=self.kind):
-            self.gather.note(hint.kind, place, hint.message, mend=hint.fix)
+            self.gather.note(hint.kind, place, hint.message, fix=hint.fix)
 
     def _estimate(self, first: Reader | None, lengths: Lengths | None) -> Estimate | None:
         if self.reading.forecast is None or first is None or lengths is None:

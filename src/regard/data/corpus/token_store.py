@@ -68,8 +68,8 @@ class Corpus:
         index = read_json(folder / INDEX)
         if index is None:
             going = building(folder).is_dir()
-            mend = "Its build was not finished: build it again, it goes on where it stopped." if going else "Build it."
-            raise FolderError(f"{folder} holds no token store ({INDEX}). {mend}")
+            fix = "Its build was not finished: build it again, it goes on where it stopped." if going else "Build it."
+            raise FolderError(f"{folder} holds no token store ({INDEX}). {fix}")
         check_store(folder, index, content=check)
         if tokenizer is not None and index["tokenizer"] != tokenizer_hash(tokenizer):
             raise FolderError(

@@ -126,8 +126,8 @@ def _results(row: Row) -> list[Values]:
     chosen = truth or kept
     results = [_list_of_objects(one.get("result")) for one in chosen]
     if any(_said(result) != _said(results[0]) for result in results[1:]):
-        mend = "Mark one of them as ground truth, or delete the others."
-        raise row.place.fault(f"{len(chosen)} annotations differ", column="annotations", expected="one", mend=mend)
+        fix = "Mark one of them as ground truth, or delete the others."
+        raise row.place.error(f"{len(chosen)} annotations differ", column="annotations", expected="one", fix=fix)
     return results[0]
 
 
@@ -220,16 +220,16 @@ def _named_label(columns: Mapping[str, str], spans: Sequence[str], task: str | N
 def _refuse_spans(names: Sequence[str], spans: Sequence[str], file: str) -> None:
     label = next((name for name in names if name in spans and name.lower() in USUAL["label"]), None)
     if label is not None:
-        mend = "Leave --task out, or use --task tag; or name the column of the classes: --columns label=NAME."
-        raise DataError("holds spans, not class names", file=file, column=label, expected="classes", mend=mend)
+        fix = "Leave --task out, or use --task tag; or name the column of the classes: --columns label=NAME."
+        raise DataError("holds spans, not class names", file=file, column=label, expected="classes", fix=fix)
 
 
 def _ambiguous(spans: Sequence[str], classes: Sequence[str], file: str) -> DataError:
     holds = [f"spans ({', '.join(spans)})"] if spans else []
     holds += [f"classes ({', '.join(classes)})"] if classes else []
     choices = [f"--columns entities={name}" for name in spans] + [f"--columns label={name}" for name in classes]
-    mend = f"Say which to read: {' or '.join(choices):.160}."
-    return DataError(f"has annotations of several kinds: {' and '.join(holds):.120}", file=file, mend=mend)
+    fix = f"Say which to read: {' or '.join(choices):.160}."
+    return DataError(f"has annotations of several kinds: {' and '.join(holds):.120}", file=file, fix=fix)
 
 
 def _label_beside_no_span(names: Sequence[str], values: Mapping[str, Sequence[Any]]) -> str | None:

@@ -87,20 +87,20 @@ def _check_header(names: Sequence[str], place: Place) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         what = f'two columns are named "{shortened(twice, 60)}"'
-        raise place.fault(what, expected="a name of its own for each column")
+        raise place.error(what, expected="a name of its own for each column")
 
 
 def _wrong_count(
     values: Sequence[str], names: Sequence[str], place: Place, *, quoting: bool, delimiter: str
 ) -> DataError:
-    mend = "Put a text that holds the separator or a line end between double quotes."
+    fix = "Put a text that holds the separator or a line end between double quotes."
     if not quoting:
-        mend = "Take the separator out of the text; or, if texts stand between double quotes, read it with quoting on."
+        fix = "Take the separator out of the text; or, if texts stand between double quotes, read it with quoting on."
     elif delimiter == "\t":
-        mend += " If a double quote is a mere character here, read it with quoting off."
+        fix += " If a double quote is a mere character here, read it with quoting off."
     shown = " | ".join(shortened(value, 30) for value in values[:6])
     wanted = f"{len(names)} ({', '.join(shortened(name, 30) for name in names[:12])})"
-    return place.fault(f"the row has {counted(len(values), 'column')} ({shown})", expected=wanted, mend=mend)
+    return place.error(f"the row has {counted(len(values), 'column')} ({shown})", expected=wanted, fix=fix)
 
 
 class _Feed:
@@ -154,12 +154,12 @@ def _quoted(stream: BinaryIO, name: str, bad: Bad, delimiter: str) -> Iterator[C
 
 def _misquoted(error: str, place: Place, line: str, last: int) -> DataError:
     column = f"{line.find(chr(34)) + 1}"
-    mend = 'Write a double quote inside a text twice (""), and one before and after it.'
+    fix = 'Write a double quote inside a text twice (""), and one before and after it.'
     if "end of data" in error or "field limit" in error:
         what = f"a double quote opens here and is not closed up to line {last}"
-        return OpenQuote(what, file=place.file, line=place.line, column=column, mend=mend)
+        return OpenQuote(what, file=place.file, line=place.line, column=column, fix=fix)
     if "new-line" in error:
         what = "a carriage return stands inside a row, outside of quotes"
     else:
         what = f"a closing double quote on line {last} is followed by more than a separator"
-    return place.fault(what, column=column, mend=mend)
+    return place.error(what, column=column, fix=fix)

@@ -37,14 +37,14 @@ def check_text(head: bytes, name: str) -> None:
     """Words about a file that is neither Parquet nor text."""
     if head.startswith(PARQUET):
         return
-    for magic, (what, mend) in ARCHIVES.items():
+    for magic, (what, fix) in ARCHIVES.items():
         if head.startswith(magic):
-            raise DataError(f"is {what}", file=name, expected="CSV, TSV, JSONL, Parquet or text", mend=mend)
+            raise DataError(f"is {what}", file=name, expected="CSV, TSV, JSONL, Parquet or text", fix=fix)
     odd = len(head) - len(head.translate(None, CONTROL))
     if odd > 0.02 * len(head) + 1 and (b"\0" in head or not _utf8(head)):
         what = f"is a binary file: {odd} of its first {len(head)} bytes are control characters"
-        mend = "If it is text in another encoding, name that: --encoding NAME (encoding= in Python)."
-        raise DataError(what, file=name, expected="CSV, TSV, JSONL, Parquet or text", mend=mend)
+        fix = "If it is text in another encoding, name that: --encoding NAME (encoding= in Python)."
+        raise DataError(what, file=name, expected="CSV, TSV, JSONL, Parquet or text", fix=fix)
 
 
 def _utf8(head: bytes) -> bool:

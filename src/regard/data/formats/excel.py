@@ -59,18 +59,18 @@ def _check_archive(file: BinaryIO, name: str) -> None:
     """Sizes are told before anything is unpacked, and kept to by the zip module."""
     start = file.read(4)
     if start == OLD:
-        mend = "Save it as .xlsx without a password, or as CSV."
-        raise DataError("is an old .xls workbook, or one with a password", file=name, expected=".xlsx", mend=mend)
+        fix = "Save it as .xlsx without a password, or as CSV."
+        raise DataError("is an old .xls workbook, or one with a password", file=name, expected=".xlsx", fix=fix)
     if start != b"PK\x03\x04":
-        raise DataError("is no .xlsx workbook", file=name, mend="If it is CSV, name it .csv.")
+        raise DataError("is no .xlsx workbook", file=name, fix="If it is CSV, name it .csv.")
     size = file.seek(0, io.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
         total = sum(part.file_size for part in parts)
         texts = sum(part.file_size for part in parts if "sharedStrings" in part.filename)
         if (total > FREE and total > RATIO * size) or texts > STRINGS:
-            mend = "If this is meant, save the sheet as CSV."
-            raise DataError(f"unpacks to {total:,} bytes from {size:,}", file=name, mend=mend)
+            fix = "If this is meant, save the sheet as CSV."
+            raise DataError(f"unpacks to {total:,} bytes from {size:,}", file=name, fix=fix)
         for part in parts:
             with archive.open(part) as content:
                 if b"<!DOCTYPE" in content.read(1024):
@@ -93,7 +93,7 @@ def _sheet(workbook: Any, name: str, wanted: str | None) -> tuple[Any, int]:
     sheets = {sheet.title: sheet for sheet in workbook.worksheets}
     if wanted is not None:
         if wanted not in sheets:
-            raise DataError(f'has no sheet "{wanted:.60}"', file=name, mend=did_you_mean(wanted, sheets).strip())
+            raise DataError(f'has no sheet "{wanted:.60}"', file=name, fix=did_you_mean(wanted, sheets).strip())
         return sheets[wanted], 0
     shown = [sheet for sheet in sheets.values() if sheet.sheet_state == "visible"] or list(sheets.values())
     found = next((sheet for sheet in shown if any(itertools.islice(_values(sheet), LOOKED))), None)
@@ -117,7 +117,7 @@ def _rows(sheet: Any, name: str) -> Iterator[list[str]]:
     width = 0
     for number, values in enumerate(_values(sheet), 1):
         if number > ROWS:
-            raise DataError(f"has more than {ROWS:,} rows", file=name, mend="Save the sheet as CSV.")
+            raise DataError(f"has more than {ROWS:,} rows", file=name, fix="Save the sheet as CSV.")
         if values and not width:
             width = len(values)
             values = _header(values)

@@ -33,24 +33,24 @@ def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
 
 def _object(line: str, place: Place) -> dict[str, Any]:
     if too_many_parts(line):
-        raise place.fault(MANY_PARTS)
+        raise place.error(MANY_PARTS)
     try:
         value = json.loads(bare(line))
         return _checked(value, place, escaped=ESCAPED.search(line) is not None)
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg}"
-        raise place.fault(what, column=str(error.colno), expected='an object such as {"text": "…"}') from error
+        raise place.error(what, column=str(error.colno), expected='an object such as {"text": "…"}') from error
     except DataError:
         raise
     except (ValueError, RecursionError) as error:
-        raise place.fault(f"is not JSON that can be read: {error}") from error
+        raise place.error(f"is not JSON that can be read: {error}") from error
 
 
 def _checked(value: Any, place: Place, *, escaped: bool) -> dict[str, Any]:
     if _is_annotated_text(value):
         value = {"text": value[0], **value[1]}
     if not isinstance(value, dict):
-        raise place.fault(f"is {_kind(value)}", expected='an object such as {"text": "…", "label": "…"}')
+        raise place.error(f"is {_kind(value)}", expected='an object such as {"text": "…", "label": "…"}')
     if escaped:
         check_strings(value, place, "")
     return value
@@ -89,7 +89,7 @@ def item_rows(stream: BinaryIO, name: str, bad: Bad, part: str | None = None) ->
                 yield Row(place, values, "")
             else:
                 expected = "a document of spaCy" if spacy else "an article of SQuAD"
-                bad(place.fault(fault, expected=expected), json.dumps(values, ensure_ascii=False))
+                bad(place.error(fault, expected=expected), json.dumps(values, ensure_ascii=False))
 
 
 def is_spacy(head: bytes) -> bool:
@@ -170,7 +170,7 @@ def _items(stream: BinaryIO, name: str, bad: Bad, part: str | None = None) -> It
             bad(error, raw)
             continue
         except RecursionError:
-            bad(place.fault("is not JSON that can be read: it is nested too deeply"), raw)
+            bad(place.error("is not JSON that can be read: it is nested too deeply"), raw)
             continue
         yield found
 

@@ -33,7 +33,7 @@ def value_of(row: Row, column: str) -> Any:
         return row.values[column]
     except KeyError:
         has = ", ".join(row.values) or "nothing"
-        raise row.place.fault(
+        raise row.place.error(
             f'there is no "{column}" (there is {has:.80})', expected=f'a "{column}" in every row'
         ) from None
 
@@ -64,13 +64,13 @@ def every_line(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataErro
 
 def _nul(text: str, name: str, number: int) -> DataError:
     what = f"character {text.index(chr(0)) + 1} is a NUL, which belongs in no text"
-    return DataError(what, file=name, line=number, mend=f"Take them out: tr -d '\\000' < {name}")
+    return DataError(what, file=name, line=number, fix=f"Take them out: tr -d '\\000' < {name}")
 
 
 def _not_utf8(error: UnicodeDecodeError, raw: bytes, name: str, number: int) -> DataError:
     what = f"byte {error.start + 1} (0x{raw[error.start]:02X}) is not UTF-8"
-    mend = "If it has another encoding, name it: --encoding cp1252 (encoding= in Python)."
-    return DataError(what, file=name, line=number, expected="text in UTF-8", mend=mend)
+    fix = "If it has another encoding, name it: --encoding cp1252 (encoding= in Python)."
+    return DataError(what, file=name, line=number, expected="text in UTF-8", fix=fix)
 
 
 def bare(line: str) -> str:
@@ -82,12 +82,12 @@ def check_strings(value: Any, place: Place, column: str) -> None:
     """JSON and Parquet can hold what no file of text can: NUL, and half of a surrogate pair."""
     if isinstance(value, str):
         if "\0" in value:
-            raise place.fault(f"character {value.index(chr(0)) + 1} is a NUL, which belongs in no text", column=column)
+            raise place.error(f"character {value.index(chr(0)) + 1} is a NUL, which belongs in no text", column=column)
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             what = f"character {error.start + 1} is half of a surrogate pair (U+{ord(value[error.start]):04X})"
-            raise place.fault(what, column=column, mend="Write the whole character, or take it out.") from error
+            raise place.error(what, column=column, fix="Write the whole character, or take it out.") from error
     elif isinstance(value, dict):
         for name, inner in value.items():
             check_strings(inner, place, f"{column}.{name}" if column else str(name))

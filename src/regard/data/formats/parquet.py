@@ -52,7 +52,7 @@ def _values(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
         raise
     except Exception as error:
         what = f"is no Parquet file that can be read: {shortened(str(error)).rstrip('.')}"
-        raise DataError(what, file=name, row=number + 1, mend="Was it copied whole?") from error
+        raise DataError(what, file=name, row=number + 1, fix="Was it copied whole?") from error
 
 
 def _check_sizes(about: Any, name: str) -> None:
@@ -66,5 +66,5 @@ def _check_sizes(about: Any, name: str) -> None:
                     f"unpacks to more than {RATIO} times its size (column {shortened(column.path_in_schema, 60)}: "
                     f"{size:,} bytes from {column.total_compressed_size:,})",
                     file=name,
-                    mend="If this is meant, save it as JSON lines.",
+                    fix="If this is meant, save it as JSON lines.",
                 )

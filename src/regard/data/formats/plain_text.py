@@ -60,7 +60,7 @@ def trec_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
         place = Place(name, number)
         found = TREC.fullmatch(bare(line).strip())
         if found is None:
-            bad(place.fault(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
+            bad(place.error(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
             continue
         label, fine, text = found.groups()
         yield Row(place, {"text": text, "label": label, "fine": f"{label}:{fine}"}, line)
@@ -83,7 +83,7 @@ class _Lengths:
         self.left, self.right = self.left + one, self.right + two
 
     @property
-    def mend(self) -> str:
+    def fix(self) -> str:
         if not self.odd:
             return "No line is much longer than the one beside it: look at the last ones."
         return f"Line {self.odd} is the first whose lengths do not go together: look there."
@@ -99,7 +99,7 @@ def aligned_rows(
         if one is None or two is None:
             short, long = names if one is None else names[::-1]
             what = f"has {counted(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
-            raise DataError(what, file=short, expected="as many lines in both", mend=seen.mend)
+            raise DataError(what, file=short, expected="as many lines in both", fix=seen.fix)
         left, right = bare(one[1]), bare(two[1])
         seen.add(number, left, right)
         raw = f"{left}\t{right}\n"

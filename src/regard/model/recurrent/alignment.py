@@ -38,7 +38,7 @@ class Align(nn.Module):
         self.window = config.window
         self.score = build_score(config.score, 1, config.width)
         self.join = nn.Linear(2 * config.width, config.width, bias=False)
-        predicts = config.window is not None and config.centre == "predicted"
+        predicts = config.window is not None and config.center == "predicted"
         self.inner = nn.Linear(config.width, config.width, bias=False) if predicts else None
         self.outer = nn.Linear(config.width, 1, bias=False) if predicts else None
 

@@ -30,8 +30,8 @@ class Sides(nn.Module):
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
-        self.tokens, self.dropout = nn.Embedding(config.vocabulary, config.embedding), Dropout(config.dropout)
-        self.depth, size = config.layers, config.embedding
+        self.tokens, self.dropout = nn.Embedding(config.vocabulary, config.embedding_width), Dropout(config.dropout)
+        self.depth, size = config.layers, config.embedding_width
         self.ahead, self.back = (
             nn.ModuleList(Layers(config.cell, size, size, layers=1, dropout=0.0) for _ in range(self.depth))
             for _ in range(2)
@@ -86,7 +86,7 @@ class TwoSided(nn.Module):
                     f'a network that reads from both sides has no head "{name}".{did_you_mean(name, HEADS)}'
                 )
             if name == "sides":
-                self.heads[name] = nn.Linear(config.embedding, config.vocabulary)
+                self.heads[name] = nn.Linear(config.embedding_width, config.vocabulary)
                 if config.tied:
                     self.heads[name].weight = self.encoder.tokens.weight
             else:

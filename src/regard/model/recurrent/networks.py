@@ -116,7 +116,7 @@ class Encoder(nn.Module):
         self.tokens, self.dropout, self.depth = tokens, Dropout(config.dropout), config.layers
         self.layers = Layers(
             config.cell,
-            config.embedding,
+            config.embedding_width,
             config.width,
             layers=config.layers,
             dropout=config.dropout,
@@ -136,7 +136,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.tokens, self.dropout, self.depth = tokens, Dropout(config.dropout), config.layers
         self.feeds = config.input_feeding
-        size = config.embedding + (config.width if self.feeds else 0)
+        size = config.embedding_width + (config.width if self.feeds else 0)
         self.layers = Layers(config.cell, size, config.width, layers=config.layers, dropout=config.dropout)
         self.align = None if config.score == "none" else Align(config)
 
@@ -245,14 +245,14 @@ class Recurrent(nn.Module):
         if wrong:
             raise InputError(f'a recurrent {config.kind} has no head "{wrong[0]}", only "language": it writes.')
         self.config = config
-        tokens = nn.Embedding(config.vocabulary, config.embedding)
+        tokens = nn.Embedding(config.vocabulary, config.embedding_width)
         self.encoder = Encoder(config, tokens) if config.kind == "encoder-decoder" else None
         if config.target_vocabulary is not None:
-            tokens = nn.Embedding(config.target_vocabulary, config.embedding)
+            tokens = nn.Embedding(config.target_vocabulary, config.embedding_width)
         self.decoder = Decoder(config, tokens)
         self.heads = nn.ModuleDict()
         if heads is None or "language" in heads:
-            self.heads["language"] = nn.Linear(config.width, config.words)
+            self.heads["language"] = nn.Linear(config.width, config.output_vocabulary)
             if config.tied:
                 self.heads["language"].weight = tokens.weight
         self.share = 0.0  # of its own words it is fed now, in training

@@ -58,7 +58,7 @@ class _Loop:
         assert self.settings.lr is not None
         if self.world.ranks > 1:
             leave_out(job)
-        sharded = self.settings.shard and self.world.ranks > 1
+        sharded = self.settings.fsdp and self.world.ranks > 1
         if sharded:
             shard(job.network)
         self.optimizer = build_optimizer(job.network, self.settings, lr=self.settings.lr)
@@ -67,7 +67,7 @@ class _Loop:
             job.network,
             job.task,
             self.optimizer,
-            clip=self.settings.clip,
+            clip=self.settings.max_grad_norm,
             dtype=job.dtype,
             compile=job.compile,
             record=job.record,
@@ -76,7 +76,7 @@ class _Loop:
             gather=self.world.add if self.world.ranks > 1 else None,
         )
         self.shape, self.epoch_steps = job.shape, 1
-        self.at = Position(micro_tokens=job.at_once or self.settings.micro_tokens or job.batches.tokens)
+        self.at = Position(micro_tokens=job.at_once or self.settings.micro_batch_tokens or job.batches.tokens)
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
         self.signal: int | None = None
@@ -224,7 +224,7 @@ class _Loop:
         speed = self.speed.report()
         norm = float(self.stepper.told[2])
         self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
-        if row >= self.settings.spikes:
+        if row >= self.settings.max_bad_steps:
             self.save()
             raise RegardError(
                 f"the last {row} steps in a row had a loss that is not a number or far from the usual, and were "
@@ -268,7 +268,7 @@ class _Loop:
     def save(self) -> None:
         """The state as it is now."""
         self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
-        if self.settings.shard:
+        if self.settings.fsdp:
             optimizer = named_state(self.job.network, self.optimizer)
             held = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
             tensors = {f"{kind}|{name}": tensor for kind, part in held.items() for name, tensor in part.items()}
@@ -292,7 +292,7 @@ class _Loop:
         put_weights(self.job.network, saved.weights)
         restore_state(self.job.network, self.optimizer, saved.optimizer)
         self.at, self.best = saved.position, saved.best
-        self.at.micro_tokens = min(self.settings.micro_tokens or self.at.micro_tokens, self.at.micro_tokens)
+        self.at.micro_tokens = min(self.settings.micro_batch_tokens or self.at.micro_tokens, self.at.micro_tokens)
         if self.shape is not None:
             self.shape = self.shape.cut(min(self.shape.tokens, self.at.micro_tokens))
         self.early = 0 < self.settings.patience <= self.at.worse
@@ -305,7 +305,7 @@ class _Loop:
         if self.world.ranks > 1:  # the others wait for this one in the middle of a step
             raise RegardError(
                 f"a rank has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. Go on with "
-                f"--resume --micro-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
+                f"--resume --micro-batch-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
             ) from error
         fewer = -(-self.at.micro_tokens // 2)
         if self.shape is not None:
@@ -313,7 +313,7 @@ class _Loop:
         if fewer >= self.at.micro_tokens or not self.job.task.parts:
             raise RegardError(
                 f"the GPU has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. "
-                "Use a smaller batch_tokens, recompute=true, or a smaller model."
+                "Use a smaller batch_tokens, gradient_checkpointing=true, or a smaller model."
             ) from error
         self.optimizer.zero_grad(set_to_none=True)
         self.stepper.restart()

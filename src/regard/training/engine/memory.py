@@ -42,7 +42,7 @@ class Memory:
         return max(int(left / self.per_token) // STEADY * STEADY, STEADY)
 
 
-def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False) -> Memory:
+def plan_memory(network: Network, *, dtype: torch.dtype, gradient_checkpointing: bool = False) -> Memory:
     """Count it: AdamW keeps two numbers a weight; half precision keeps a copy of each matrix."""
     every = list(network.parameters())
     trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
@@ -53,24 +53,26 @@ def plan_memory(network: Network, *, dtype: torch.dtype, recompute: bool = False
         weights=stored + copies,
         gradients=4 * trained,
         optimizer=8 * trained,
-        per_token=per_token(network.config, tuple(network.heads), half=half, recompute=recompute),
+        per_token=per_token(
+            network.config, tuple(network.heads), half=half, gradient_checkpointing=gradient_checkpointing
+        ),
         stored=stored,
     )
 
 
-def per_token(config: Config, heads: tuple[str, ...], *, half: bool, recompute: bool = False) -> int:
+def per_token(config: Config, heads: tuple[str, ...], *, half: bool, gradient_checkpointing: bool = False) -> int:
     """Bytes that a token leaves behind for the backward pass."""
     size = 2 if half else 4
     guesses = {"masked": 1, "language": 1, "sides": 2}  # of words, by head
-    words = config.words * (2 * size + 4) * max((guesses.get(head, 0) for head in heads), default=0)
+    words = config.output_vocabulary * (2 * size + 4) * max((guesses.get(head, 0) for head in heads), default=0)
     if isinstance(config, RecurrentConfig):  # gates and states in full precision; attention, and what is joined
         return 4 * config.width * (8 * config.layers + 8) + words
-    inner = config.inner * (3 if config.activation in GATED else 1)
-    around = (2 * config.attention.heads + 2 * config.groups) * config.head_width
-    layer = size * (around + 4 * config.width + config.inner + inner) + 4 * config.attention.heads
+    inner = config.ffn_width * (3 if config.activation in GATED else 1)
+    around = (2 * config.attention.heads + 2 * config.kv_heads) * config.head_width
+    layer = size * (around + 4 * config.width + config.ffn_width + inner) + 4 * config.attention.heads
     layer += 2 * config.width if config.dropout else 0  # which were dropped
     depth = config.layers + config.decoder_layers
-    blocks = depth * size * config.width + layer if recompute else depth * layer
+    blocks = depth * size * config.width + layer if gradient_checkpointing else depth * layer
     return blocks + 3 * size * config.width + words
 
 

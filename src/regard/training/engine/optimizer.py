@@ -60,8 +60,8 @@ def groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
     found: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            share = settings.layer_decay ** (layers + 1 - depth_of(name, layers))
-            decay = settings.decay if parameter.dim() > 1 else 0.0
+            share = settings.layerwise_lr_decay ** (layers + 1 - depth_of(name, layers))
+            decay = settings.weight_decay if parameter.dim() > 1 else 0.0
             found.setdefault((share, decay), []).append(parameter)
     return [{"params": held, "share": share, "weight_decay": decay} for (share, decay), held in found.items()]
 
@@ -69,12 +69,12 @@ def groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
 def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch.optim.AdamW:
     """Fused; on a GPU with rates that a recorded graph can read."""
     device = next(network.parameters()).device
-    assert settings.beta2 is not None
+    assert settings.adam_beta2 is not None
     optimizer = torch.optim.AdamW(
         groups(network, settings),
         lr=lr,
-        betas=(settings.beta1, settings.beta2),
-        eps=settings.eps,
+        betas=(settings.adam_beta1, settings.adam_beta2),
+        eps=settings.adam_eps,
         fused=True,
         capturable=device.type == "cuda",
     )

@@ -46,7 +46,7 @@ def balanced(examples: Examples, seed: int) -> Balanced:
     """Sampling by label; for tasks with one label a sequence."""
     labels = examples.by_sequence.get("label")
     if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-        raise InputError(f"{setting('balance', 'sampling')} needs one label a text; use weights, or none.")
+        raise InputError(f"{setting('class_balance', 'sampling')} needs one label a text; use weights, or none.")
     counts = np.bincount(labels)
     chances = 1.0 / counts[labels]
     return Balanced(examples, chances / chances.sum(), seed)

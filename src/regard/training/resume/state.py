@@ -108,7 +108,7 @@ def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: 
 def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
     before = "The state saved before is kept" if target.exists() else "No state was saved before"
     return FolderError(
-        f"the state at step {position.step} was not saved: {error} {before}: mend that, then go on with --resume."
+        f"the state at step {position.step} was not saved: {error} {before}: fix that, then go on with --resume."
     )
 
 

@@ -1,4 +1,4 @@
-"""A mended copy of the data: what can be mended safely is, the rest stays as it is, and everything is counted.
+"""A fixed copy of the data: what can be fixed safely is, the rest stays as it is, and everything is counted.
 
 Safe is what loses nothing a person has meant: damage of encodings, spaces at the edges of labels and entities, an
 answer that stands in one place only, an entity that was not opened, and rows that are empty or there twice. A label
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from regard.data.atomic import whole
 from regard.data.check.finding import where
-from regard.data.check.fixing.row_fixes import mended_row
+from regard.data.check.fixing.row_fixes import fixed_row
 from regard.data.check.fixing.row_writers import fitting, styles, writer, written_columns, written_format
 from regard.data.check.fixing.streams import Cleaned
 from regard.data.check.fixing.verify import Digests, difference, refuse
@@ -34,7 +34,7 @@ NAMED = 20  # rows left out that are named; the rest are counted
 
 @dataclass(frozen=True)
 class Fixed:
-    """What was changed, how often each; and the rows that could not be mended and are left out."""
+    """What was changed, how often each; and the rows that could not be fixed and are left out."""
 
     file: str
     rows: int
@@ -46,7 +46,7 @@ class Fixed:
 
 
 def fix(where: Where, out: str | Path, **told: Any) -> Fixed:
-    """Write the mended copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
+    """Write the fixed copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
 
     The copy is read again before it is kept, and compared with what it should hold; a DataError says where it differs.
     """
@@ -71,7 +71,7 @@ def _write(job: _Job, fresh: Path, style: str) -> None:
 
 
 class _Job:
-    """Rows of all files, mended; what happened to them is counted on the way."""
+    """Rows of all files, fixed; what happened to them is counted on the way."""
 
     def __init__(self, reader: Reader, format: str) -> None:
         self.reader, self.format = reader, format
@@ -91,14 +91,14 @@ class _Job:
         for sources, found in self.reader.parts():
             make = found.maker()
             for row in self._rows(sources, found):
-                values = self._fitting(mended_row(row.values, found, self.changes))
+                values = self._fitting(fixed_row(row.values, found, self.changes))
                 try:
                     record = make(Row(row.place, values, ""))
                 except DataError as error:
                     self._bad(error, "")
                     continue
                 except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-                    self._bad(row.place.fault(f"cannot be used: {type(error).__name__}"), "")
+                    self._bad(row.place.error(f"cannot be used: {type(error).__name__}"), "")
                     continue
                 one = seen(record, "")
                 if not all(text.strip() for _, text in one.texts):
@@ -143,12 +143,12 @@ class _Job:
 
     def _bad(self, error: DataError, raw: str) -> None:
         if isinstance(error, LeftOut):
-            self.changes[f"rows left out: {error.what}"] += 1
+            self.changes[f"rows left out: {error.message}"] += 1
             return
         self.missing += 1
         if len(self.left_out) < NAMED:
             place = Place(error.file or "", error.line, error.row)
-            self.left_out.append(f"{where(place)}: {error.what}")
+            self.left_out.append(f"{where(place)}: {error.message}")
 
     def named(self) -> Iterator[str]:
         yield from self.left_out

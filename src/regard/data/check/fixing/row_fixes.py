@@ -14,8 +14,8 @@ from regard.data.recognize import Recognised
 TEXTS = ("text", "first", "second", "source", "target", "context", "question")
 
 
-def mended_row(values: Mapping[str, Any], found: Recognised, changes: Counter[str]) -> dict[str, Any]:
-    """The same row with its texts, labels, tags, entities and answers mended where that is safe."""
+def fixed_row(values: Mapping[str, Any], found: Recognised, changes: Counter[str]) -> dict[str, Any]:
+    """The same row with its texts, labels, tags, entities and answers fixed where that is safe."""
     new = dict(values)
     columns = found.columns
     if "entities" in columns:
@@ -75,7 +75,7 @@ def _tags(new: dict[str, Any], column: str, changes: Counter[str]) -> None:
 
 
 def _entities(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[str]) -> None:
-    """Spaces at the edges go; then the text is mended, if every entity can follow."""
+    """Spaces at the edges go; then the text is fixed, if every entity can follow."""
     text, marked = new.get(columns["text"]), new.get(columns["entities"])
     written = isinstance(marked, str)
     with_list = loaded(marked)
@@ -111,7 +111,7 @@ def _ints(*values: Any) -> bool:
 
 
 def _moved(text: str, spans: Sequence[tuple[dict[str, Any], str, str]]) -> list[dict[str, Any]] | None:
-    """The spans in the mended text; None where it needs no mend, or where a span cannot follow."""
+    """The spans in the fixed text; None where it needs no fix, or where a span cannot follow."""
     fixed = clean(text)
     if fixed == text:
         return None

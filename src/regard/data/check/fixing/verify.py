@@ -75,7 +75,7 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
             if number > len(wanted.found) or digests.found[number - 1] != wanted.found[number - 1]:
                 return f"row {number} of it would be read as another one"
     except DataError as error:
-        return f"it cannot be read: {error.what}"
+        return f"it cannot be read: {error.message}"
     if len(digests.found) != len(wanted.found):
         return f"it has {counted(len(digests.found), 'row')}, but {len(wanted.found):,} were written"
     return None
@@ -105,7 +105,7 @@ def _stop(error: DataError, raw: str) -> None:
 
 def refuse(target: Path, why: str, format: str) -> DataError:
     """The error about a copy that is not kept."""
-    mend = LINES if target.suffix in (".csv", ".tsv", ".parquet") else None
+    fix = LINES if target.suffix in (".csv", ".tsv", ".parquet") else None
     if format in ("csv", "tsv", "conll") and target.suffix != f".{format}":
-        mend = f"Give the copy a name that ends in .{format}."
-    return DataError(f"would not hold the same rows ({why}), so it is not kept", file=str(target), mend=mend)
+        fix = f"Give the copy a name that ends in .{format}."
+    return DataError(f"would not hold the same rows ({why}), so it is not kept", file=str(target), fix=fix)

@@ -27,10 +27,10 @@ REPLACED, BOM = "\ufffd", "\ufeff"
 def mojibake(text: str) -> str | None:
     """The first stretch that is UTF-8 read as Latin-1, or None."""
     found = CERTAIN.search(text) or REPEATED.search(text)
-    return None if found is None or mended(text) == text else found.group()
+    return None if found is None or repaired(text) == text else found.group()
 
 
-def mended(text: str) -> str:
+def repaired(text: str) -> str:
     """Every such stretch decoded as it should have been; the rest as it is."""
     if text.isascii() or not (CERTAIN.search(text) or REPEATED.search(text)):
         return text
@@ -49,7 +49,7 @@ def clean(text: str) -> str:
     """Without mojibake, byte order marks, control and invisible characters; what is lost already stays lost."""
     if text.isascii() and text.isprintable():
         return text
-    fixed = mended(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
+    fixed = repaired(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
     return INVISIBLE.sub("", CONTROL.sub(lambda match: _windows(match.group()), fixed))
 
 

@@ -172,10 +172,10 @@ class Labels:
     def _alike(self, split: str, counts: Counter[str]) -> None:
         for rare, frequent, why in alike(counts):
             what = f'the label "{rare}" ({counts[rare]:,}) {why} "{frequent}" ({counts[frequent]:,})'
-            mend = f'Write "{frequent}".'
+            fix = f'Write "{frequent}".'
             place = self.first[split, rare]
             key = f"{split} {rare}"
-            self.gather.note("near-label", place, what, split=split, key=key, mend=mend, count=counts[rare])
+            self.gather.note("near-label", place, what, split=split, key=key, fix=fix, count=counts[rare])
 
     def _outliers(self) -> None:
         if len(self.numbers) < 10:

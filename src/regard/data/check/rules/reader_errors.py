@@ -29,17 +29,17 @@ SAID = (
 def kind_of(error: DataError) -> str:
     column = error.column or ""
     for words, kind in SAID:
-        if words in error.what:
+        if words in error.message:
             return kind
     if column.startswith("entities"):
-        return "entity-text" if error.what.startswith("says") else "entity"
+        return "entity-text" if error.message.startswith("says") else "entity"
     if column == "tags" or column.startswith("tags["):
         return "broken-tags"
-    if "the answer" in error.what and ("is not at" in error.what or " stands " in error.what):
+    if "the answer" in error.message and ("is not at" in error.message or " stands " in error.message):
         return "answer-place"
-    if "answer" in error.what or "question is marked" in error.what:
+    if "answer" in error.message or "question is marked" in error.message:
         return "answer"
-    return "bad-label" if "label" in column or "label" in (error.mend or "") else "bad-row"
+    return "bad-label" if "label" in column or "label" in (error.fix or "") else "bad-row"
 
 
 def note_fault(gather: Gather, error: DataError, split: str, *, kind: str | None = None) -> None:
@@ -48,5 +48,5 @@ def note_fault(gather: Gather, error: DataError, split: str, *, kind: str | None
     expected = "" if error.expected is None else f"; expected {error.expected}"
     column = "" if error.column is None else f"column {error.column}: "
     place = Place(error.file or "the data", error.line, error.row)
-    mend = error.mend or KINDS[named].mend
-    gather.note(named, place, f"{column}{error.what}{expected}", split=split, mend=mend)
+    fix = error.fix or KINDS[named].fix
+    gather.note(named, place, f"{column}{error.message}{expected}", split=split, fix=fix)

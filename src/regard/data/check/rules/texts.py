@@ -54,9 +54,9 @@ class Texts:
     def _characters(self, row: Seen, role: str, text: str) -> None:
         damage = encoding.mojibake(text)
         if damage is not None:
-            what = f'the {role} holds "{damage[:20]}", which should be "{encoding.mended(damage)[:20]}"'
+            what = f'the {role} holds "{damage[:20]}", which should be "{encoding.repaired(damage)[:20]}"'
             self.gather.note("mojibake", row.place, what, text=text, split=row.split)
-            text = encoding.mended(text)
+            text = encoding.repaired(text)
         if ODD.search(text) is None:
             return
         if encoding.REPLACED in text:
