@@ -64,7 +64,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, reviews_csv: Path) -> Path
     from regard.training.train import train
 
     folder = tmp_path_factory.mktemp("runs") / "reviews"
-    train(reviews_csv, out=folder, preset="tiny-bert", epochs=6, lr=8e-3, batch=8, device="cpu")
+    train(reviews_csv, out=folder, preset="tiny-bert", epochs=6, lr=8e-3, batch_size=8, device="cpu")
     return folder
 
 

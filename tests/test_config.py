@@ -69,7 +69,7 @@ def test_the_model_config_stays_readable():
         (lambda: config(embedding_width=0), "embedding_width must be at least 1, not 0"),
         (lambda: config(distinct_layers=0), "distinct_layers must be at least 1, not 0"),
         (lambda: config(distinct_layers=2), "1 layers cannot be made of 2 distinct ones"),
-        (lambda: PositionConfig(max_tokens=0), "longest must be at least 1, not 0"),
+        (lambda: PositionConfig(max_tokens=0), "max_tokens must be at least 1, not 0"),
         (lambda: PositionConfig(offset=-1), "offset must be at least 0, not -1"),
         (lambda: PositionConfig("rotary", theta=math.inf), "base .theta. above 1"),
         (lambda: PositionConfig("rotary", local_theta=0.0), "base .theta. above 1"),

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_a_setting_is_named_twice() -> None:
     error = InputError(f"{setting('dev_fraction')} is 2, expected a share.")
-    assert str(error) == "dev_share is 2, expected a share."
+    assert str(error) == "dev_fraction is 2, expected a share."
     assert error.with_flags == "--dev-fraction is 2, expected a share."
     both = InputError(f"{setting('epochs', 2.0)} and {setting('preset', 'x')} and {setting('slide', True)}")
     assert str(both) == "epochs=2 and preset='x' and slide=True"
@@ -215,7 +215,7 @@ def test_every_setting_of_generate_names_its_flag(writer: Path, capsys: pytest.C
 
 
 def test_python_names_stay_in_python() -> None:
-    with pytest.raises(InputError, match=r"^dev_share is 2, expected"):
+    with pytest.raises(InputError, match=r"^dev_fraction is 2, expected"):
         Settings(dev_fraction=2)
     with pytest.raises(InputError, match=r"^lora\.rank is -1, expected"):
         Settings(lora=Lora(rank=-1))

@@ -41,7 +41,7 @@ def random(name: str, heads: dict[str, int] | None = None, *, longest: int | Non
     chosen = preset(name)
     config = chosen.config
     if longest is not None:
-        config = dataclasses.replace(config, positions=dataclasses.replace(config.positions, longest=longest))
+        config = dataclasses.replace(config, positions=dataclasses.replace(config.positions, max_tokens=longest))
     network = lay_out(config, chosen.heads if heads is None else heads)
     generator = torch.Generator().manual_seed(3)
     drawn = {

@@ -155,10 +155,10 @@ def test_every_value_of_every_setting_is_saved(name: str, tmp_path: Path) -> Non
             given = {field: value}
             if field in ("positions.theta", "positions.local_theta", "positions.scaling"):
                 given |= {"positions.kind": "rotary", "attention.window": 2}
-            if field in ("positions.buckets", "positions.reach"):
+            if field in ("positions.buckets", "positions.max_distance"):
                 given |= {"positions.kind": "relative"}
             if field == "positions.kind":
-                given |= {"positions.longest": 32}
+                given |= {"positions.max_tokens": 32}
             try:
                 checkpoint = made(name, **given)
             except InputError:

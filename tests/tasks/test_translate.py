@@ -338,7 +338,7 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
     rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
     (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
     out = tmp_path / "out"
-    told = {"preset": preset, "steps": 4, "batch": 16, "vocabularies": "separate", "device": "cpu"}
+    told = {"preset": preset, "steps": 4, "batch_size": 16, "vocabularies": "separate", "device": "cpu"}
     train(tmp_path / "rows.tsv", out=out, task="translate", **told)
     words = Tokenizer.load(out)
     assert words.target is not None

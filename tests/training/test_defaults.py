@@ -49,7 +49,7 @@ def test_more_pairs_less_dropout_and_fewer_epochs() -> None:
 
 
 def test_what_is_told_wins() -> None:
-    told = {"schedule": "linear", "warmup": 0.0, "beta2": 0.999, "smoothing": 0.0, "dropout": 0.0}
+    told = {"schedule": "linear", "warmup": 0.0, "adam_beta2": 0.999, "label_smoothing": 0.0, "dropout": 0.0}
     told |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
     found = chosen("transformer-small", **told)
     assert {name: getattr(found, name) for name in told} == told
@@ -59,7 +59,14 @@ def test_what_is_told_wins() -> None:
 def test_only_what_is_unusual_is_said() -> None:
     asked = Settings(dropout=0.1)
     said = own_choices(asked, chosen("transformer-small", dropout=0.1))
-    assert said == ["lr 0.002", "epochs 30", "batch_tokens 8,192", "schedule sqrt", "beta2 0.98", "smoothing 0.1"]
+    assert said == [
+        "lr 0.002",
+        "epochs 30",
+        "batch_tokens 8,192",
+        "schedule sqrt",
+        "adam_beta2 0.98",
+        "label_smoothing 0.1",
+    ]
     size, config = Size(1000, 20.0, 40), from_preset("tiny-bert", weights=False).config
     plain = resolved(Settings(), size, config, pretrained=False, gpu=False)
     assert [one.split()[0] for one in own_choices(Settings(), plain)] == ["lr", "epochs", "batch_tokens"]

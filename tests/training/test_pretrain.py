@@ -278,7 +278,7 @@ def test_what_only_labels_give_a_meaning_is_refused(name: str, value: Any, tmp_p
 def test_text_too_short_to_be_scored_is_found_before_the_first_step(dev: str, tmp_path: Path) -> None:
     (tmp_path / "dev.txt").write_text(dev)
     told: list[Event] = []
-    with pytest.raises(InputError, match=r"too short to be scored: .* dev_share=0"):
+    with pytest.raises(InputError, match=r"too short to be scored: .* dev_fraction=0"):
         pretrain([CORPUS], out=tmp_path / "run", preset="tiny-bert", dev=[tmp_path / "dev.txt"], tell=told.append)
     assert not any(event.step for event in told if event.kind != "read")
 

@@ -32,7 +32,7 @@ class Reviews(Protocol):
     def __call__(self, count: int, seed: int = 0) -> list[tuple[str, str]]: ...
 
 
-QUICK: dict[str, Any] = {"preset": "tiny-bert", "epochs": 1, "batch": 8, "lr": 1e-3, "device": "cpu"}
+QUICK: dict[str, Any] = {"preset": "tiny-bert", "epochs": 1, "batch_size": 8, "lr": 1e-3, "device": "cpu"}
 
 
 def train(data: Any, out: Path, **changed: Any) -> Result:
@@ -83,7 +83,7 @@ def test_one_article_cannot_be_split(tmp_path: Path) -> None:
     article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": asked}]}
     (tmp_path / "one.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
     with pytest.raises(
-        InputError, match=r"20 records in 1 group leave none.*records of more groups.*with dev; dev_share=0"
+        InputError, match=r"20 records in 1 group leave none.*records of more groups.*with dev; dev_fraction=0"
     ):
         train(tmp_path / "one.json", tmp_path / "run")
 
@@ -195,7 +195,7 @@ def test_a_setting_that_does_not_exist(tmp_path: Path, reviews_csv: Path) -> Non
     ("given", "says"),
     [
         ({"lr": "fast"}, "lr is 'fast', expected a number"),
-        ({"batch": 2.5}, "batch is 2.5, expected a whole number"),
+        ({"batch_size": 2.5}, "batch_size is 2.5, expected a whole number"),
         ({"schedule": "cosin"}, 'Did you mean "cosine"'),
         ({"gradient_checkpointing": "yes"}, "expected true or false"),
         ({"lora": {"rnk": 4}}, "some of rank, alpha, dropout"),
@@ -215,7 +215,7 @@ def test_names_of_the_trainer_are_understood(tmp_path: Path, reviews_csv: Path) 
     assert '"learning_rate" is called "lr" here.' in words
     assert any(one.startswith('"evaluation_strategy" is not needed') for one in words)
     settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
-    assert (settings["lr"], settings["epochs"], settings["batch"]) == (2e-3, 1, 16)
+    assert (settings["lr"], settings["epochs"], settings["batch_size"]) == (2e-3, 1, 16)
 
 
 # the machine

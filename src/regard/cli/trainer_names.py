@@ -20,6 +20,7 @@ OWN = {
     "overwrite_output_dir": "overwrite",
     "resume_from_checkpoint": "resume",
     "tokenizer_name": "tokenizer",
+    "gradient_checkpointing": "gradient_checkpointing",  # the same name, but the Trainer's takes True or False
 }
 SWITCHES = ("overwrite_output_dir", "resume_from_checkpoint", "gradient_checkpointing", "torch_compile")
 # Old flags without a value of their own.
@@ -56,7 +57,8 @@ def _ours(name: str, plain: str, value: str | None) -> list[str]:
         return []
     ours = OWN.get(plain, OLD_NAMES.get(plain, ""))
     flag = f"--{ours.replace('_', '-')}" if ours else "DATA, without a flag,"
-    _say(f"--{name} is called {flag} here.")
+    if plain != ours:
+        _say(f"--{name} is called {flag} here.")
     if plain in SWITCHES:
         on = value is None or value.lower() != "false"
         if ours == "compile":

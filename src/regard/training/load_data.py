@@ -50,7 +50,7 @@ def gather(
     dev: Where | None = None,
     task: str | None = None,
     columns: Columns | None = None,
-    dev_share: float = 0.1,
+    dev_fraction: float = 0.1,
     seed: int = 0,
     skip_bad: str | Path | None = None,
     **told: Any,
@@ -74,9 +74,9 @@ def gather(
     if other is not None:
         held = list(other)
         _check_overlap(records, held)
-    elif dev_share > 0:
+    elif dev_fraction > 0:
         try:
-            parts = split(records, {"train": 1 - dev_share, "dev": dev_share}, seed=seed)
+            parts = split(records, {"train": 1 - dev_fraction, "dev": dev_fraction}, seed=seed)
         except InputError as error:
             raise InputError(
                 f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."

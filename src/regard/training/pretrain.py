@@ -107,7 +107,7 @@ def pretrain(
         (next words from each end of a text, as ELMo).
     preset: a shape to train from nothing, with `tokenizer`, or with a vocabulary learned from the files.
     start: or a model to go on from, with its own tokenizer: domain adaptation.
-    dev: text to score on; else a share of the documents (`dev_share`) is held out.
+    dev: text to score on; else a share of the documents (`dev_fraction`) is held out.
     mask_unit: hide single tokens ("token"), all tokens of a word ("word"), or a few words in a row ("span").
     encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     store: where the tokenized text is kept for other trainings; else it lies beside `out` until the training has ended.

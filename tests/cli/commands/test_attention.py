@@ -19,7 +19,7 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = learn_from([TEXT] * 5, kind="wordpiece", size=50)
-    place = regard.config.PositionConfig(longest=16)
+    place = regard.config.PositionConfig(max_tokens=16)
     model = regard.create("tiny-bert", tokenizer=words, heads={"masked": 0, "next": 2}, positions=place, device="cpu")
     return model.save(tmp_path_factory.mktemp("models") / "model")
 

@@ -108,7 +108,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(20)
     ]
     (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    train(folder / "train.jsonl", out=folder / "model", preset="tiny-bert", steps=2, dev_share=0, device="cpu")
+    train(folder / "train.jsonl", out=folder / "model", preset="tiny-bert", steps=2, dev_fraction=0, device="cpu")
     return folder / "model"
 
 

@@ -13,7 +13,7 @@ from regard import cli, samples
 from regard.cli.commands import pretrain, train
 from regard.model.presets import PRESETS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)

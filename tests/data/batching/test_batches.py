@@ -23,7 +23,7 @@ from regard.data.batching.prefetch import Feeder
 from regard.errors import InputError
 from regard.ragged import Ragged
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
 def log_normal(count: int, mean: float, *, spread: float = 1.0, longest: int = 512) -> np.ndarray:

@@ -98,12 +98,12 @@ def held_out(
     if count == 1 and least == 1:
         cut = total - max(1, round(wanted))
         if cut < 1:
-            raise InputError("the text is a single token, of which no part can be held out. Set dev_share=0.")
+            raise InputError("the text is a single token, of which no part can be held out. Set dev_fraction=0.")
         return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
     if count < 2 * least:
         raise InputError(
             f"the text has {counted(count, 'document')}, too few to hold {least} out and learn from {least}. Documents "
-            "are separated by a blank line; set dev_share=0 to hold none out."
+            "are separated by a blank line; set dev_fraction=0 to hold none out."
         )
     order = shuffled(count, seed, HELD)
     sizes = np.cumsum(np.diff(corpus.bounds)[order])
