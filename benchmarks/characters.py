@@ -52,7 +52,7 @@ def trained(given: argparse.Namespace, preset: str, settings: dict[str, Any]) ->
     text = gzip.decompress((given.data / "tinyshakespeare/input.txt.gz").read_bytes()).decode()
     began, scores = time.perf_counter(), []
 
-    def tell(event: Any) -> None:
+    def on_event(event: Any) -> None:
         if event.kind == "score":
             scores.append([event.step, round(time.perf_counter() - began, 1), event.values])
             print(scores[-1], flush=True)
@@ -71,7 +71,7 @@ def trained(given: argparse.Namespace, preset: str, settings: dict[str, Any]) ->
             out=folder / "model",
             seed=given.seed,
             device=given.device,
-            tell=tell,
+            progress=on_event,
             **{"eval_every": max(settings["steps"] // (8 if given.device != "cpu" else 2), 1), **settings},
         )
         seconds = time.perf_counter() - began

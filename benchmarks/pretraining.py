@@ -59,7 +59,7 @@ def pretrained(given: argparse.Namespace) -> None:
     """The tiny model, its curves and its scores on articles that were held out."""
     began = time.perf_counter()
 
-    def tell(event: Any) -> None:
+    def on_event(event: Any) -> None:
         if event.kind != "log" or event.step % 1000 == 0:
             print(f"{time.perf_counter() - began:.0f} s", event.kind, event.step, event.values, flush=True)
 
@@ -77,7 +77,7 @@ def pretrained(given: argparse.Namespace) -> None:
         eval_every=max(given.steps // 8, 1),
         log_every=50,
         dropout=0.0,
-        tell=tell,
+        progress=on_event,
     )
     for name in ("curves.png", "metrics.jsonl"):
         shutil.copy(given.keep / name, given.out / f"pretrain-{name}")

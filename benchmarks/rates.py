@@ -121,7 +121,7 @@ def run(
                 raise KeyboardInterrupt
 
         with contextlib.suppress(KeyboardInterrupt):
-            pretrain([corpus], out=Path(folder) / "asked", store=store, tell=stop, **common)
+            pretrain([corpus], out=Path(folder) / "asked", store=store, progress=stop, **common)
         lr = share * chosen["lr"] if lr is None else lr
         began = time.monotonic()
         found = pretrain([corpus], out=Path(folder) / "run", store=store, lr=lr, **common)

@@ -149,7 +149,7 @@ def read_first(given: argparse.Namespace, data: Data) -> None:
             dropout=0.1,
             dev_fraction=0.005,
             eval_every=max(given.steps // 4, 1),
-            tell=lambda event: (
+            progress=lambda event: (
                 print(event.kind, event.step, event.values, flush=True) if event.kind == "score" else None
             ),
         )

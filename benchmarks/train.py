@@ -208,7 +208,7 @@ def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = No
     """regard on the records that were split already."""
     rows: dict[str, Any] = {}
 
-    def tell(event: Any) -> None:
+    def on_event(event: Any) -> None:
         rows[event.kind] = event.values | {"step": event.step}
 
     size = {"batch_tokens": chosen.batch * mean_length(data)} if GPU else {"batch": chosen.batch}
@@ -216,7 +216,7 @@ def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = No
     if steps is not None:
         settings = {**settings, "steps": steps}
         settings.pop("epochs")
-    found = train(data, out=out, start=start_folder(), overwrite=True, seed=seed, tell=tell, **settings)
+    found = train(data, out=out, start=start_folder(), overwrite=True, seed=seed, progress=on_event, **settings)
     done = json.loads((out / "run.json").read_text())["done"]
     scores = {name: value.value for name, value in found.scores.items()}
     return {"scores": scores, "main": rows["score"]["main"] if "score" in rows else None, **done}

@@ -24,6 +24,7 @@ from regard import cli
 from regard.cli.arguments import read_texts
 from regard.cli.output import progress_bar
 from regard.errors import DataError, InputError
+from regard.progress import Progress
 
 TEXTS = ["a cat sat on the mat", "the stock market fell", "a dog lay on the rug"]
 
@@ -308,16 +309,16 @@ def test_ctrl_c_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 def test_progress_is_shown_to_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with progress_bar("texts") as tell:
-        assert tell is None
+    with progress_bar() as progress:
+        assert progress is None
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress_bar("texts", after=60) as tell:
-        assert tell is not None
-        tell(1, 2)
+    with progress_bar(after=60) as progress:
+        assert progress is not None
+        progress(Progress("texts", 1, 2))
     assert capsys.readouterr().err == ""
-    with progress_bar("texts", after=0) as tell:
-        assert tell is not None
-        tell(1, 2)
+    with progress_bar(after=0) as progress:
+        assert progress is not None
+        progress(Progress("texts", 1, 2))
     assert "1/2" in capsys.readouterr().err
 
 

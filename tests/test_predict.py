@@ -23,6 +23,7 @@ from regard.errors import FolderError, InputError
 from regard.model import hooks as taps
 from regard.model.presets import PRESETS, preset
 from regard.predict import Model
+from regard.progress import Progress
 from regard.text.tokenizer import Tokenizer
 
 TINY = [name for name in PRESETS if name.startswith("tiny-")]
@@ -341,11 +342,11 @@ def test_the_first_of_a_long_text_is_the_mean_over_its_windows() -> None:
 
 
 def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
-    told: list[tuple[int, int]] = []
-    minilm.embed([*TEXTS, TEXTS[0]], batch_tokens=12, progress=lambda done, of: told.append((done, of)))
-    assert told == sorted(told)
-    assert told[-1] == (6, 6)
-    assert len(told) > 3
+    reports: list[Progress] = []
+    minilm.embed([*TEXTS, TEXTS[0]], batch_tokens=12, progress=reports.append)
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+    assert reports[-1] == Progress("texts", 6, 6)
+    assert len(reports) > 3
 
 
 # texts that cannot be read

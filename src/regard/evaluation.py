@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusi
 from regard.predict import BATCH_TOKENS, Model, load
 from regard.predict.model_task import GUESSES, can, task_for, trained
 from regard.predict.translation import beam_run
+from regard.progress import OnProgress, Progress
 from regard.tasks import task_class
 from regard.tasks.inference import answers as answered
 from regard.tasks.masked import Masked
@@ -98,7 +99,7 @@ def evaluate(
     beams: int = 1,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
-    tell: Callable[[int], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> Evaluation:
     """Score a model, or the model of a folder, on labelled data; a language model on plain text or minimal pairs.
 
@@ -134,8 +135,8 @@ def evaluate(
             task.mark(meter, answer, record)
             if write is not None:
                 write(answer.json())
-            if tell is not None:
-                tell(meter.rows)
+            if progress is not None:
+                progress(Progress("rows", meter.rows))
         if not meter.rows:
             raise DataError(
                 "holds no token that has one before it", file=reader.sources[0][0].name, expected="at least two tokens"

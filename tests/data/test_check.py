@@ -24,6 +24,7 @@ from regard.data.check.rules.lengths import with_tokenizer
 from regard.data.check.rules.similar_names import alike, distance
 from regard.data.check.run import Reading, check
 from regard.errors import DataError
+from regard.progress import Progress
 from regard.text.learn import learn
 
 # ruff: noqa: E501 (a fault is easier to read in one line)
@@ -372,8 +373,8 @@ def test_ten_megabytes_of_plain_text_in_one_line(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_a_finding(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", rows(30) + '"more text to read here",pos\n' * 20_000)
 
-    def change(done: int, total: int) -> None:
-        if done == 500:
+    def change(progress: Progress) -> None:
+        if progress.done == 500:
             put(path, rows(30))
 
     report = check(path, progress=change)

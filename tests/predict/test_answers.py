@@ -15,6 +15,7 @@ import regard
 from regard.data.records import ClassifyRecord, PairRecord
 from regard.errors import FolderError, InputError
 from regard.model.linear import can_pack
+from regard.progress import Progress
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
 
@@ -96,9 +97,9 @@ def test_long_texts_are_read_in_windows(trained: Path) -> None:
 
 
 def test_progress_counts(trained: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    regard.load(trained, device="cpu").predict(TEXTS, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    reports: list[Progress] = []
+    regard.load(trained, device="cpu").predict(TEXTS, progress=reports.append)
+    assert reports == [Progress("answers", done, 4) for done in (1, 2, 3, 4)]
 
 
 def test_a_saved_copy_keeps_its_task(trained: Path, tmp_path: Path) -> None:

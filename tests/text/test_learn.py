@@ -22,6 +22,7 @@ from tokenizers import models, pre_tokenizers
 
 from regard import cli
 from regard.errors import InputError
+from regard.progress import Progress
 from regard.text import learn as room
 from regard.text.counts import WordCounter, scaled
 from regard.text.learn import KINDS, learn, learn_from
@@ -217,12 +218,12 @@ def test_progress_counts_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(CORPUS * 900, encoding="utf-8")
     (tmp_path / "b.xz").write_bytes(lzma.compress(CORPUS.encode()))
     total = sum(path.stat().st_size for path in tmp_path.iterdir())
-    said: list[tuple[int, int]] = []
-    list(read_pieces([tmp_path / "a.txt", tmp_path / "b.xz"], progress=lambda *told: said.append(told)))
-    assert {whole for _, whole in said} == {total}
-    assert [done for done, _ in said] == sorted(done for done, _ in said)
-    assert said[-1] == (total, total)
-    assert len(said) > 3
+    reports: list[Progress] = []
+    list(read_pieces([tmp_path / "a.txt", tmp_path / "b.xz"], progress=reports.append))
+    assert {report.total for report in reports} == {total}
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+    assert reports[-1] == Progress("bytes", total, total)
+    assert len(reports) > 3
 
 
 @settings(max_examples=50, deadline=None)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from regard import samples
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.train import Result, train
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
@@ -26,15 +26,15 @@ SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens":
 RANKS = """
 import json, os, signal, sys
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.train import train
 
-def tell(event):
+def on_event(event):
     if event.kind == "log" and event.step == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGTERM)
 
 try:
-    train(**json.loads(sys.argv[1]), tell=tell)
+    train(**json.loads(sys.argv[1]), progress=on_event)
 except Stopped:
     pass
 """
@@ -76,15 +76,15 @@ def small(rows: Path) -> Train:
 
 
 @pytest.fixture
-def stop_at() -> Callable[..., Callable[[Event], None]]:
+def stop_at() -> Callable[..., Callable[[TrainingEvent], None]]:
     """Sends this process a signal when that step is told."""
 
-    def at(step: int, number: int = signal.SIGTERM) -> Callable[[Event], None]:
-        def tell(event: Event) -> None:
+    def at(step: int, number: int = signal.SIGTERM) -> Callable[[TrainingEvent], None]:
+        def on_event(event: TrainingEvent) -> None:
             if event.kind == "log" and event.step == step:
                 os.kill(os.getpid(), number)
 
-        return tell
+        return on_event
 
     return at
 

@@ -17,7 +17,7 @@ from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
 from regard.text.learn import learn
 from regard.text.tokenizer import Tokenizer
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.pretrain import Pretrained, pretrain
 
 CORPUS = samples.path("corpus")
@@ -158,13 +158,13 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(
 ) -> None:
     told = {"steps": 24, "lr": 3e-3, "save_every": 8, "eval_every": 12, "log_every": 1, "dropout": 0.1}
 
-    def kill(event: Event) -> None:
+    def kill(event: TrainingEvent) -> None:
         if event.kind == "log" and event.step == 19:
             raise Killed
 
     whole = run(objective, tmp_path / "whole", words, **told)
     with pytest.raises(Killed):
-        run(objective, tmp_path / "part", words, tell=kill, **told)
+        run(objective, tmp_path / "part", words, progress=kill, **told)
     assert (tmp_path / "part.corpus" / "train").is_dir()
     again = run(objective, tmp_path / "part", words, resume=True, **told)
     assert digest(tmp_path / "part") == digest(tmp_path / "whole")
@@ -173,12 +173,12 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(
 
 
 def test_a_training_stopped_while_it_read_the_text_begins_again(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
-    def kill(event: Event) -> None:
+    def kill(event: TrainingEvent) -> None:
         if event.kind == "read":
             raise Killed
 
     with pytest.raises(Killed):
-        run("causal", tmp_path / "run", words, steps=2, tell=kill)
+        run("causal", tmp_path / "run", words, steps=2, progress=kill)
     assert run("causal", tmp_path / "run", words, steps=2, resume=True).steps == 2
 
 
@@ -277,9 +277,9 @@ def test_what_only_labels_give_a_meaning_is_refused(name: str, value: Any, tmp_p
 @pytest.mark.parametrize("dev", ["a", "[SEP] [MASK]"])
 def test_text_too_short_to_be_scored_is_found_before_the_first_step(dev: str, tmp_path: Path) -> None:
     (tmp_path / "dev.txt").write_text(dev)
-    told: list[Event] = []
+    told: list[TrainingEvent] = []
     with pytest.raises(InputError, match=r"too short to be scored: .* dev_fraction=0"):
-        pretrain([CORPUS], out=tmp_path / "run", preset="tiny-bert", dev=[tmp_path / "dev.txt"], tell=told.append)
+        pretrain([CORPUS], out=tmp_path / "run", preset="tiny-bert", dev=[tmp_path / "dev.txt"], progress=told.append)
     assert not any(event.step for event in told if event.kind != "read")
 
 
@@ -303,10 +303,10 @@ def test_a_new_head_is_reported(tmp_path: Path) -> None:
     words = learn([tmp_path / "text.txt"], kind="wordpiece", size=50)
     create("tiny-bert", tokenizer=words).save(tmp_path / "plain")
     mark_as_trained(tmp_path / "plain")
-    events: list[Event] = []
+    events: list[TrainingEvent] = []
     told: dict[str, Any] = {"objective": "mlm", "steps": 1, "batch_tokens": 128, "device": "cpu"}
     found = pretrain(
-        [tmp_path / "text.txt"], start=tmp_path / "plain", out=tmp_path / "run", tell=events.append, **told
+        [tmp_path / "text.txt"], start=tmp_path / "plain", out=tmp_path / "run", progress=events.append, **told
     )
     assert found.new_heads == ("masked-word head",)
     begin = next(event for event in events if event.kind == "begin")

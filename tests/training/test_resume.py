@@ -27,7 +27,7 @@ from regard.text.learn import learn_from
 from regard.training import train as run
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import Event, read_metrics
+from regard.training.metrics_log import TrainingEvent, read_metrics
 from regard.training.resume import state
 from regard.training.resume.state import load_state
 from regard.training.train import Result, train
@@ -43,14 +43,14 @@ def told(folder: Path) -> list[dict[str, Any]]:
     return [{name: line[name] for name in line if name not in CLOCK} for line in read_metrics(folder)]
 
 
-def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[Event], None]:
+def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[TrainingEvent], None]:
     """Sends this process a signal when that step is told."""
 
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.kind == "log" and event.step == step:
             os.kill(os.getpid(), number)
 
-    return tell
+    return on_event
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_a_stopped_training_goes_on(
     whole: Path, small: Train, digest: Digest, tmp_path: Path, step: int, number: int
 ) -> None:
     with pytest.raises(Stopped, match=rf"stopped at step {step} of \d+.*--resume"):
-        small(tmp_path, **LONG, overwrite=True, tell=stop_at(step, number))
+        small(tmp_path, **LONG, overwrite=True, progress=stop_at(step, number))
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
     assert told(tmp_path) == told(whole)
@@ -82,7 +82,7 @@ def test_nothing_that_was_passed_is_read_again(small: Train, tmp_path: Path, mon
     taken: list[int] = []
     take = Examples.take
     with pytest.raises(Stopped):
-        small(tmp_path, **{**LONG, "dev_fraction": 0.0, "log_every": 5}, overwrite=True, tell=stop_at(5))
+        small(tmp_path, **{**LONG, "dev_fraction": 0.0, "log_every": 5}, overwrite=True, progress=stop_at(5))
     monkeypatch.setattr(Examples, "take", lambda self, rows: (taken.append(len(rows)), take(self, rows))[1])
     done = small(tmp_path, **{**LONG, "dev_fraction": 0.0, "log_every": 5}, resume=True)
     assert len(taken) == done.steps - 5
@@ -92,7 +92,7 @@ def test_a_state_of_the_end_of_an_epoch(whole: Path, small: Train, digest: Diges
     ends = [line["step"] for line in told(whole) if line["kind"] == "score"]
     cut = {**LONG, "log_every": ends[1]}
     with pytest.raises(Stopped, match=f"step {ends[1]} "):
-        small(tmp_path, **cut, overwrite=True, tell=stop_at(ends[1]))
+        small(tmp_path, **cut, overwrite=True, progress=stop_at(ends[1]))
     small(tmp_path, **cut, resume=True)
     assert digest(tmp_path) == digest(whole)
 
@@ -102,7 +102,7 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
 ) -> None:
     steps = json.loads((whole / "run.json").read_text())["done"]["steps"]
     with pytest.raises(Stopped, match=f"stopped at step {steps} of {steps}"):
-        small(tmp_path, **LONG, overwrite=True, tell=stop_at(steps))
+        small(tmp_path, **LONG, overwrite=True, progress=stop_at(steps))
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
     assert told(tmp_path) == told(whole)
@@ -124,15 +124,15 @@ def test_a_stop_after_the_last_step_costs_no_step(
     made = getattr(run, part)
     monkeypatch.setattr(run, part, lambda *given, **more: (stop(), made(*given, **more))[1])
 
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.kind == "score":
             steps.append(event.step)
 
     with pytest.raises(KeyboardInterrupt):
-        small(tmp_path / "run", **once, tell=tell)
+        small(tmp_path / "run", **once, progress=on_event)
     monkeypatch.undo()
-    again: list[Event] = []
-    small(tmp_path / "run", **once, resume=True, tell=again.append)
+    again: list[TrainingEvent] = []
+    small(tmp_path / "run", **once, resume=True, progress=again.append)
     assert not [event for event in again if event.kind == "log"]
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
 
@@ -140,11 +140,11 @@ def test_a_stop_after_the_last_step_costs_no_step(
 def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(small: Train, tmp_path: Path) -> None:
     saved: list[dict[str, Any]] = []
 
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.epoch > 2 and not saved:
             saved.append(json.loads((tmp_path / "run/state/state.json").read_text())["position"])
 
-    small(tmp_path / "run", epochs=3, dev_fraction=0.0, log_every=1, tell=tell)
+    small(tmp_path / "run", epochs=3, dev_fraction=0.0, log_every=1, progress=on_event)
     assert saved[0]["epoch"] == 1
     assert saved[0]["in_epoch"] > 0
 
@@ -157,13 +157,13 @@ def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: P
     scored = [line["step"] for line in told(tmp_path / "whole") if line["kind"] == "score"]
     best = json.loads((tmp_path / "whole/run.json").read_text())["done"]["best_step"]
     with pytest.raises(Stopped):
-        small(tmp_path / "cut", **early, tell=stop_at(scored[-1] - 1))
+        small(tmp_path / "cut", **early, progress=stop_at(scored[-1] - 1))
     small(tmp_path / "cut", **early, resume=True)
     assert digest(tmp_path / "cut") == digest(tmp_path / "whole")
     assert json.loads((tmp_path / "cut/run.json").read_text())["done"]["best_step"] == best
     assert told(tmp_path / "cut") == told(tmp_path / "whole")
     with pytest.raises(Stopped, match=f"step {ended.steps} "):  # the very step it stops early at
-        small(tmp_path / "last", **early, tell=stop_at(scored[-1]))
+        small(tmp_path / "last", **early, progress=stop_at(scored[-1]))
     again = small(tmp_path / "last", **early, resume=True)
     assert again.stopped_early
     assert again.steps == ended.steps
@@ -258,12 +258,12 @@ def test_a_disk_that_fails_loses_nothing(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
 
-        def tell(event: Event) -> None:
+        def on_event(event: TrainingEvent) -> None:
             if event.kind == "log" and event.step == 6:
                 patch.setattr(where, name, fault)
 
         with pytest.raises(FolderError, match=rf"state at step 6 was not saved: .*{words}.*--resume"):
-            small(tmp_path / "run", **LONG, save_every=1, tell=tell)
+            small(tmp_path / "run", **LONG, save_every=1, progress=on_event)
     kept = json.loads((tmp_path / "run/state/state.json").read_text())
     assert kept["position"]["step"] == 5
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["metrics.jsonl", "state"]
@@ -277,12 +277,12 @@ def test_a_disk_that_fails_at_the_end_loses_nothing(
 ) -> None:
     with monkeypatch.context() as patch:
 
-        def tell(event: Event) -> None:
+        def on_event(event: TrainingEvent) -> None:
             if event.step == event.steps:
                 patch.setattr(os, "fsync", full)
 
         with pytest.raises(FolderError, match=r"No space left on device.*--resume"):
-            small(tmp_path / "run", **LONG, tell=tell)
+            small(tmp_path / "run", **LONG, progress=on_event)
     small(tmp_path / "run", **LONG, resume=True)
     assert digest(tmp_path / "run") == digest(whole)
     assert told(tmp_path / "run") == told(whole)
@@ -291,12 +291,12 @@ def test_a_disk_that_fails_at_the_end_loses_nothing(
 def test_metrics_that_cannot_be_written(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
 
-        def tell(event: Event) -> None:
+        def on_event(event: TrainingEvent) -> None:
             if event.step == 9:
                 patch.setattr(Path, "open", full)
 
         with pytest.raises(FolderError, match=r"metrics.jsonl could not be written: No space left.*--resume"):
-            small(tmp_path, **LONG, overwrite=True, tell=tell)
+            small(tmp_path, **LONG, overwrite=True, progress=on_event)
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
     assert told(tmp_path) == told(whole)
@@ -304,7 +304,7 @@ def test_metrics_that_cannot_be_written(whole: Path, small: Train, digest: Diges
 
 def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **LONG, tell=stop_at(3))
+        small(tmp_path / "run", **LONG, progress=stop_at(3))
     with pytest.raises(InputError, match=r"cannot be resumed \(lr: 0.001 then, 0.002 now\).*--overwrite"):
         small(tmp_path / "run", **{**LONG, "lr": 2e-3}, resume=True)
     fewer = tmp_path / "fewer.csv"
@@ -319,14 +319,14 @@ def test_another_task_or_vocabulary_is_another_training(small: Train, given: dic
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,label\n" + "".join(f"one {n},two {n % 3},{n / 9}\n" for n in range(30)))
     with pytest.raises(Stopped):
-        train(pairs, out=tmp_path / "pair", **given, task="pair", epochs=3, log_every=1, tell=stop_at(1))
+        train(pairs, out=tmp_path / "pair", **given, task="pair", epochs=3, log_every=1, progress=stop_at(1))
     with pytest.raises(InputError, match=r"cannot be resumed \(task: 'pair' then, 'embed' now"):
         train(pairs, out=tmp_path / "pair", **given, task="embed", epochs=3, resume=True)
     for name, text in {"one": "good words", "other": "words of good"}.items():
         (tmp_path / name).mkdir()
         learn_from([text * 9], kind="wordpiece", size=24).save(tmp_path / name)
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **LONG, tokenizer=tmp_path / "one", tell=stop_at(3))
+        small(tmp_path / "run", **LONG, tokenizer=tmp_path / "one", progress=stop_at(3))
     with pytest.raises(InputError, match=r"cannot be resumed \(tokenizer: "):
         small(tmp_path / "run", **LONG, tokenizer=tmp_path / "other", resume=True)
 
@@ -341,7 +341,7 @@ def stopped(stopped_run: Path, small: Train, tmp_path: Path) -> Path:
     """A copy of a training that was stopped after its first score, so that it has best weights."""
     if not stopped_run.exists():
         with pytest.raises(Stopped):
-            small(stopped_run, **LONG, tell=stop_at(9))
+            small(stopped_run, **LONG, progress=stop_at(9))
     shutil.copytree(stopped_run, tmp_path / "run")
     return tmp_path / "run"
 
@@ -467,8 +467,8 @@ def test_a_state_of_an_older_version_goes_on_and_is_called_unchecked(
     whole: Path, small: Train, digest: Digest, stopped: Path
 ) -> None:
     as_older_version(stopped)
-    heard: list[Event] = []
-    small(stopped, **LONG, resume=True, tell=heard.append)
+    heard: list[TrainingEvent] = []
+    small(stopped, **LONG, resume=True, progress=heard.append)
     assert [event.values["text"] for event in heard if event.kind == "note"] == [loop.UNCHECKED]
     assert digest(stopped) == digest(whole)
 
@@ -484,13 +484,13 @@ def test_best_weights_are_linked_with_the_digest_they_were_written_with(small: T
     """Damaged between two saves, they are found at the next resume, although they were not written again."""
     path = stopped / "state/best.safetensors"
 
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.kind == "log" and event.step == 10:
             flip(path, bit=9000)
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        small(stopped, **{**LONG, "log_every": 1}, eval_every=0, resume=True, tell=tell)
+        small(stopped, **{**LONG, "log_every": 1}, eval_every=0, resume=True, progress=on_event)
     with pytest.raises(FolderError, match=r"best\.safetensors is damaged"):
         small(stopped, **LONG, resume=True)
 
@@ -514,10 +514,10 @@ def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tm
 def test_an_overwritten_run_keeps_nothing_of_the_one_before(small: Train, digest: Digest, tmp_path: Path) -> None:
     """The best weights of both are of the same step; those of the run before must not be linked."""
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **{**LONG, "lr": 0.1}, save_every=1, tell=stop_at(3))
+        small(tmp_path / "run", **{**LONG, "lr": 0.1}, save_every=1, progress=stop_at(3))
     settings = {**LONG, "lr": 0.3, "save_every": 1}
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **settings, overwrite=True, tell=stop_at(3))
+        small(tmp_path / "run", **settings, overwrite=True, progress=stop_at(3))
     small(tmp_path / "run", **settings, resume=True)
     small(tmp_path / "whole", **settings)
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")

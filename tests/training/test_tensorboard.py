@@ -3,17 +3,21 @@ import sys
 import pytest
 
 from regard.errors import MissingExtra
-from regard.training.metrics_log import Event
-from regard.training.tensorboard import tracked
+from regard.training.metrics_log import TrainingEvent
+from regard.training.tensorboard import tensorboard_progress
 
 
 def test_events_hold_every_number_and_are_told_on(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     heard = []
-    tell = tracked(tmp_path, heard.append)
-    tell(Event("log", 10, 20, 0.5, {"loss": 0.7, "skipped": 0}))
-    tell(Event("score", 20, 20, 1.0, {"dev_loss": 0.5, "main": "accuracy", "best": True, "scores": {"accuracy": 0.9}}))
+    progress = tensorboard_progress(tmp_path, heard.append)
+    progress(TrainingEvent("log", 10, 20, {"loss": 0.7, "skipped": 0}, epoch=0.5))
+    progress(
+        TrainingEvent(
+            "score", 20, 20, {"dev_loss": 0.5, "main": "accuracy", "best": True, "scores": {"accuracy": 0.9}}, epoch=1.0
+        )
+    )
     found = EventAccumulator(str(tmp_path / "events")).Reload()
     assert [event.step for event in found.Scalars("train/loss")] == [10]
     assert found.Scalars("dev/accuracy")[0].value == pytest.approx(0.9)
@@ -23,4 +27,4 @@ def test_events_hold_every_number_and_are_told_on(tmp_path):
 def test_without_the_extra_it_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(MissingExtra, match=r"regard\[track\]"):
-        tracked(tmp_path, None)
+        tensorboard_progress(tmp_path, None)

@@ -19,7 +19,7 @@ from regard.tasks.masked import Masked
 from regard.tasks.task import Loss
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.resume import state
 from regard.training.train import Result
 
@@ -52,8 +52,8 @@ def test_a_model_is_trained_scored_and_written(trained: Path) -> None:
 
 def test_of_equal_scores_the_lower_loss_is_the_best(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
     rows = [(text, "good" if number % 8 else "bad") for number, (text, _) in enumerate(reviews(48))]
-    told: list[Event] = []
-    found = train(write_rows(tmp_path / "uneven.csv", rows), tmp_path / "run", epochs=3, lr=1e-4, tell=told.append)
+    told: list[TrainingEvent] = []
+    found = train(write_rows(tmp_path / "uneven.csv", rows), tmp_path / "run", epochs=3, lr=1e-4, progress=told.append)
     scores = [event for event in told if event.kind == "score"]
     assert len({event.values["scores"]["accuracy"] for event in scores}) == 1  # all rows get the common label
     losses = [event.values["dev_loss"] for event in scores]
@@ -89,8 +89,8 @@ def test_one_article_cannot_be_split(tmp_path: Path) -> None:
 
 
 def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Path) -> None:
-    told: list[Event] = []
-    found = train(reviews_csv, tmp_path / "run", lr=None, tell=told.append)
+    told: list[TrainingEvent] = []
+    found = train(reviews_csv, tmp_path / "run", lr=None, progress=told.append)
     first = told[0]
     words = "\n".join(first.values["said"])
     assert first.kind == "begin"
@@ -114,9 +114,9 @@ def test_a_label_that_only_dev_has_is_found_before_training(
     tmp_path: Path, reviews_csv: Path, write_rows: Write
 ) -> None:
     dev = write_rows(tmp_path / "dev.csv", [("some other text", "good"), ("and one more", "goood")])
-    told: list[Event] = []
+    told: list[TrainingEvent] = []
     with pytest.raises(DataError, match=r'dev.csv line 3, column label: the label "goood".*Did you mean "good"\?'):
-        train(reviews_csv, tmp_path / "run", dev=dev, tell=told.append)
+        train(reviews_csv, tmp_path / "run", dev=dev, progress=told.append)
     assert told == []
 
 
@@ -228,12 +228,12 @@ def weights(folder: Path) -> bytes:
 def test_stopped_and_resumed_it_ends_the_same(tmp_path: Path, reviews_csv: Path) -> None:
     train(reviews_csv, tmp_path / "whole", epochs=2)
 
-    def stop(event: Event) -> None:
+    def stop(event: TrainingEvent) -> None:
         if event.kind == "log" and event.step == 4:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(Stopped, match=r"stopped at step 4 of 20.*--resume") as stopped:
-        train(reviews_csv, tmp_path / "run", epochs=2, log_every=2, tell=stop)
+        train(reviews_csv, tmp_path / "run", epochs=2, log_every=2, progress=stop)
     assert stopped.value.signal == signal.SIGINT
     train(reviews_csv, tmp_path / "run", epochs=2, log_every=5, resume=True)
     assert weights(tmp_path / "run") == weights(tmp_path / "whole")
@@ -262,7 +262,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, reviews_csv: Path, monkeypatc
 def test_too_little_memory_is_met_with_smaller_parts(
     tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Event] = []
+    told: list[TrainingEvent] = []
     part = loop.Stepper.part
 
     def small(self: loop.Stepper, inputs: Any) -> None:
@@ -271,7 +271,7 @@ def test_too_little_memory_is_met_with_smaller_parts(
         part(self, inputs)
 
     monkeypatch.setattr(loop.Stepper, "part", small)
-    found = train(reviews_csv, tmp_path / "run", tell=told.append)
+    found = train(reviews_csv, tmp_path / "run", progress=told.append)
     assert any("out of memory" in event.values.get("text", "") for event in told)
     assert found.steps == 10
 
@@ -290,7 +290,7 @@ def test_too_little_memory_for_a_score_is_met_with_smaller_batches(
 ) -> None:
     """Wherever it runs out: in the network, or in the loss of what it said. The training itself is not touched."""
     train(reviews_csv, tmp_path / "whole")
-    loss, told = Classify.loss, list[Event]()
+    loss, told = Classify.loss, list[TrainingEvent]()
 
     def small(self: Classify, output: Any, inputs: Any) -> Loss:
         if inputs.rows > 3 and torch.is_inference_mode_enabled():
@@ -298,7 +298,7 @@ def test_too_little_memory_for_a_score_is_met_with_smaller_batches(
         return loss(self, output, inputs)
 
     monkeypatch.setattr(Classify, "loss", small)
-    train(reviews_csv, tmp_path / "run", tell=told.append)
+    train(reviews_csv, tmp_path / "run", progress=told.append)
     assert not any("out of memory" in event.values.get("text", "") for event in told)
     scores = [json.loads((tmp_path / name / "run.json").read_text())["scores"] for name in ("whole", "run")]
     assert scores[0] == scores[1]

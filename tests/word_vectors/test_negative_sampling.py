@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from regard.errors import InputError
+from regard.progress import Progress
 from regard.word_vectors import negative_sampling as negative
 from regard.word_vectors.negative_sampling import (
     Blocks,
@@ -183,13 +184,13 @@ def test_the_number_of_threads_changes_nothing() -> None:
 
 
 def test_progress_ends_at_the_end() -> None:
-    seen: list[tuple[int, int]] = []
+    reports: list[Progress] = []
     ids, bounds = np.random.default_rng(0).integers(0, 5, 900), np.array([0, 900])
     NegativeSampling(np.full(5, 180), NegativeSettings(subsample=0, width=4, epochs=2)).learn(
-        ids, bounds, progress=lambda done, total: seen.append((done, total))
+        ids, bounds, progress=reports.append
     )
-    assert seen == sorted(seen)
-    assert seen[-1] == (1800, 1800)
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+    assert reports[-1] == Progress("words", 1800, 1800)
 
 
 @pytest.mark.parametrize(

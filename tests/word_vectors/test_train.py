@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from regard.errors import InputError
+from regard.progress import Progress
 from regard.word_vectors.train import KINDS, VectorSettings, learn_vectors
 from regard.word_vectors.vectors import in_all
 
@@ -72,15 +73,15 @@ def test_the_same_seed_gives_the_same_vectors(kind: Any, planted: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_stage_is_told_to_its_end(kind: Any, planted: Path) -> None:
-    told: dict[str, tuple[int, int]] = {}
+    stages: dict[str, Progress] = {}
     learn_vectors(
         [planted],
         VectorSettings(kind=kind, width=8, epochs=1, subsample=0),
-        tell=lambda what, done, total: told.update({what: (done, total)}),
+        progress=lambda report: stages.update({report.stage: report}),
     )
-    assert next(iter(told)) == "bytes read"
-    assert all(done == total > 0 for done, total in told.values())
-    assert len(told) == (3 if kind == "glove" else 2)
+    assert next(iter(stages)) == "bytes read"
+    assert all(last.total is not None and last.done == last.total > 0 for last in stages.values())
+    assert len(stages) == (3 if kind == "glove" else 2)
 
 
 def test_a_kind_that_is_none_is_told() -> None:

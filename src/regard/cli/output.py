@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import InputError, plain
+from regard.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
     from regard.metrics.confidence import Score
@@ -69,50 +70,51 @@ def print_said(line: str) -> None:
 
 
 @contextlib.contextmanager
-def progress_bar(what: str, *, after: float = 2.0) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr for work that takes longer than a moment, where a person is looking; of 0 is of nobody knows."""
+def progress_bar(*, after: float = 2.0) -> Iterator[OnProgress | None]:
+    """A progress bar on stderr for work that takes longer than `after` seconds; None where stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
     began = time.monotonic()
-    bar = Progress(
-        *Progress.get_default_columns()[:2],
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+    bar = rich_progress.Progress(
+        *rich_progress.Progress.get_default_columns()[:2],
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(what)
+    stage = bar.add_task("")
 
-    def tell(done: int, total: int) -> None:
+    def show(work: Progress) -> None:
         if time.monotonic() - began >= after:
             bar.start()
-        bar.update(task, completed=done, total=total or None)
+        bar.update(stage, description=work.stage, completed=work.done, total=work.total)
 
     try:
-        yield tell
+        yield show
     finally:
         bar.stop()
 
 
 @contextlib.contextmanager
-def progress_rows(what: str, *, every: float = 0.5, after: float = 2.0) -> Iterator[Callable[[int], None]]:
-    """How many so far, where a person is looking and nobody knows how many there will be."""
+def progress_rows(*, every: float = 0.5, after: float = 2.0) -> Iterator[OnProgress]:
+    """A count and its speed on stderr, for work of unknown size; nothing where stderr is no terminal."""
     looking, began = sys.stderr.isatty(), time.monotonic()
     last = began + after - every
 
-    def tell(done: int) -> None:
+    def show(work: Progress) -> None:
         nonlocal last
         now = time.monotonic()
         if looking and now - last >= every:
             last = now
-            print(f"\r{done:,} {what}, {done / (now - began):,.0f} a second", end="", file=sys.stderr, flush=True)
+            speed = work.done / (now - began)
+            print(f"\r{work.done:,} {work.stage}, {speed:,.0f} a second", end="", file=sys.stderr, flush=True)
 
     try:
-        yield tell
+        yield show
     finally:
         if looking and last > began + after - every:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -13,13 +13,13 @@ from regard.cli.output import print_said
 from regard.errors import counted, plain
 
 if TYPE_CHECKING:
-    from regard.training.metrics_log import Event
+    from regard.training.metrics_log import TrainingEvent
 
 
 BARS = "▁▂▃▄▅▆▇█"
 
 
-class Course:
+class TrainingProgress:
     """Receives the events of a training."""
 
     def __init__(self) -> None:
@@ -37,14 +37,14 @@ class Course:
             drawn.append((f"dev {self.scores[-1][0]}", [value for _, value in self.scores]))
         return [(name, f"{held[0]:.3f} {spark(held)} {held[-1]:.3f}") for name, held in drawn if len(held) > 1]
 
-    def __enter__(self) -> Course:
+    def __enter__(self) -> TrainingProgress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.bar is not None:
             self.bar.stop()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: TrainingEvent) -> None:
         if event.kind == "read":
             self._show("reading", event.step, event.steps, f"{counted(event.values['tokens'], 'token')}")
         elif event.kind == "begin":
@@ -59,7 +59,7 @@ class Course:
         elif event.kind == "note":
             self._print(f"step {event.step}: {event.values['text']}")
 
-    def _begin(self, event: Event) -> None:
+    def _begin(self, event: TrainingEvent) -> None:
         for line in event.values["said"]:
             self._print(line)
         self._show("training", 0, event.steps, "")
@@ -78,7 +78,7 @@ class Course:
             self.bar.start()
         self.bar.update(self.task, completed=done, total=total, description=what, now=now)
 
-    def _log(self, event: Event) -> None:
+    def _log(self, event: TrainingEvent) -> None:
         self.losses.append(event.values["loss"])
         if self.first is None:
             self.first = (event.step, time.monotonic())
@@ -87,7 +87,7 @@ class Course:
         parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
         self._show(f"epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
 
-    def _left(self, event: Event) -> str:
+    def _left(self, event: TrainingEvent) -> str:
         assert self.first is not None
         step, then = self.first
         if event.step <= step:
@@ -97,7 +97,7 @@ class Course:
         hours, minutes = divmod(minutes, 60)
         return f"{hours}:{minutes:02d}:{seconds:02d} left" if hours else f"{minutes}:{seconds:02d} left"
 
-    def _score(self, event: Event) -> None:
+    def _score(self, event: TrainingEvent) -> None:
         main = event.values["main"]
         self.scores.append((main, event.values["scores"][main]))
         value = event.values["scores"][main]

@@ -36,6 +36,7 @@ from regard.predict.inputs import as_items, as_list, as_records, check_encoding,
 from regard.predict.masked_words import Filled, fill, follows
 from regard.predict.model_task import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.pooling import joined, pooled, split
+from regard.progress import OnProgress, Progress
 from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of
     from regard.tasks.inference import Run
     from regard.tasks.task import Answer, Reading, Task
 
-Progress = Callable[[int, int], None]
 BATCH_TOKENS = 8192
 TEXTS_AT_ONCE = 1024
 MIX = "mix"  # in the place of a layer: all of them
@@ -176,7 +176,7 @@ class Model(Writes):
         pool: str | None = "auto",
         normalise: bool = False,
         batch_tokens: int = BATCH_TOKENS,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of texts: (texts, width), or one (tokens, width) array a text when `pool` is None.
 
@@ -203,7 +203,7 @@ class Model(Writes):
                 counts[piece.text].append(piece.keep.stop - piece.keep.start)
             done += sum(piece.last for piece in chosen)
             if progress is not None:
-                progress(done, len(texts))
+                progress(Progress("texts", done, len(texts)))
         vectors = [joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
         for number, vector in enumerate(vectors):
             if not bool(vector.isfinite().all()):
@@ -221,7 +221,7 @@ class Model(Writes):
         window: int | None = None,
         pool: str = "auto",
         batch_tokens: int = BATCH_TOKENS,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
     ) -> list[Match] | list[list[Match]]:
         """The texts nearest to a query by the cosine of their vectors, the best first; a list for each of several.
 
@@ -239,7 +239,7 @@ class Model(Writes):
         texts: Iterable[Any] | Any,
         *,
         batch_tokens: int = BATCH_TOKENS,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
     ) -> list[Answer]:
         """An answer for each: texts, or what the task reads: (first, second), (question, context), words to tag; or for
         each row of a dict of columns, a data frame, a pyarrow table or a `datasets.Dataset`.
@@ -251,7 +251,7 @@ class Model(Writes):
         for answer in self.answers(given, batch_tokens=batch_tokens):
             found.append(answer)
             if progress is not None:
-                progress(len(found), len(given))
+                progress(Progress("answers", len(found), len(given)))
         return found
 
     def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:

@@ -23,8 +23,9 @@ from regard.data.records import DocumentRecord
 from regard.data.sources import TABLES, Where, suffix_of
 from regard.errors import DataError, InputError, setting
 from regard.predict.load import load
-from regard.predict.model import BATCH_TOKENS, Model, Progress
+from regard.predict.model import BATCH_TOKENS, Model
 from regard.predict.vector_cache import Vectors, cache_file, model_key, read_cache, texts_key, write_cache
+from regard.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
     from regard.text.tokenizer import Tokenizer
@@ -87,7 +88,7 @@ def search(
     cache: str | Path | None = None,
     use_cache: bool = True,
     batch_tokens: int = BATCH_TOKENS,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> SearchResult:
     """The texts of a file that are nearest to each query.
 
@@ -128,7 +129,7 @@ def search_texts(
     window: int | None,
     pool: str,
     batch_tokens: int,
-    progress: Progress | None,
+    progress: OnProgress | None,
 ) -> list[list[Match]]:
     """The same for texts in hand, without a cache."""
     queries = _queries(query)
@@ -172,7 +173,7 @@ class _Store:
             self._key = model_key(model, {**settings, "overlap": OVERLAP})
             self.path = cache_file(folder, name, self._key)
 
-    def vectors(self, texts: Sequence[str], width: int, batch_tokens: int, progress: Progress | None) -> Vectors:
+    def vectors(self, texts: Sequence[str], width: int, batch_tokens: int, progress: OnProgress | None) -> Vectors:
         key = f"{self._key} {texts_key(texts)}" if self.path is not None else ""
         if self.path is not None and self.path.is_file():
             known = read_cache(self.path, key, texts=len(texts), width=width)
@@ -219,7 +220,7 @@ def passage_vectors(
     window: int,
     pool: str,
     batch_tokens: int,
-    progress: Progress | None,
+    progress: OnProgress | None,
 ) -> Vectors:
     """A unit vector for each text, or for each passage of a long one."""
     tokenizer = model.reading().tokenizer
@@ -228,21 +229,24 @@ def passage_vectors(
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         some = texts[first : first + TEXTS_AT_ONCE]
         cuts = [(first + row, start, end) for row, start, end in passages(some, tokenizer, window)]
-        if progress is None:
-            tell = None
-        else:
-            tell = _progress(progress, first, len(some), len(cuts), len(texts))
+        chunk_progress = None
+        if progress is not None:
+            chunk_progress = _progress_of_texts(progress, first, len(some), len(cuts), len(texts))
         pieces = [texts[row][start:end] for row, start, end in cuts]
-        vectors = model.embed(pieces, pool=pool, normalise=True, batch_tokens=batch_tokens, progress=tell)
+        vectors = model.embed(pieces, pool=pool, normalise=True, batch_tokens=batch_tokens, progress=chunk_progress)
         parts.append(np.asarray(vectors, np.float32))
         places += cuts
     owners, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
     return Vectors(np.concatenate(parts), np.ascontiguousarray(owners), starts.copy(), ends.copy())
 
 
-def _progress(progress: Progress, first: int, texts: int, passages: int, total: int) -> Progress:
-    """Progress of the passages of some texts as progress over all texts."""
-    return lambda done, _: progress(first + done * texts // passages, total)
+def _progress_of_texts(progress: OnProgress, first: int, texts: int, passages: int, total: int) -> OnProgress:
+    """Progress over the passages of some texts as progress over all texts."""
+
+    def report(part: Progress) -> None:
+        progress(Progress("texts", first + part.done * texts // passages, total))
+
+    return report
 
 
 def passages(texts: Sequence[str], tokenizer: Tokenizer, window: int) -> Iterator[tuple[int, int, int]]:

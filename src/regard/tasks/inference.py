@@ -27,7 +27,6 @@ CHUNK = Task.at_once  # where a task says nothing else
 BATCH_TOKENS = 8192
 
 Run = Callable[[Inputs], Output]
-Tell = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,6 @@ def score(
     device: torch.device,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
-    tell: Tell | None = None,
 ) -> Scored:
     """Answers held against what the records say."""
     began, meter, losses, rows = time.monotonic(), task.meter(), [0.0, 0.0], 0
@@ -185,7 +183,5 @@ def score(
     for record, answer in found:
         task.mark(meter, answer, record)
         rows += 1
-        if tell is not None:
-            tell(rows)
     mean = losses[0] / losses[1] if losses[1] else float("nan")
     return Scored(rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher)

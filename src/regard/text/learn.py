@@ -20,9 +20,10 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from tokenizers import Tokenizer as Backend
 
 from regard.errors import InputError, counted, did_you_mean, setting
+from regard.progress import OnProgress
 from regard.text.counts import WordCounter, characters, ranked, scaled
 from regard.text.files import BERT_TOKENS, bert_backend
-from regard.text.stream import Progress, cut_pieces, read_pieces
+from regard.text.stream import cut_pieces, read_pieces
 from regard.text.tokenizer import Tokenizer
 
 KINDS = ("wordpiece", "bpe", "unigram", "char")
@@ -74,7 +75,7 @@ def learn(
     most_words: int = 1_000_000,
     encoding: str | None = None,
     special_tokens: str | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Tokenizer:
     """A tokenizer learned from text files (plain, .gz or .xz) of any size.
 

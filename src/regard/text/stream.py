@@ -5,22 +5,21 @@ from __future__ import annotations
 import codecs
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from regard.errors import DataError, InputError
+from regard.progress import OnProgress, Progress
 from regard.text.encodings import UTF8, as_utf8, detect, known_encoding, named_encoding, tell_guess
 from regard.text.unpack import DAMAGED, unpacked
-
-Progress = Callable[[int, int], None]  # bytes done, bytes in all, as they lie on the disk
 
 PIECE = 1 << 16  # characters of a piece: long enough to be quick, short enough that one line of a gigabyte is no burden
 BLOCK = 1 << 20  # bytes read at once
 
 
 def read_pieces(
-    files: Sequence[str | Path], *, encoding: str | None = None, progress: Progress | None = None
+    files: Sequence[str | Path], *, encoding: str | None = None, progress: OnProgress | None = None
 ) -> Iterator[str]:
     """The text of the files in order, cut at blanks where there are some; joined again it is the very text.
 
@@ -38,7 +37,7 @@ def read_pieces(
         yield from cut_pieces(_decoded(path, name, before, total, progress))
         before += _size(path)
     if progress is not None:
-        progress(total, total)
+        progress(Progress("bytes", total, total))
 
 
 def cut_pieces(texts: Iterator[str]) -> Iterator[str]:
@@ -92,7 +91,7 @@ def _blank_before(text: str, start: int, stop: int) -> int:
     return stop if found < 0 else found
 
 
-def _decoded(path: Path, encoding: str, before: int, total: int, progress: Progress | None) -> Iterator[str]:
+def _decoded(path: Path, encoding: str, before: int, total: int, progress: OnProgress | None) -> Iterator[str]:
     """The text of one file, block by block."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
     line = 1
@@ -105,7 +104,7 @@ def _decoded(path: Path, encoding: str, before: int, total: int, progress: Progr
                 text = _text(path, decoder, block, line)
                 line += block.count(b"\n")
                 if progress is not None:
-                    progress(min(total, before + raw.tell()), total)
+                    progress(Progress("bytes", min(total, before + raw.tell()), total))
                 yield text
             yield _text(path, decoder, b"", line)
             last = os.fstat(raw.fileno())

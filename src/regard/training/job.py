@@ -17,7 +17,7 @@ from regard.tasks.task import Task
 from regard.training.engine.distributed import World
 from regard.training.engine.memory import Memory
 from regard.training.engine.stepper import Shape
-from regard.training.metrics_log import Tell
+from regard.training.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
 
@@ -48,7 +48,7 @@ class Job:
     score: Callable[[], Scored] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)  # what must be the same for a resume
     resume: bool = False
-    tell: Tell | None = None
+    progress: OnTrainingEvent | None = None
 
 
 @dataclass(frozen=True)

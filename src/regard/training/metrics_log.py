@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +14,35 @@ from typing import Any
 from regard.checkpoint.manifest import METRICS
 from regard.errors import FolderError
 from regard.foreign import inside, read_bytes
+from regard.progress import Progress
 
 MOST = 1 << 30  # bytes of metrics.jsonl; a million events have 0.2 of it
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something to tell: `log` (the loss), `score` (dev), `note` (words)."""
+class TrainingEvent(Progress):
+    """Progress of a training, a line of metrics.jsonl.
 
-    kind: str
-    step: int
-    steps: int
-    epoch: float
-    values: dict[str, Any]
+    `stage` is `read` (bytes of text tokenized), `begin`, `plan` (memory), `log` (loss of a step), `score` (validation
+    scores) or `note` (a message); `done` and `total` count optimizer steps, or bytes while reading.
+    """
+
+    epoch: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The stage, by its name in metrics.jsonl."""
+        return self.stage
+
+    @property
+    def step(self) -> int:
+        """Optimizer steps done."""
+        return self.done
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps in total."""
+        return self.total or 0
 
     def json(self) -> dict[str, Any]:
         return {"kind": self.kind, "step": self.step, "epoch": round(self.epoch, 4), **_known(self.values)}
@@ -34,30 +50,30 @@ class Event:
 
 def _known(value: Any) -> Any:
     """With null for what is no number, which JSON cannot say: the loss of a step that was skipped."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: _known(one) for name, one in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-Tell = Callable[[Event], None]
+OnTrainingEvent = Callable[[TrainingEvent], None]
 
 
 class Recorder:
     """Appends events to a file. A resumed run first forgets what came after its state."""
 
-    def __init__(self, folder: Path, *, step: int = 0, tell: Tell | None = None) -> None:
-        self.path, self.tell = folder / METRICS, tell
+    def __init__(self, folder: Path, *, step: int = 0, progress: OnTrainingEvent | None = None) -> None:
+        self.path, self.progress = folder / METRICS, progress
         kept = [line for line in read_metrics(folder) if line["step"] <= step] if step else []
         fresh = self.path.with_suffix(".part")
         with _written(self.path):
             fresh.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
             fresh.replace(self.path)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: TrainingEvent) -> None:
         with _written(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(event.json()) + "\n")
-        if self.tell is not None:
-            self.tell(event)
+        if self.progress is not None:
+            self.progress(event)
 
 
 @contextmanager

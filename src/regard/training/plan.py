@@ -20,7 +20,7 @@ from regard.training.engine.memory import check_disk, plan_memory, tokens_at_onc
 from regard.training.engine.optimizer import freeze
 from regard.training.engine.stepper import Shape
 from regard.training.job import Job, Source, total_steps
-from regard.training.metrics_log import Tell
+from regard.training.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
 STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
@@ -52,7 +52,7 @@ def plan_job(
     longest: int | None = None,
     world: World | None = None,
     resume: bool = False,
-    tell: Tell | None = None,
+    progress: OnTrainingEvent | None = None,
 ) -> Job:
     """How the steps are laid out, and in what form they run on this device.
 
@@ -102,7 +102,7 @@ def plan_job(
         record=fixed and world.ranks == 1,
         world=world,
         resume=resume,
-        tell=tell,
+        progress=progress,
     )
 
 

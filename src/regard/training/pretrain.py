@@ -19,10 +19,11 @@ from regard.config import Config
 from regard.data.batching.framing import Frame
 from regard.data.corpus.store_files import building, remove_store
 from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource, held_out
-from regard.data.corpus.token_store import Corpus, Progress, tokenizer_hash
+from regard.data.corpus.token_store import Corpus, tokenizer_hash
 from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, counted, did_you_mean, setting
+from regard.progress import Progress
 from regard.tasks.bidirectional_lm import TwoSided
 from regard.tasks.causal import Causal
 from regard.tasks.inference import Rows, Scored, runner
@@ -39,13 +40,13 @@ from regard.training.engine.lora import merge
 from regard.training.engine.schedule import warm_steps
 from regard.training.initial_model import LEAST_PIECES, begin, new_heads, opened, vocabulary_of, with_room
 from regard.training.job import Job
-from regard.training.metrics_log import Event, Tell
+from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.plan import plan_job, set_up
 from regard.training.resume.lock import claim, exclusive
 from regard.training.resume.state import STATE
 from regard.training.score_text import baseline, score_rows
 from regard.training.settings import Settings
-from regard.training.tensorboard import tracked
+from regard.training.tensorboard import tensorboard_progress
 from regard.training.train import Result, kept, model_line
 from regard.training.write_run import finish
 
@@ -97,7 +98,7 @@ def pretrain(
     encoding: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    tell: Tell | None = None,
+    progress: OnTrainingEvent | None = None,
     **settings: Any,
 ) -> Pretrained:
     """Train a language model on plain text, from nothing or going on from a model, and write it as a folder.
@@ -138,7 +139,7 @@ def pretrain(
     _check_network(checkpoint.family, checkpoint.config, objective)
     added = new_heads(checkpoint)
     texts = _texts(
-        files, dev, words, objective, place, chosen, world, overwrite=overwrite, tell=tell, encoding=encoding
+        files, dev, words, objective, place, chosen, world, overwrite=overwrite, progress=progress, encoding=encoding
     )
     window = chosen.window or WINDOW
     longest = min(window, checkpoint.config.max_tokens or window)
@@ -161,15 +162,17 @@ def pretrain(
     )
     set_up(network, chosen)
     if chosen.tensorboard and world.first:
-        tell = tracked(folder, tell)
-    job = plan_job(network, task, source, chosen, folder, longest=longest, world=world, resume=resume, tell=tell)
+        progress = tensorboard_progress(folder, progress)
+    job = plan_job(
+        network, task, source, chosen, folder, longest=longest, world=world, resume=resume, progress=progress
+    )
     identity: dict[str, Any] = {"data": texts.fingerprint, "start": str(preset or start), "objective": objective}
     identity |= {"task": task.settings(), "tokenizer": [tokenizer_hash(words)], **kept(chosen)}
     job = replace(job, identity=identity, score=None if held is None else _measure(job, held))
     if held is not None and held.lengths.sum() < SHORT:
         _check_held(job)
-    if tell is not None and world.first:
-        tell(_beginning(texts, job, objective, len(lengths), pretrained=pretrained, added=added))
+    if progress is not None and world.first:
+        progress(_beginning(texts, job, objective, len(lengths), pretrained=pretrained, added=added))
     done = fit(job)
     if chosen.lora.rank:
         merge(network)
@@ -274,14 +277,14 @@ def _texts(
     world: World,
     *,
     overwrite: bool,
-    tell: Tell | None,
+    progress: OnTrainingEvent | None,
     encoding: str | None,
 ) -> Texts:
     """The text as tokens, on both sides."""
 
     def report(now: Progress) -> None:
-        if tell is not None:
-            tell(Event("read", now.done, now.total, 0.0, {"documents": now.documents, "tokens": now.tokens}))
+        if progress is not None:
+            progress(TrainingEvent("read", now.done, now.total, now.values))
 
     def build(paths: Sequence[str | Path], name: str) -> Corpus:
         place.mkdir(parents=True, exist_ok=True)
@@ -351,7 +354,7 @@ def _check_held(job: Job) -> None:
 
 def _beginning(
     texts: Texts, job: Job, objective: str, sequences: int, *, pretrained: bool, added: Sequence[str]
-) -> Event:
+) -> TrainingEvent:
     """What is read, and what was chosen, in words."""
     chosen = job.settings
     held = f"{counted(len(texts.dev), 'document')} held out" if len(texts.dev) else "none held out"
@@ -365,7 +368,7 @@ def _beginning(
     ]
     if added:
         said.insert(2, _about_new_heads(added, job))
-    return Event("begin", 0, job.steps, 0.0, {"said": said, "new_heads": list(added)})
+    return TrainingEvent("begin", 0, job.steps, {"said": said, "new_heads": list(added)})
 
 
 def _about_new_heads(added: Sequence[str], job: Job) -> str:

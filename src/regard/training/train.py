@@ -32,12 +32,12 @@ from regard.training.engine.sampling import balanced
 from regard.training.initial_model import begin, fresh_config, new_heads
 from regard.training.job import Done, Job, Source
 from regard.training.load_data import Data, Where, gather, texts_for
-from regard.training.metrics_log import Event, Tell
+from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.plan import plan_job, set_up
 from regard.training.resume.lock import claim, exclusive
 from regard.training.resume.state import POSITION, STATE
 from regard.training.settings import Settings
-from regard.training.tensorboard import tracked
+from regard.training.tensorboard import tensorboard_progress
 from regard.training.write_run import finish
 
 # Settings that may differ between a run and its resumption.
@@ -98,7 +98,7 @@ def train(
     skip_bad: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    tell: Tell | None = None,
+    progress: OnTrainingEvent | None = None,
     **settings: Any,
 ) -> Result:
     """Train a model on labelled data and write it as a folder that transformers opens too.
@@ -153,9 +153,9 @@ def train(
     chosen = resolved(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
     set_up(network, chosen)
     if chosen.tensorboard and world.first:
-        tell = tracked(folder, tell)
+        progress = tensorboard_progress(folder, progress)
     source: Source = balanced(examples, chosen.seed) if chosen.class_balance == "sampling" else examples
-    job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, tell=tell)
+    job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, progress=progress)
     job = with_score(job, found, reading)
     identity = {
         "data": found.fingerprint,
@@ -167,8 +167,8 @@ def train(
     if resume and (before := ended(folder, identity)) is not None:
         leave(world)
         return before
-    if tell is not None and world.first:
-        tell(beginning(found, asked, job, identity["start"], pretrained=pretrained))
+    if progress is not None and world.first:
+        progress(beginning(found, asked, job, identity["start"], pretrained=pretrained))
     done = fit(replace(job, identity=identity))
     if chosen.lora.rank:
         merge(network)
@@ -190,7 +190,7 @@ def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
         task.examples(records[start : start + CHUNK], reading, labelled=True)
 
 
-def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> Event:
+def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> TrainingEvent:
     """What was recognised, and what was chosen, in words."""
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
     rows = f"{counted(len(data.train), 'row')} to learn from"
@@ -200,7 +200,7 @@ def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: 
     own = own_choices(asked, chosen)
     if own:
         said.append(f"chosen: {', '.join(own)}: {counted(job.steps, 'step')}")
-    return Event("begin", 0, job.steps, 0.0, {"said": said})
+    return TrainingEvent("begin", 0, job.steps, {"said": said})
 
 
 def model_line(job: Job, start: str, *, pretrained: bool) -> str:

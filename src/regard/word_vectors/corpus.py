@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.errors import InputError
-from regard.text.stream import Progress, read_pieces
+from regard.progress import OnProgress, Progress
+from regard.text.stream import read_pieces
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -46,7 +47,7 @@ def read_words(
     min_count: int = 5,
     phrases: Sequence[float] = (),
     encoding: str | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> WordText:
     """The words of text files, or their first `most`; a word is a run of letters and digits.
 
@@ -74,7 +75,7 @@ def tokens() -> re.Pattern[str]:
 
 
 def _numbered(
-    files: Sequence[str | Path], most: int | None, progress: Progress | None, encoding: str | None
+    files: Sequence[str | Path], most: int | None, progress: OnProgress | None, encoding: str | None
 ) -> tuple[list[str], npt.NDArray[np.int32], int]:
     """Words in the order they are met, and the text in their numbers, with marks and ends of lines."""
     numbers: dict[str, int] = {}
@@ -100,7 +101,7 @@ def _numbered(
     return words, text, seen
 
 
-def _texts(files: Sequence[str | Path], progress: Progress | None, encoding: str | None) -> Iterator[str]:
+def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: str | None) -> Iterator[str]:
     """Pieces in small letters; a break of line after each file, so that no window goes from one into the next."""
     names = [files] if isinstance(files, str | Path) else files
     if not names:
@@ -109,11 +110,11 @@ def _texts(files: Sequence[str | Path], progress: Progress | None, encoding: str
     for number, name in enumerate(names):
         before = sum(sizes[:number])
 
-        def tell(done: int, _: int, before: int = before) -> None:
+        def file_progress(file: Progress, before: int = before) -> None:
             if progress is not None:
-                progress(before + done, sum(sizes))
+                progress(Progress("bytes read", before + file.done, sum(sizes)))
 
-        yield from (piece.lower() for piece in read_pieces([name], encoding=encoding, progress=tell))
+        yield from (piece.lower() for piece in read_pieces([name], encoding=encoding, progress=file_progress))
         yield "\n"
 
 

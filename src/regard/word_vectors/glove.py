@@ -15,7 +15,8 @@ import numpy.typing as npt
 import torch
 
 from regard.errors import InputError, setting
-from regard.word_vectors.negative_sampling import Floats, Ints, Progress, Table, check_text
+from regard.progress import OnProgress, Progress
+from regard.word_vectors.negative_sampling import Floats, Ints, Table, check_text
 
 CHUNK = 1 << 20  # words of a text that are counted at once
 PAIRS = 1 << 15  # pairs of a step, at most
@@ -37,7 +38,7 @@ class Pairs:
 
 
 def count_pairs(
-    ids: Ints, bounds: Ints, words: int, *, window: int = 10, most: int = 50_000_000, progress: Progress | None = None
+    ids: Ints, bounds: Ints, words: int, *, window: int = 10, most: int = 50_000_000, progress: OnProgress | None = None
 ) -> Pairs:
     """Pairs of words in the same line, at most `window` apart."""
     check_text(ids, bounds, words)
@@ -53,7 +54,7 @@ def count_pairs(
         runs[0], lost = _heaviest(runs[0], most)
         forgotten += lost
         if progress is not None:
-            progress(min(first + CHUNK, len(ids)), len(ids))
+            progress(Progress("words counted", min(first + CHUNK, len(ids)), len(ids)))
     while len(runs) > 1:
         runs.append(_merged(runs.pop(), runs.pop()))
     (keys, weights), lost = _heaviest(runs[0], most)
@@ -135,7 +136,7 @@ class Glove:
         rows[:, one] = 1
         return rows
 
-    def learn(self, pairs: Pairs, *, progress: Progress | None = None) -> Floats:
+    def learn(self, pairs: Pairs, *, progress: OnProgress | None = None) -> Floats:
         """Go over all pairs, epoch after epoch; the sum of the two vectors of each word."""
         if len(pairs) == 0:
             raise InputError("there is no pair of words to learn from. Give lines of two words or more.")
@@ -145,7 +146,7 @@ class Glove:
                 self.step(inner, outer, weights, self.settings.rate * max(1e-3, 1 - done / total))
                 done += len(inner)
                 if progress is not None:
-                    progress(done, total)
+                    progress(Progress("pairs", done, total))
         return self.inner.rows_VD[:, :-2] + self.outer.rows_VD[:, :-2]
 
     def batches(self, pairs: Pairs) -> Iterator[tuple[Ints, Ints, Floats]]:

@@ -14,7 +14,7 @@ Letters of shapes: B blocks, L centres, C = L + 2 × window contexts, K drawn wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,10 +25,10 @@ import numpy.typing as npt
 import torch
 
 from regard.errors import InputError, setting
+from regard.progress import OnProgress, Progress
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]
-Progress = Callable[[int, int], None]
 
 LENGTH = 64  # centres of a block
 BLOCKS = 64  # blocks of a step
@@ -163,7 +163,7 @@ class NegativeSampling:
         start = (self.random.random(size, np.float32) - np.float32(0.5)) / np.float32(settings.width)
         self.inner, self.outer = Table.of(start), Table.of(np.zeros(size, np.float32))
 
-    def learn(self, ids: Ints, bounds: Ints, *, progress: Progress | None = None) -> Floats:
+    def learn(self, ids: Ints, bounds: Ints, *, progress: OnProgress | None = None) -> Floats:
         """Go over the text, epoch after epoch; the vectors. `progress` is told centres seen, of how many, about."""
         check_text(ids, bounds, len(self.counts))
         threads = self.settings.threads or torch.get_num_threads()
@@ -176,7 +176,7 @@ class NegativeSampling:
                     self.step(blocks, rate, pool, threads)
                     done += blocks.centres_BL.size
                     if progress is not None:
-                        progress(min(done, int(total)), int(total))
+                        progress(Progress("words", min(done, int(total)), int(total)))
         return self.inner.rows_VD
 
     def keep_share(self) -> npt.NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from regard.errors import InputError, did_you_mean, setting
+from regard.progress import OnProgress
 from regard.word_vectors.corpus import WordText, read_words
 from regard.word_vectors.glove import Glove, GloveSettings, count_pairs
 from regard.word_vectors.negative_sampling import NegativeSampling, NegativeSettings
@@ -21,7 +22,6 @@ from regard.word_vectors.vectors import Vectors, lean_on_parts
 KINDS = ("skipgram", "cbow", "glove")
 EPOCHS = {"skipgram": 5, "cbow": 10, "glove": 15}
 RATES = {"skipgram": 0.1, "cbow": 0.1, "glove": 0.1}
-Tell = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def learn_vectors(
     settings: VectorSettings | None = None,
     *,
     encoding: str | None = None,
-    tell: Tell | None = None,
+    progress: OnProgress | None = None,
 ) -> Learned:
     """Read the files once, then learn; the same files, settings and seed give the same vectors."""
     given = settings or VectorSettings()
@@ -74,11 +74,11 @@ def learn_vectors(
         min_count=given.min_count,
         phrases=given.phrases,
         encoding=encoding,
-        progress=_told(tell, "bytes read"),
+        progress=progress,
     )
     epochs, rate = given.epochs or EPOCHS[given.kind], given.rate or RATES[given.kind]
     if given.kind == "glove":
-        table = _glove(text, given, epochs, rate, tell)
+        table = _glove(text, given, epochs, rate, progress)
     else:
         how = NegativeSettings(
             kind=given.kind,
@@ -91,7 +91,7 @@ def learn_vectors(
             seed=given.seed,
             threads=torch.get_num_threads(),
         )
-        table = NegativeSampling(text.counts, how).learn(text.ids, text.bounds, progress=_told(tell, "words"))
+        table = NegativeSampling(text.counts, how).learn(text.ids, text.bounds, progress=progress)
     vectors = Vectors(text.words, table)
     if given.phrases and given.lean > 0:
         vectors = lean_on_parts(vectors, text.counts, given.lean)
@@ -105,10 +105,8 @@ def learn_vectors(
     )
 
 
-def _glove(text: WordText, given: VectorSettings, epochs: int, rate: float, tell: Tell | None) -> Any:
-    pairs = count_pairs(
-        text.ids, text.bounds, len(text.words), window=given.window, progress=_told(tell, "words counted")
-    )
+def _glove(text: WordText, given: VectorSettings, epochs: int, rate: float, progress: OnProgress | None) -> Any:
+    pairs = count_pairs(text.ids, text.bounds, len(text.words), window=given.window, progress=progress)
     if pairs.forgotten:
         warnings.warn(
             f"{pairs.forgotten:,} of the lightest pairs of words were forgotten, so that memory stays bounded; "
@@ -117,8 +115,4 @@ def _glove(text: WordText, given: VectorSettings, epochs: int, rate: float, tell
         )
     enough = float(np.clip(text.ids.size / 1e6, 1, 100))  # 100 is for corpora of a hundred million words and more
     how = GloveSettings(width=given.width, epochs=epochs, rate=rate, enough=enough, seed=given.seed)
-    return Glove(len(text.words), how).learn(pairs, progress=_told(tell, "pairs"))
-
-
-def _told(tell: Tell | None, what: str) -> Callable[[int, int], None] | None:
-    return None if tell is None else lambda done, total: tell(what, done, total)
+    return Glove(len(text.words), how).learn(pairs, progress=progress)

@@ -22,8 +22,9 @@ from tokenizers import models, pre_tokenizers
 from regard.data.corpus import documents
 from regard.data.corpus.documents import groups
 from regard.data.corpus.store_files import remove_store
-from regard.data.corpus.token_store import Corpus, Progress
+from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
+from regard.progress import Progress
 from regard.text.tokenizer import Tokenizer
 
 WORDS = ["[UNK]", "the", "man", "went", "home", "It", "was", "cold", ".", "Dr", "[END]", "He", "slept"]
@@ -66,7 +67,7 @@ def test_documents_and_sentences_come_back(tmp_path: Path, name: str, change: ob
     ]
     assert (corpus[-1] == corpus[2]).all()
     assert corpus.lengths.sum() == len(corpus.tokens)
-    assert (seen[-1].done, seen[-1].documents) == (path.stat().st_size, 3)
+    assert (seen[-1].done, seen[-1].values["documents"]) == (path.stat().st_size, 3)
     with pytest.raises(IndexError, match="the store holds 3"):
         corpus[3]
 
@@ -130,7 +131,7 @@ from regard.data import documents
 from regard.data.corpus.token_store import Corpus
 documents.GROUP = 2000
 def slow(progress):
-    print(progress.tokens, flush=True)
+    print(progress.values["tokens"], flush=True)
     time.sleep(0.01)
 Corpus.build([Path(sys.argv[2])], word_level(), sys.argv[3], sentences=True, progress=slow, save_every=500)
 """
@@ -197,15 +198,15 @@ def test_only_what_was_not_safe_is_read_again(tmp_path: Path, monkeypatch: pytes
     path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 500), tmp_path / "store"
 
     def stop(progress: Progress) -> None:
-        if progress.documents > 300:
+        if progress.values["documents"] > 300:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         Corpus.build([path], word_level(), store, progress=stop, save_every=50)
     seen: list[Progress] = []
     Corpus.build([path], word_level(), store, progress=seen.append)
-    assert 280 < seen[0].documents < 320
-    assert seen[-1].documents == 500
+    assert 280 < seen[0].values["documents"] < 320
+    assert seen[-1].values["documents"] == 500
 
 
 def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
@@ -283,7 +284,7 @@ def test_a_half_built_store_that_lost_something_is_refused(
     path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 500), tmp_path / "store"
 
     def stop(progress: Progress) -> None:
-        if progress.documents > 300:
+        if progress.values["documents"] > 300:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -16,6 +16,7 @@ from regard.errors import FolderError, InputError
 from regard.predict import Model
 from regard.predict.batch.files import predict_to_file
 from regard.predict.batch.rows import InputRow
+from regard.progress import Progress
 from regard.tasks.classify import Classify, LabelAnswer
 
 WORDS = ("warm", "lovely", "dull", "cold", "the best of the year", "poor and cold", "fun")
@@ -78,12 +79,12 @@ from regard.tasks.classify import Classify
 Classify.at_once = 8
 texts = [f"warm and lovely {number}" for number in range(40)]
 
-def tell(done):
-    if done == int(sys.argv[3]):
+def stop(progress):
+    if progress.done == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 rows = (InputRow(text, {"text": text}) for text in texts)
-predict_to_file(regard.load(sys.argv[1], device="cpu"), rows, Path(sys.argv[2]), batch_tokens=64, tell=tell)
+predict_to_file(regard.load(sys.argv[1], device="cpu"), rows, Path(sys.argv[2]), batch_tokens=64, progress=stop)
 """
 
 
@@ -167,13 +168,13 @@ def test_damaged_rows_are_not_resumed(model: Model, tmp_path: Path, damage: str)
 def test_a_living_run_is_left_alone(model: Model, tmp_path: Path, resume: bool) -> None:
     seen = []
 
-    def tell(done: int) -> None:
-        if done == 20:
+    def start_another(progress: Progress) -> None:
+        if progress.done == 20:
             with pytest.raises(FolderError, match="another process is writing this file"):
                 predict(model, rows(10), tmp_path / "a.jsonl", resume=resume)
-            seen.append(done)
+            seen.append(progress.done)
 
-    assert predict(model, rows(40), tmp_path / "a.jsonl", tell=tell).rows == 40
+    assert predict(model, rows(40), tmp_path / "a.jsonl", progress=start_another).rows == 40
     assert seen == [20]
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 40
 
@@ -227,6 +228,6 @@ def test_rows_stream(model: Model, tmp_path: Path) -> None:
             asked += 1
             yield row
 
-    predict(model, source(), tmp_path / "a.csv", tell=lambda done: ahead.append(asked - done))
+    predict(model, source(), tmp_path / "a.csv", progress=lambda report: ahead.append(asked - report.done))
     assert max(ahead) <= 16
     assert isinstance(model.predict(["a"])[0], LabelAnswer)

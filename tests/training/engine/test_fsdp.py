@@ -43,7 +43,7 @@ def test_one_rank_saves_the_same_way_and_resumes_to_the_bit(
 
     small(tmp_path / "whole", **TEN)
     with pytest.raises(Stopped):
-        small(tmp_path / "cut", **TEN, tell=stop_at(6))
+        small(tmp_path / "cut", **TEN, progress=stop_at(6))
     shutil.copytree(tmp_path / "cut", tmp_path / "flipped")
     small(tmp_path / "cut", **TEN, resume=True)
     assert digest(tmp_path / "cut") == digest(tmp_path / "whole")

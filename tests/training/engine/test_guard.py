@@ -14,7 +14,7 @@ from regard.errors import RegardError
 from regard.tasks.classify import Classify
 from regard.tasks.task import Loss
 from regard.training.engine.guard import PATIENT, Guard
-from regard.training.metrics_log import Event, read_metrics
+from regard.training.metrics_log import TrainingEvent, read_metrics
 from regard.training.train import Result
 
 Train = Callable[..., Result]
@@ -62,9 +62,9 @@ def spoiled(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
 
 
 def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[Event] = []
+    said: list[TrainingEvent] = []
     spoiled(monkeypatch, {2})
-    done = small(tmp_path / "run", steps=6, dev_fraction=0.0, log_every=2, tell=said.append)
+    done = small(tmp_path / "run", steps=6, dev_fraction=0.0, log_every=2, progress=said.append)
     assert done.skipped == 1
     notes = [event.values["text"] for event in said if event.kind == "note"]
     assert len(notes) == 1

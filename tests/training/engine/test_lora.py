@@ -19,7 +19,7 @@ from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
 from regard.training.engine.loop import Stopped
 from regard.training.engine.lora import LowRank, adapt, merge
-from regard.training.metrics_log import Event, read_metrics
+from regard.training.metrics_log import TrainingEvent, read_metrics
 from regard.training.settings import Lora
 from regard.training.train import Result
 
@@ -83,11 +83,11 @@ def test_it_learns_resumes_and_leaves_a_plain_folder(
     folder = read_folder(tmp_path / "whole")
     assert folder.labels is not None
 
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.kind == "log" and event.step == 8:
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        small(tmp_path / "cut", **long, tell=tell)
+        small(tmp_path / "cut", **long, progress=on_event)
     small(tmp_path / "cut", **long, resume=True)
     assert digest(tmp_path / "cut") == digest(tmp_path / "whole")

@@ -15,7 +15,7 @@ from regard.training.engine import memory
 from regard.training.engine.lora import adapt
 from regard.training.engine.memory import CPU_TOKENS, Memory, per_token, plan_memory, tokens_at_once
 from regard.training.initial_model import set_dropout
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.settings import Lora
 from regard.training.train import Result
 
@@ -73,8 +73,8 @@ def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_said(small: Callable[..., Result], tmp_path: Path) -> None:
-    said: list[Event] = []
-    small(tmp_path / "run", steps=1, dev_fraction=0.0, tell=said.append)
+    said: list[TrainingEvent] = []
+    small(tmp_path / "run", steps=1, dev_fraction=0.0, progress=said.append)
     plans = [event.values for event in said if event.kind == "plan"]
     assert len(plans) == 1
     parts = plans[0]["weights"] + plans[0]["gradients"] + plans[0]["optimizer"]

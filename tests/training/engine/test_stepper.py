@@ -22,7 +22,7 @@ from regard.training.defaults import filled
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.settings import Settings
 from regard.training.train import Result
 
@@ -135,10 +135,10 @@ def test_out_of_memory_means_more_parts_and_the_same_step(
 ) -> None:
     ten: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0}
     small(tmp_path / "plain", **ten)
-    said: list[Event] = []
+    said: list[TrainingEvent] = []
     with monkeypatch.context() as patch:
         seen = short_of_memory(patch, 150)
-        small(tmp_path / "tight", **ten, tell=said.append)
+        small(tmp_path / "tight", **ten, progress=said.append)
     plain, tight = (load_file(tmp_path / name / "model.safetensors") for name in ("plain", "tight"))
     assert max(float((plain[name] - tight[name]).abs().max()) for name in plain) < 1e-6
     notes = [event.values["text"] for event in said if event.kind == "note"]

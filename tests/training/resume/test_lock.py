@@ -13,7 +13,7 @@ import pytest
 from regard import locks
 from regard.errors import FolderError
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import Event
+from regard.training.metrics_log import TrainingEvent
 from regard.training.pretrain import pretrain
 from regard.training.train import Result
 
@@ -32,14 +32,14 @@ def test_a_second_training_into_the_folder_is_refused(
 ) -> None:
     refused: list[str] = []
 
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.kind == "log":
             for start in (lambda: small(tmp_path / "run", **TWO, **more), lambda: pretrained(tmp_path / "run")):
                 with pytest.raises(FolderError) as caught:
                     start()
                 refused.append(str(caught.value))
 
-    small(tmp_path / "run", **TWO, tell=tell)
+    small(tmp_path / "run", **TWO, progress=on_event)
     assert len(refused) == 4
     assert all(f"{tmp_path / 'run'} is being trained by process {os.getpid()} on " in words for words in refused)
     small(tmp_path / "whole", **TWO)
@@ -91,12 +91,12 @@ def test_overwrite_keeps_the_files_of_others(small: Train, tmp_path: Path) -> No
     kept.pop().unlink()
     (tmp_path / "run/state").rmdir()
 
-    def stop(event: Event) -> None:
+    def stop(event: TrainingEvent) -> None:
         if event.kind == "log":
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stopped):
-        small(tmp_path / "run", **TWO, overwrite=True, tell=stop)
+        small(tmp_path / "run", **TWO, overwrite=True, progress=stop)
     kept.append(put(tmp_path / "run", "state/notes.txt"))  # into the state of a training that has not ended
     small(tmp_path / "run", **TWO, overwrite=True)
     assert {path.read_text() for path in kept} == {"mine"}
@@ -104,12 +104,12 @@ def test_overwrite_keeps_the_files_of_others(small: Train, tmp_path: Path) -> No
 
 
 def test_what_is_put_there_while_a_training_runs_is_not_replaced(small: Train, tmp_path: Path) -> None:
-    def tell(event: Event) -> None:
+    def on_event(event: TrainingEvent) -> None:
         if event.step == event.steps:
             put(tmp_path / "run", "README.md")
 
     with pytest.raises(FolderError, match=r"README\.md\n.*state saved before is kept.*--resume"):
-        small(tmp_path / "run", **TWO, tell=tell)
+        small(tmp_path / "run", **TWO, progress=on_event)
     assert (tmp_path / "run/README.md").read_text() == "mine"
     (tmp_path / "run/README.md").unlink()
     small(tmp_path / "run", **TWO, resume=True)

@@ -72,7 +72,7 @@ def run(verb: Check) -> None:
     told: dict[str, Any] = {"task": verb.task, "format": verb.format, "encoding": verb.encoding, "labels": verb.labels}
     told["columns"] = None if verb.columns is None else parse_columns(verb.columns)
     reading = _reading(verb.model)
-    with progress_bar("rows") as progress:
+    with progress_bar() as progress:
         found = check(verb.data, dev=verb.dev, skip_bad=verb.skip_bad, reading=reading, progress=progress, **told)
     if verb.model is None and found.task == "translate":
         found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing

@@ -78,7 +78,7 @@ def run(verb: Embed) -> None:
     from regard.predict import load
 
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
-    with progress_bar("texts") as progress:
+    with progress_bar() as progress:
         vectors = model.embed(
             texts,
             layer=verb.layer,

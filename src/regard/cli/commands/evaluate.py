@@ -86,7 +86,7 @@ def run(verb: Evaluate) -> None:
     for flag, path in outputs.items():
         check_output(path, flag, inputs=(verb.data,), model=verb.model, others=outputs)
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
-    with progress_rows("done") as tell:
+    with progress_rows() as progress:
         found = evaluate(
             model,
             verb.data,
@@ -100,7 +100,7 @@ def run(verb: Evaluate) -> None:
             overlap=_overlap(verb, model),
             beams=verb.beams,
             batch_tokens=verb.batch_tokens,
-            tell=tell,
+            progress=progress,
         )
     print_said(f"data: {found.data}")
     if found.bad:

@@ -155,7 +155,7 @@ def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str |
     assert verb.output is not None
     digest = None if context is None else hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
     settings = {"columns": verb.columns, "dtype": verb.dtype, "encoding": verb.encoding, "context": digest}
-    with progress_rows("answers") as tell:
+    with progress_rows() as progress:
         done = predict_to_file(
             model,
             rows,
@@ -163,7 +163,7 @@ def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str |
             batch_tokens=verb.batch_tokens,
             settings=settings,
             resume=verb.resume,
-            tell=tell,
+            progress=progress,
         )
     _print_notes(verb, done)
     found = {"rows": done.rows, "output": str(verb.output)}

@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.trainer_names import translated
-from regard.cli.training_progress import Course
+from regard.cli.training_progress import TrainingProgress
 from regard.errors import counted
 from regard.training.settings import Settings
 
@@ -85,7 +85,7 @@ def run(verb: Pretrain) -> None:
     from regard.training.engine.distributed import speaks
     from regard.training.pretrain import pretrain
 
-    with Course() as course:
+    with TrainingProgress() as progress:
         found = pretrain(
             verb.files,
             out=verb.out,
@@ -100,7 +100,7 @@ def run(verb: Pretrain) -> None:
             encoding=verb.encoding,
             resume=verb.resume,
             overwrite=verb.overwrite,
-            tell=course,
+            progress=progress,
             **asdict(verb.settings),
         )
     if not speaks():

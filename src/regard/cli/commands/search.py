@@ -66,7 +66,7 @@ def run(verb: Search) -> None:
     from regard.predict.search import search
 
     model = load(verb.model, device=verb.device, dtype=verb.dtype)
-    with progress_bar("texts") as progress:
+    with progress_bar() as progress:
         result = search(
             model,
             verb.data,

@@ -65,7 +65,7 @@ def run(verb: LearnTokenizer) -> None:
     lowercase = verb.lowercase if verb.lowercase or verb.cased else None
     began = time.monotonic()
     with whole_folder(verb.out, overwrite=verb.overwrite, drop=tokenizer_files) as folder:
-        with progress_bar("bytes") as progress:
+        with progress_bar() as progress:
             learned = learn(
                 verb.files,
                 kind=verb.kind,

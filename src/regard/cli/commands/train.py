@@ -14,7 +14,7 @@ from regard.cli.arguments import Columns, Encoding, Json, Labels, Overwrite, Res
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translated
-from regard.cli.training_progress import Course
+from regard.cli.training_progress import TrainingProgress
 from regard.errors import counted
 from regard.training.settings import Settings
 
@@ -91,7 +91,7 @@ def run(verb: Train) -> None:
     from regard.training.engine.distributed import speaks
     from regard.training.train import train
 
-    with Course() as course:
+    with TrainingProgress() as progress:
         found = train(
             verb.data,
             out=verb.out,
@@ -106,7 +106,7 @@ def run(verb: Train) -> None:
             skip_bad=verb.skip_bad,
             resume=verb.resume,
             overwrite=verb.overwrite,
-            tell=course,
+            progress=progress,
             **asdict(verb.settings),
         )
     if not speaks():
@@ -116,15 +116,15 @@ def run(verb: Train) -> None:
         every = found.json()
         print_json({name: every[name] for name in names})
     else:
-        _say(found, course)
+        _say(found, progress)
 
 
-def _say(found: Result, course: Course) -> None:
+def _say(found: Result, progress: TrainingProgress) -> None:
     if found.scores:
         print_scores(found.scores)
         print()
-    if course.lines():
-        print_table(course.lines())
+    if progress.lines():
+        print_table(progress.lines())
         print()
     words = EXAMPLES.get(found.task, '"a text of yours"')
     rows_read, steps = counted(found.rows, "row"), counted(found.steps, "step")

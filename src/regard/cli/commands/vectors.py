@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +14,7 @@ from regard.cli.output import UsageError, print_json, print_table, progress_bar
 from regard.errors import counted
 
 if TYPE_CHECKING:
-    from regard.word_vectors.train import Learned, Tell
+    from regard.word_vectors.train import Learned
     from regard.word_vectors.vectors import Vectors
 
 ABOUT = """Vectors of words: learn them from text files, ask for nearest words and analogies.
@@ -99,24 +97,8 @@ def _learned(verb: LearnVectors) -> Learned:
 
     names = [field.name for field in dataclasses.fields(VectorSettings)]
     settings = VectorSettings(**{name: getattr(verb, name) for name in names})
-    with _bars() as tell:
-        return learn_vectors(verb.files, settings, encoding=verb.encoding, tell=tell)
-
-
-@contextlib.contextmanager
-def _bars() -> Iterator[Tell | None]:
-    """One bar after another, each with the name of what is done."""
-    with contextlib.ExitStack() as stack:
-        bars: dict[str, Any] = {}
-
-        def tell(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                stack.close()
-                bars[what] = stack.enter_context(progress_bar(what))
-            if bars[what] is not None:
-                bars[what](done, total)
-
-        yield tell
+    with progress_bar() as progress:
+        return learn_vectors(verb.files, settings, encoding=verb.encoding, progress=progress)
 
 
 def _told(learned: Learned) -> dict[str, Any]:

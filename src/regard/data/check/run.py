@@ -34,8 +34,8 @@ from regard.data.recognize import Recognised
 from regard.data.records import Place, Record
 from regard.data.sources import Where, find
 from regard.errors import DataError, counted
+from regard.progress import OnProgress, Progress
 
-Progress = Callable[[int, int], None]
 TELL = 500  # rows between two words about progress
 
 
@@ -71,12 +71,12 @@ def check(
     encoding: str | None = None,
     skip_bad: str | Path | None = None,
     reading: Reading | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Report:
     """Look through data, and through `dev` or the other splits of its folder besides it.
 
-    `reading` is the model whose tokens are counted; without one they are estimated from words. `progress` is called
-    with the rows seen so far and 0, as nobody knows how many there are.
+    `reading` is the model whose tokens are counted; without one they are estimated from words. `progress` receives
+    the rows read so far.
     """
     began = time.monotonic()
     run = _Run(reading or Reading(), progress)
@@ -120,7 +120,7 @@ def _parts(where: Where, dev: Where | None) -> list[tuple[str, Where, str | None
 class _Run:
     """All checks, and what they have seen."""
 
-    def __init__(self, reading: Reading, progress: Progress | None) -> None:
+    def __init__(self, reading: Reading, progress: OnProgress | None) -> None:
         self.reading, self.progress = reading, progress
         self.gather, self.rows, self.complete = Gather(), Rows(), True
         self.readers: dict[str, Reader] = {}
@@ -154,7 +154,7 @@ class _Run:
                 for one in self.checks:
                     one.see(row)
                 if self.progress is not None and len(self.rows) % TELL == 0:
-                    self.progress(len(self.rows), 0)
+                    self.progress(Progress("rows", len(self.rows)))
             self._left_out(reader, name)
         except DataError as error:
             self.complete = False

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -36,20 +35,8 @@ from regard.data.corpus.store_files import (
     same,
 )
 from regard.errors import FolderError, InputError
+from regard.progress import OnProgress, Progress
 from regard.text.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a build is."""
-
-    done: int  # bytes of the files, as they lie on disk
-    total: int
-    documents: int
-    tokens: int
-
-
-Report = Callable[[Progress], None] | None
 
 
 class Corpus:
@@ -88,7 +75,7 @@ class Corpus:
         lines: bool = True,
         end: int | None = None,
         encoding: str | None = None,
-        progress: Report = None,
+        progress: OnProgress | None = None,
         save_every: int = 1 << 23,
         overwrite: bool = False,
     ) -> Corpus:
@@ -96,7 +83,8 @@ class Corpus:
 
         `sentences` keeps their bounds; `lines` says that a line break ends one. `end` is put after each document.
         `encoding` is that of the files; recognized from their bytes if not given. `save_every` is after how many tokens
-        the state is made safe. Special tokens are not put around documents.
+        the state is made safe. `progress` receives bytes, with the documents and tokens so far.
+        Special tokens are not put around documents.
         """
         paths = _checked(files)
         folder, stamps = Path(folder), _stamps(paths)
@@ -181,7 +169,12 @@ def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
 
 
 def _fill(
-    store: Store, paths: list[Path], tokenizer: Tokenizer, report: Report, save_every: int, encoding: str | None
+    store: Store,
+    paths: list[Path],
+    tokenizer: Tokenizer,
+    progress: OnProgress | None,
+    save_every: int,
+    encoding: str | None,
 ) -> None:
     """Read, tokenize and write, each in its own thread; the library tokenizes the pieces of a group in parallel."""
     sizes = [path.stat().st_size for path in paths]
@@ -199,9 +192,10 @@ def _fill(
             store.add(group, ids)
             if store.mark.tokens - store.safe >= save_every:
                 store.save()
-            if report is not None:
+            if progress is not None:
                 done = sum(sizes[: group.file]) + group.raw
-                report(Progress(done, sum(sizes), store.documents, store.tokens))
+                counts = {"documents": store.documents, "tokens": store.tokens}
+                progress(Progress("bytes", done, sum(sizes), counts))
     finally:
         store.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -20,6 +20,7 @@ from regard.data.formats.writers import format_of_name, json_line, table_file, w
 from regard.errors import FolderError
 from regard.predict.batch.journal import Journal, open_journal
 from regard.predict.batch.rows import InputRow
+from regard.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
     from regard.predict.model import Model
@@ -51,7 +52,7 @@ def predict_to_file(
     batch_tokens: int,
     settings: Mapping[str, Any] | None = None,
     resume: bool = False,
-    tell: Callable[[int], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> Predictions:
     """Predict on rows and write each with its answer, in order: CSV, TSV or Parquet by the name, else JSON lines.
 
@@ -61,7 +62,7 @@ def predict_to_file(
     """
     output = Path(output)
     format = format_of_name(output)
-    work = _Work(model, batch_tokens, tell)
+    work = _Work(model, batch_tokens, progress)
     if is_stream(output):
         with table_file(output) as write:
             for row in work.run(iter(rows), None):
@@ -96,8 +97,8 @@ def _fill(work: _Work, journal: Journal, rows: Iterator[InputRow], output: Path)
 class _Work:
     """Rows answered one after the other, counted, with a digest of what went in."""
 
-    def __init__(self, model: Model, batch_tokens: int, tell: Callable[[int], None] | None) -> None:
-        self.model, self.batch_tokens, self.tell = model, batch_tokens, tell
+    def __init__(self, model: Model, batch_tokens: int, progress: OnProgress | None) -> None:
+        self.model, self.batch_tokens, self.progress = model, batch_tokens, progress
         self.rows, self.resumed = 0, 0
         self.names: dict[str, str] = {}
         self.digest = hashlib.blake2b(digest_size=16)
@@ -127,8 +128,8 @@ class _Work:
                 self.names = dict(names) if names else answer_names(answer, columns)
             self._count(row)
             yield self._joined(row, answer)
-            if self.tell is not None:
-                self.tell(self.rows)
+            if self.progress is not None:
+                self.progress(Progress("answers", self.rows))
 
     def _count(self, row: InputRow) -> None:
         self.rows += 1

@@ -29,7 +29,7 @@ from regard.training.engine.schedule import rate
 from regard.training.engine.speed import Speed
 from regard.training.engine.stepper import Stepper
 from regard.training.job import Done, Job
-from regard.training.metrics_log import Event, Recorder
+from regard.training.metrics_log import Recorder, TrainingEvent
 from regard.training.resume.position import Position
 from regard.training.resume.state import clean, load_state, put_weights, save_sharded, save_state, weights_of
 
@@ -84,9 +84,9 @@ class _Loop:
             clean(job.folder, state=not job.resume)
         self.world.wait()
         checked = self._resume() if job.resume else True
-        self.record = Recorder(job.folder, step=self.at.step, tell=job.tell) if self.world.first else None
+        self.record = Recorder(job.folder, step=self.at.step, progress=job.progress) if self.world.first else None
         if not checked:
-            self._tell("note", text=UNCHECKED)
+            self._report("note", text=UNCHECKED)
 
     def run(self) -> Done:
         began = time.monotonic() - self.at.seconds
@@ -94,7 +94,7 @@ class _Loop:
         self.job.network.train()
         if self.job.memory is not None and self.at.step == 0:
             expected = self.job.memory.total(self.at.micro_tokens)
-            self._tell("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
+            self._report("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
         with self._signals():
             while not self._over():
                 try:
@@ -219,11 +219,11 @@ class _Loop:
         skipped, row = self.stepper.guard.counts()
         if fresh := skipped - self.at.skipped:
             what = "a step was" if fresh == 1 else f"{fresh} steps were"
-            self._tell("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
+            self._report("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
         self.at.skipped = skipped
         speed = self.speed.report()
         norm = float(self.stepper.told[2])
-        self._tell("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
+        self._report("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
         if row >= self.settings.max_bad_steps:
             self.save()
             raise RegardError(
@@ -250,7 +250,7 @@ class _Loop:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
         scores = {name: score.value for name, score in found.scores.items()}
-        self._tell("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
+        self._report("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
 
     def _better(self, found: Scored) -> bool:
         """Of equal scores the lower loss decides: BLEU stays 0 for long, accuracy where all rows get one class."""
@@ -260,10 +260,10 @@ class _Loop:
             return self.at.best_loss is not None and found.loss < self.at.best_loss
         return found.value > self.at.best if found.higher else found.value < self.at.best
 
-    def _tell(self, kind: str, **values: Any) -> None:
+    def _report(self, kind: str, **values: Any) -> None:
         if self.record is not None:
             epoch = self.at.epoch + self.at.in_epoch / self.epoch_steps
-            self.record(Event(kind, self.at.step, self.job.steps, epoch, values))
+            self.record(TrainingEvent(kind, self.at.step, self.job.steps, values, epoch=epoch))
 
     def save(self) -> None:
         """The state as it is now."""
@@ -321,7 +321,9 @@ class _Loop:
         self.at.micro_tokens = fewer
         if self.shape is not None:
             self.shape = self.shape.cut(fewer)
-        self._tell("note", text=f"out of memory: {self.at.micro_tokens} tokens at once from now on, the step as it was")
+        self._report(
+            "note", text=f"out of memory: {self.at.micro_tokens} tokens at once from now on, the step as it was"
+        )
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
