@@ -113,15 +113,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
-def test_every_verb_has_its_page() -> None:
+def test_every_command_has_its_page() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for verb in cli.VERBS:
-        assert (ROOT / "docs" / f"{verb}.md").exists()
-        assert f"(docs/{verb}.md)" in readme
+    for command in cli.COMMANDS:
+        assert (ROOT / "docs" / f"{command}.md").exists()
+        assert f"(docs/{command}.md)" in readme
 
 
 def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
-    """Flags of a verb; the settings of a training have no name before theirs."""
+    """Flags of a command; the settings of a training have no name before theirs."""
     found: list[str] = []
     for name, kind in get_type_hints(settings).items():
         if is_dataclass(kind):
@@ -132,10 +132,10 @@ def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
 
 
 def test_every_setting_of_a_verb_is_on_its_page() -> None:
-    for verb, about in cli.VERBS.items():
-        page = (ROOT / "docs" / f"{verb}.md").read_text(encoding="utf-8")
-        known = flags(about.settings, nested=verb == "train")  # which is where those of a training are told
-        assert [flag for flag in known if flag not in page] == [], verb
+    for command, about in cli.COMMANDS.items():
+        page = (ROOT / "docs" / f"{command}.md").read_text(encoding="utf-8")
+        known = flags(about.arguments, nested=command == "train")  # which is where those of a training are told
+        assert [flag for flag in known if flag not in page] == [], command
 
 
 def test_every_family_class_and_preset_is_listed() -> None:

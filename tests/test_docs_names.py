@@ -53,7 +53,7 @@ def flags_of(settings: Any, prefix: str = "") -> set[str]:
     return found
 
 
-FLAGS = {verb: flags_of(about.settings) for verb, about in cli.VERBS.items()}
+FLAGS = {command: flags_of(about.arguments) for command, about in cli.COMMANDS.items()}
 TRAINER = {f"--{name}" for name in (*OWN, *OLD_NAMES, *NOT_NEEDED)}  # flags of transformers' Trainer are understood
 EVERY_FLAG = set().union(*FLAGS.values()) | FOREIGN | TRAINER
 
@@ -80,7 +80,7 @@ def command_lines(page: Path) -> Iterator[str]:
 
 
 def calls(page: Path) -> Iterator[tuple[str, list[str]]]:
-    """The verb and the words after it, of every call of regard."""
+    """The command and the words after it, of every call of regard."""
     for line in command_lines(page):
         for part in re.split(r"\||;|&&", line):
             call = re.search(r"(?:^|\s)(?:regard|-m regard\.cli) (.*)", part)
@@ -99,15 +99,15 @@ def _words(line: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_their_flags(page: Path) -> None:
     wrong = []
-    for verb, words in calls(page):
-        if PLACEHOLDER.fullmatch(verb):
+    for command, words in calls(page):
+        if PLACEHOLDER.fullmatch(command):
             continue
-        if verb not in cli.VERBS:
-            wrong.append(f"regard {verb}")
+        if command not in cli.COMMANDS:
+            wrong.append(f"regard {command}")
             continue
         given = {word.split("=")[0] for word in words if FLAG.fullmatch(word.split("=")[0])}
-        known = FLAGS[verb] | FOREIGN | (TRAINER if verb in ("train", "pretrain") else set())
-        wrong += [f"regard {verb} {flag}" for flag in given if flag not in known]
+        known = FLAGS[command] | FOREIGN | (TRAINER if command in ("train", "pretrain") else set())
+        wrong += [f"regard {command} {flag}" for flag in given if flag not in known]
     assert wrong == []
 
 
@@ -131,7 +131,9 @@ def test_presets_families_tasks_and_samples(page: Path) -> None:
     assert {name for name in presets if not PLACEHOLDER.fullmatch(name)} - set(PRESETS) == set()
     tasks = set(named_after("task", page))
     assert {name for name in tasks if not PLACEHOLDER.fullmatch(name)} - {*TASKS, *DATA_TASKS} == set()
-    names = {words[0] for verb, words in calls(page) if verb == "sample" and words and not words[0].startswith("-")}
+    names = {
+        words[0] for command, words in calls(page) if command == "sample" and words and not words[0].startswith("-")
+    }
     names |= set(re.findall(r'samples\.path\("([^"]+)"\)', code))
     assert {name for name in names if not PLACEHOLDER.fullmatch(name)} - set(samples.NAMES) == set()
 

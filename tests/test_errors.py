@@ -53,7 +53,7 @@ def flags_of(settings: Any, prefix: str = "") -> set[str]:
     return found
 
 
-FLAGS = {name for verb in cli.VERBS.values() for name in flags_of(verb.settings)}
+FLAGS = {name for verb in cli.COMMANDS.values() for name in flags_of(verb.arguments)}
 
 
 def marked() -> list[tuple[str, str]]:
@@ -203,7 +203,7 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_setting_of_generate_names_its_flag(writer: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = {"model", "texts", "interactive", "device", "dtype", "json", "slide", "seed", "literal"}
-    assert {*BAD_DECODING} == flags_of(cli.VERBS["generate"].settings) - own
+    assert {*BAD_DECODING} == flags_of(cli.COMMANDS["generate"].arguments) - own
     assert {*BAD_DECODING, "sample", "seed", "slide", "constraint"} == set(DEFAULTS)
     for name, value in BAD_DECODING.items():
         flag = f"--{name.replace('_', '-')}"

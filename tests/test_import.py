@@ -60,7 +60,7 @@ def costs(first: str, second: str) -> tuple[float, float]:
 
 
 def test_importing_costs_little_more_than_torch() -> None:
-    """With all that loading a model needs. `import regard` alone loads no torch: tests/test_cli.py."""
+    """With all that loading a model needs. `import regard` alone loads no torch: tests/cli/test_main.py."""
     ratios = [both / torch for torch, both in (costs("import torch", "import regard; regard.load") for _ in range(3))]
     assert statistics.median(ratios) < 1.2, ratios
 

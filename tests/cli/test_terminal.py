@@ -13,7 +13,7 @@ import pytest
 
 from regard import cli
 from regard.cli import main
-from regard.cli.output import Verb, print_json, print_said, print_table
+from regard.cli.output import print_json, print_said, print_table
 from regard.errors import DataError, FolderError, InputError, RegardError, bounded, counted, plain
 
 ESCAPES = "\x1b]0;title\x07\x1b[31mred\x9b2J\x7f\r\u202eabc"
@@ -36,8 +36,8 @@ def verb(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Put a function in the place of `regard doctor`."""
 
     def put(work: Any) -> None:
-        there = cli.VERBS["doctor"]
-        monkeypatch.setitem(cli.VERBS, "doctor", Verb(there.settings, there.about, lambda settings: work()))
+        there = cli.COMMANDS["doctor"]
+        monkeypatch.setitem(cli.COMMANDS, "doctor", there._replace(run=lambda settings: work()))
 
     return put
 
@@ -111,7 +111,7 @@ def test_help_and_errors_on_an_ascii_terminal() -> None:
     assert run(["embed", "--help"], PYTHONIOENCODING="ascii").returncode == 0
     found = run(["infö"], PYTHONIOENCODING="ascii")
     assert found.returncode == 2
-    assert b"is not a verb" in found.stderr
+    assert b"is not a command" in found.stderr
 
 
 def test_closed_stdout_is_an_error() -> None:

@@ -34,7 +34,7 @@ def prepare() -> None:
 
 
 def fuzz(draw: random.Random, folder: Path) -> None:
-    from regard.cli.commands.train import Train
+    from regard.cli.commands.train import TrainCommand
     from regard.cli.toml import read_config
     from regard.word_vectors.files import load_vectors
 
@@ -52,7 +52,7 @@ def fuzz(draw: random.Random, folder: Path) -> None:
     else:
         path.write_bytes(damaged(draw, PACKED[ending](content)))
     if name == "run.toml":
-        read_config(path, Train)
+        read_config(path, TrainCommand)
     else:
         vectors = load_vectors(path)
         assert len(vectors) == len(vectors.table)

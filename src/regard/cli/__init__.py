@@ -1,7 +1,7 @@
-"""The verbs of the command line, and the only room that prints.
+"""The command line. This is the only package that prints.
 
-Answers go to stdout, progress and warnings to stderr. Exit 0, 1 for what a user can fix, 2 for wrong use. Nothing
-heavy is imported before a verb needs it, so that `regard --help` answers at once.
+Results go to stdout, progress and warnings to stderr. The exit status is 0, 1 for an error, 2 for wrong arguments.
+Heavy packages are imported by the command that needs them, so that `regard --help` answers at once.
 """
 
 from __future__ import annotations
@@ -18,70 +18,37 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from regard import __version__
-from regard.cli.commands import (
-    attention,
-    check,
-    doctor,
-    embed,
-    evaluate,
-    fill,
-    generate,
-    info,
-    predict,
-    pretrain,
-    sample,
-    search,
-    tokenizer,
-    train,
-    translate,
-    vectors,
-)
+from regard.cli.command import Command
+from regard.cli.commands import load_commands
 from regard.cli.flags import READERS
-from regard.cli.output import UsageError, Verb, check_batch_tokens
+from regard.cli.output import UsageError, check_batch_tokens
 from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
 from regard.errors import RegardError, UntrainedWarning, did_you_mean, shortened
 
-VERBS: dict[str, Verb] = {
-    "info": Verb(info.Info, info.ABOUT, info.run),
-    "check": Verb(check.Check, check.ABOUT, check.run),
-    "train": Verb(train.Train, train.ABOUT, train.run, train.parse),
-    "evaluate": Verb(evaluate.Evaluate, evaluate.ABOUT, evaluate.run),
-    "predict": Verb(predict.Predict, predict.ABOUT, predict.run),
-    "pretrain": Verb(pretrain.Pretrain, pretrain.ABOUT, pretrain.run, pretrain.parse),
-    "fill": Verb(fill.Fill, fill.ABOUT, fill.run),
-    "attention": Verb(attention.Attention, attention.ABOUT, attention.run),
-    "embed": Verb(embed.Embed, embed.ABOUT, embed.run),
-    "search": Verb(search.Search, search.ABOUT, search.run),
-    "generate": Verb(generate.Generate, generate.ABOUT, generate.run),
-    "translate": Verb(translate.TranslateTexts, translate.ABOUT, translate.run),
-    "tokenizer": Verb(tokenizer.LearnTokenizer, tokenizer.ABOUT, tokenizer.run),
-    "vectors": Verb(vectors.LearnVectors, vectors.ABOUT, vectors.run),
-    "sample": Verb(sample.Sample, sample.ABOUT, sample.run),
-    "doctor": Verb(doctor.Doctor, doctor.ABOUT, doctor.run),
-}
+COMMANDS = load_commands()
 
-HELP = """usage: regard VERB [-h] [OPTIONS] ...
+HELP = """usage: regard COMMAND [-h] [OPTIONS] ...
 
-Attention, Transformers and BERT: from text and a task to a small, fast model.
+Train, evaluate and run BERT, GPT and other Transformers on your own texts.
 
-Verbs:
-{verbs}
+Commands:
+{commands}
 
 Examples:
-  regard sample messages                    a small data set to try it on
-  regard train reviews.csv --out runs/mine  a model for your data
-  regard predict runs/mine "a text"         what it says of a text
-  regard info bert-base-uncased             what a network is, before anything is downloaded
-  regard embed minilm "a text" "another"    one vector a text
-  regard embed --help                       everything a verb can do, with examples
+  regard sample messages                    write a small data set to try the commands on
+  regard train reviews.csv --out runs/mine  train a model on your data
+  regard predict runs/mine "a text"         predict the label of a text
+  regard info bert-base-uncased             show the size and shape of a model, without downloading it
+  regard embed minilm "a text" "another"    compute one vector per text
+  regard embed --help                       list all options of a command, with examples
 
-MODEL is a folder, "minilm", a published name such as gpt2 (its published weights), or a hub id; an untrained network is
-trained from its shape: --preset NAME. Every verb takes --json. Answers go to stdout, progress and warnings to stderr;
-the exit status is 0, 1 for something that failed, 2 for wrong use. regard --version tells the version."""
+MODEL is a folder, "minilm", a published name such as gpt2 (its published weights), or a hub id. To train a network from
+scratch, use --preset NAME. Every command takes --json. Results go to stdout, progress and warnings to stderr. The exit
+status is 0, 1 for an error, or 2 for wrong arguments. regard --version prints the version."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; the exit status."""
+    """Run one command and return the exit status."""
     try:
         prepare_streams()
         with _warnings_on_stderr():
@@ -123,31 +90,40 @@ def _lacks_memory(error: BaseException) -> bool:
     )
 
 
-def _run(given: list[str]) -> int:
-    if not given or given[0] in ("-h", "--help"):
-        verbs = "\n".join(f"  {name:<10}{verb.about.splitlines()[0]}" for name, verb in VERBS.items())
-        print(HELP.format(verbs=verbs), file=sys.stdout if given else sys.stderr)
-        return 0 if given else 2
-    if given[0] == "--version":
+def register(command: Command) -> None:
+    """Add a command that is defined outside this package."""
+    COMMANDS[command.name] = command
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        commands = "\n".join(f"  {name:<10}{command.help.splitlines()[0]}" for name, command in COMMANDS.items())
+        print(HELP.format(commands=commands), file=sys.stdout if words else sys.stderr)
+        return 0 if words else 2
+    if words[0] == "--version":
         print(f"regard {__version__}")
         return 0
-    if given[0] not in VERBS:
-        raise UsageError(f'"{given[0]}" is not a verb.{did_you_mean(given[0], VERBS)} See regard --help.')
-    verb, prog = VERBS[given[0]], f"regard {given[0]}"
-    told: dict[str, Any] = {
-        "prog": prog,
-        "description": verb.about,
+    if words[0] not in COMMANDS:
+        raise UsageError(f'"{words[0]}" is not a command.{did_you_mean(words[0], COMMANDS)} See regard --help.')
+    command = COMMANDS[words[0]]
+    arguments = parsed(lambda: _parse(command, words[1:]), words[1:])
+    check_batch_tokens(arguments)
+    with plain_stdout():
+        command.run(arguments)
+    return 0
+
+
+def _parse(command: Command, words: list[str]) -> Any:
+    """The words after the command as an instance of its arguments."""
+    options: dict[str, Any] = {
+        "prog": f"regard {command.name}",
+        "description": command.help,
         "config": (FlagCreatePairsOff,),
         "registry": READERS,
     }
-    words = given[1:]
-    settings = parsed(
-        lambda: verb.parse(words, **told) if verb.parse else tyro.cli(verb.settings, args=words, **told), words
-    )
-    check_batch_tokens(settings)
-    with plain_stdout():
-        verb.run(settings)
-    return 0
+    if command.parse is not None:
+        return command.parse(words, **options)
+    return tyro.cli(command.arguments, args=words, **options)
 
 
 @contextlib.contextmanager

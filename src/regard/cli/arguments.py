@@ -1,4 +1,4 @@
-"""Arguments that several verbs take, said once; and the texts that are given to them, themselves or in a file."""
+"""Arguments that several commands take, said once; and the texts that are given to them, themselves or in a file."""
 
 from __future__ import annotations
 

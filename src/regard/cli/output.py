@@ -1,4 +1,4 @@
-"""What several verbs use: what is printed and where, wrong use."""
+"""Printing of results, tables and progress, and the error for wrong arguments."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import InputError, plain
 from regard.progress import OnProgress, Progress
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
 class UsageError(Exception):
     """Arguments that do not go together."""
-
-
-class Verb(NamedTuple):
-    """What a verb takes, what it says of itself with examples, what it does, and how it reads its arguments."""
-
-    settings: type
-    about: str
-    run: Callable[[Any], None]
-    parse: Callable[..., Any] | None = None  # tyro itself where nothing has to be done before
 
 
 def check_batch_tokens(settings: object) -> None:

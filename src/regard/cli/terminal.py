@@ -1,6 +1,6 @@
 """What reaches the terminal: no control character of foreign text, and no failure for want of a letter or a stream.
 
-Everything that a verb prints on stdout passes through `plain_stdout`. On stderr bars draw with control characters of
+Everything that a command prints on stdout passes through `plain_stdout`. On stderr bars draw with control characters of
 their own; lines about the work and errors go there through `print_error` and `shared.print_said`.
 """
 

@@ -1,4 +1,4 @@
-"""Settings of a verb from a TOML file: tables may be nested, names are those of the flags."""
+"""Settings of a command from a TOML file: tables may be nested, names are those of the flags."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def without_config(given: Sequence[str]) -> tuple[list[str], Path | None]:
     return rest, found
 
 
-def read_config(path: Path, verb: type) -> dict[str, Any]:
-    """What a file says, as fields of a verb; settings of the training under `settings`."""
-    own = {field.name for field in fields(verb)} - {"settings", "config"}
+def read_config(path: Path, command: type) -> dict[str, Any]:
+    """What a file says, as fields of a command; settings of the training under `settings`."""
+    own = {field.name for field in fields(command)} - {"settings", "config"}
     values: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     try:
@@ -83,7 +83,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _check_names(given: Mapping[str, Any], own: set[str]) -> None:
-    """A name that is near one of the verb's own is not a setting of the training with a slip in it."""
+    """A name that is near one of the command's own is not a setting of the training with a slip in it."""
     from difflib import get_close_matches
 
     settings = {field.name for field in fields(Settings)}

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Device, Json, ModelName, check_output
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, untrained_field
 
 if TYPE_CHECKING:
     from regard.predict.attention import AttentionWindow
     from regard.predict.model import Model
 
-ABOUT = """Attention weights of a text, for any layers and heads.
+HELP = """Attention weights of a text, for any layers and heads.
 
 Examples:
   regard attention minilm "The cook who burned the soup opened a window."
@@ -29,7 +30,7 @@ STRONGEST = 3  # tokens shown for each
 
 
 @dataclass(frozen=True)
-class Attention:
+class AttentionCommand:
     model: ModelName
     text: Annotated[Positional[str], arg(help="The text.", metavar="TEXT")]
     pair: Annotated[str | None, arg(help="A second text, read together with the first.", metavar="TEXT")] = None
@@ -46,41 +47,41 @@ class Attention:
     json: Json = False
 
 
-def run(verb: Attention) -> None:
-    _check(verb)
+def run(command: AttentionCommand) -> None:
+    _check(command)
     from regard.config import RecurrentConfig
     from regard.errors import InputError
     from regard.predict import load
     from regard.predict.attention import attention_windows
 
-    model = load(verb.model, device=verb.device)
+    model = load(command.model, device=command.device)
     if isinstance(model.config, RecurrentConfig):
         raise InputError(f"a {model.family} model is recurrent: its tokens do not attend to each other.")
-    layers = _layers(verb.layers, model.network.reader.depth)
-    heads = [head % model.config.attention.heads for head in verb.heads] or [*range(model.config.attention.heads)]
-    windows = attention_windows(model, verb.text, verb.pair, layers=layers, heads=verb.heads or None)
-    if verb.plot is not None:
-        _plot(verb.plot, windows, heads)
-    elif verb.output is not None:
-        count = _write(verb.output, windows, heads)
+    layers = _layers(command.layers, model.network.reader.depth)
+    heads = [head % model.config.attention.heads for head in command.heads] or [*range(model.config.attention.heads)]
+    windows = attention_windows(model, command.text, command.pair, layers=layers, heads=command.heads or None)
+    if command.plot is not None:
+        _plot(command.plot, windows, heads)
+    elif command.output is not None:
+        count = _write(command.output, windows, heads)
         said: dict[str, Any] = {"windows": count, "layers": [layer + 1 for layer in layers], "heads": heads}
-        said |= {"output": str(verb.output)} | untrained_field(model)
-        print_json(said) if verb.json else print(_summary(count, len(layers), len(heads), verb.output))
-    elif verb.json:
+        said |= {"output": str(command.output)} | untrained_field(model)
+        print_json(said) if command.json else print(_summary(count, len(layers), len(heads), command.output))
+    elif command.json:
         _print_json(model, windows, heads)
     else:
         _print(windows)
 
 
-def _check(verb: Attention) -> None:
-    if verb.plot is not None and verb.output is not None:
+def _check(command: AttentionCommand) -> None:
+    if command.plot is not None and command.output is not None:
         raise UsageError("--plot and --output were given; give one of them.")
-    if verb.output is not None and verb.output.suffix != ".npz":
-        raise UsageError(f"--output {verb.output}: expected a name that ends in .npz.")
-    if verb.plot is not None and verb.plot.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"--plot {verb.plot}: expected a name that ends in .png, .svg or .pdf.")
-    check_output(verb.output, "--output", model=verb.model)
-    check_output(verb.plot, "--plot", model=verb.model)
+    if command.output is not None and command.output.suffix != ".npz":
+        raise UsageError(f"--output {command.output}: expected a name that ends in .npz.")
+    if command.plot is not None and command.plot.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"--plot {command.plot}: expected a name that ends in .png, .svg or .pdf.")
+    check_output(command.output, "--output", model=command.model)
+    check_output(command.plot, "--plot", model=command.model)
 
 
 def _layers(asked: tuple[int | Literal["all"], ...], depth: int) -> list[int]:
@@ -170,3 +171,6 @@ def _print(windows: Iterator[AttentionWindow]) -> None:
             for token, values, places in zip(window.tokens, best.values.tolist(), best.indices.tolist(), strict=True):
                 seen = [f"{window.tokens[place]} {value:.2f}" for value, place in zip(values, places, strict=True)]
                 print(f"  {token.ljust(width)}  {', '.join(seen)}")
+
+
+COMMAND = Command(name="attention", arguments=AttentionCommand, help=HELP, run=run)

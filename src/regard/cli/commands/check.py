@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Columns, Encoding, Json, Labels
+from regard.cli.command import Command
 from regard.cli.output import UsageError, in_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
 from regard.errors import counted, plain
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from regard.data.check.fixing.fix import Fixed
     from regard.data.check.run import Reading
 
-ABOUT = """The data doctor: what is wrong with data, where, and the way to fix it.
+HELP = """The data doctor: what is wrong with data, where, and the way to fix it.
 
 Examples:
   regard check reviews.csv
@@ -33,7 +34,7 @@ WORST = 12  # labels that are shown
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckCommand:
     data: Annotated[
         Positional[str],
         arg(help="A file, a folder with train, valid and test, a glob, a.en,a.de, or -.", metavar="DATA"),
@@ -58,35 +59,42 @@ class Check:
     json: Json = False
 
 
-def run(verb: Check) -> None:
+def run(command: CheckCommand) -> None:
     from regard.data.atomic import check_place
     from regard.data.check.run import check
     from regard.data.names import parse_columns
 
-    if verb.data == "-" and verb.fix is not None:
+    if command.data == "-" and command.fix is not None:
         raise UsageError("--fix reads the data again, which stdin cannot. Save it to a file first.")
-    outputs = {"--html": verb.html, "--fix": verb.fix, "--skip-bad": verb.skip_bad}
+    outputs = {"--html": command.html, "--fix": command.fix, "--skip-bad": command.skip_bad}
     for flag, path in outputs.items():
         if path is not None:
-            check_place(path, flag, inputs=(verb.data, verb.dev), others=outputs)
-    told: dict[str, Any] = {"task": verb.task, "format": verb.format, "encoding": verb.encoding, "labels": verb.labels}
-    told["columns"] = None if verb.columns is None else parse_columns(verb.columns)
-    reading = _reading(verb.model)
+            check_place(path, flag, inputs=(command.data, command.dev), others=outputs)
+    told: dict[str, Any] = {
+        "task": command.task,
+        "format": command.format,
+        "encoding": command.encoding,
+        "labels": command.labels,
+    }
+    told["columns"] = None if command.columns is None else parse_columns(command.columns)
+    reading = _reading(command.model)
     with progress_bar() as progress:
-        found = check(verb.data, dev=verb.dev, skip_bad=verb.skip_bad, reading=reading, progress=progress, **told)
-    if verb.model is None and found.task == "translate":
+        found = check(
+            command.data, dev=command.dev, skip_bad=command.skip_bad, reading=reading, progress=progress, **told
+        )
+    if command.model is None and found.task == "translate":
         found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
     fixed = None
-    if verb.fix is not None and found.complete:
+    if command.fix is not None and found.complete:
         from regard.data.check.fixing.fix import fix
 
-        fixed = fix(verb.data, verb.fix, **told)
-    if verb.html is not None:
+        fixed = fix(command.data, command.fix, **told)
+    if command.html is not None:
         from regard.data.check.page import page
 
-        _write(verb.html, page(found, name=verb.data))
-    _say(verb, found, fixed)
-    if not found.complete or (verb.strict and found.count("error")):
+        _write(command.html, page(found, name=command.data))
+    _say(command, found, fixed)
+    if not found.complete or (command.strict and found.count("error")):
         raise SystemExit(1)
 
 
@@ -125,8 +133,8 @@ def _write(path: Path, content: str) -> None:
         file.write(content)
 
 
-def _say(verb: Check, found: Report, fixed: Fixed | None) -> None:
-    if verb.json:
+def _say(command: CheckCommand, found: Report, fixed: Fixed | None) -> None:
+    if command.json:
         print_json(found.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
         return
     print_table(_summary(found))
@@ -135,8 +143,8 @@ def _say(verb: Check, found: Report, fixed: Fixed | None) -> None:
     if fixed is not None:
         print()
         print_table(_changes(fixed))
-    if verb.html is not None:
-        print(f"\n{verb.html}", file=sys.stderr)
+    if command.html is not None:
+        print(f"\n{command.html}", file=sys.stderr)
 
 
 def _summary(found: Report) -> list[tuple[str, str]]:
@@ -200,3 +208,6 @@ def _changes(fixed: Fixed) -> list[tuple[str, str]]:
         rows.append(("0", "nothing had to be changed"))
     rows += [("left out", what) for what in fixed.left_out]
     return rows
+
+
+COMMAND = Command(name="check", arguments=CheckCommand, help=HELP, run=run)

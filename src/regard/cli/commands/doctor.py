@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from regard import __version__
 from regard.cli.arguments import Json
+from regard.cli.command import Command
 from regard.cli.output import in_bytes, print_json, print_table
 
 if TYPE_CHECKING:
     from regard.device import Report
 
-ABOUT = """What this machine has, and what regard will use of it.
+HELP = """What this machine has, and what regard will use of it.
 
 Examples:
   regard doctor
@@ -21,15 +22,15 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Doctor:
+class DoctorCommand:
     json: Json = False
 
 
-def run(verb: Doctor) -> None:
+def run(command: DoctorCommand) -> None:
     from regard.device import report
 
     found = report()
-    if verb.json:
+    if command.json:
         print_json({"regard": __version__, **dataclasses.asdict(found)})
     else:
         print_table(_diagnosis(found))
@@ -54,3 +55,6 @@ def _diagnosis(found: Report) -> list[tuple[str, str]]:
         ("hub", f"{'offline (HF_HUB_OFFLINE)' if found.offline else 'asked for hub ids only'}; {found.hub_cache}")
     )
     return rows
+
+
+COMMAND = Command(name="doctor", arguments=DoctorCommand, help=HELP, run=run)

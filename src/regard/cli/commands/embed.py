@@ -24,13 +24,14 @@ from regard.cli.arguments import (
     check_texts,
     read_texts,
 )
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table, progress_bar, short, untrained_field
 from regard.errors import counted
 
 if TYPE_CHECKING:
     import numpy as np
 
-ABOUT = """Vectors of texts, from any layer.
+HELP = """Vectors of texts, from any layer.
 
 Examples:
   regard embed minilm "a text" "another text"
@@ -41,7 +42,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Embed:
+class EmbedCommand:
     model: ModelName
     texts: Texts = ()
     input: Input = None
@@ -67,35 +68,37 @@ class Embed:
     json: Json = False
 
 
-def run(verb: Embed) -> None:
-    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
-    check_not_files(verb.texts, verb.literal, "To read its texts, use --input {name}.")
-    if verb.output is not None:
-        _check_name(verb.output, per_token=verb.pool == "none")
-        check_output(verb.output, "--output", inputs=(verb.input,), model=verb.model)
-    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns, verb.encoding)
+def run(command: EmbedCommand) -> None:
+    check_texts(command.texts, command.input, command.columns, command.encoding)
+    check_not_files(command.texts, command.literal, "To read its texts, use --input {name}.")
+    if command.output is not None:
+        _check_name(command.output, per_token=command.pool == "none")
+        check_output(command.output, "--output", inputs=(command.input,), model=command.model)
+    texts = (
+        list(command.texts) if command.input is None else read_texts(command.input, command.columns, command.encoding)
+    )
 
     from regard.predict import load
 
-    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    model = load(command.model, device=command.device, dtype=command.dtype)
     with progress_bar() as progress:
         vectors = model.embed(
             texts,
-            layer=verb.layer,
-            pool=None if verb.pool == "none" else verb.pool,
-            normalise=verb.normalise,
-            batch_tokens=verb.batch_tokens,
+            layer=command.layer,
+            pool=None if command.pool == "none" else command.pool,
+            normalise=command.normalise,
+            batch_tokens=command.batch_tokens,
             progress=progress,
         )
-    if verb.output is not None:
-        _write_arrays(verb.output, vectors)
-        said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(verb.output)}
+    if command.output is not None:
+        _write_arrays(command.output, vectors)
+        said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(command.output)}
         said |= untrained_field(model)
-        print_json(said) if verb.json else print(
-            f"{counted(len(texts), 'text')}, {counted(said['width'], 'number')} each: {verb.output}"
+        print_json(said) if command.json else print(
+            f"{counted(len(texts), 'text')}, {counted(said['width'], 'number')} each: {command.output}"
         )
-    elif verb.json:
-        name = "vectors" if verb.pool == "none" else "vector"
+    elif command.json:
+        name = "vectors" if command.pool == "none" else "vector"
         for text, vector in zip(texts, vectors, strict=True):
             print_json({"text": text, name: vector.tolist()} | untrained_field(model))
     else:
@@ -125,3 +128,6 @@ def _numbers(vector: np.ndarray, most: int = 5) -> str:
     rows = f"{counted(vector.shape[0], 'token')} × " if vector.ndim == 2 else ""
     first = " ".join(f"{number: .3f}" for number in vector.reshape(-1)[:most])
     return f"{rows}{vector.shape[-1]} numbers: {first} …"
+
+
+COMMAND = Command(name="embed", arguments=EmbedCommand, help=HELP, run=run)

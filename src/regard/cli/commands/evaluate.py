@@ -20,6 +20,7 @@ from regard.cli.arguments import (
     SkipBad,
     check_output,
 )
+from regard.cli.command import Command
 from regard.cli.output import UsageError, a_second, print_json, print_said, print_scores, progress_rows
 from regard.cli.report import print_report
 from regard.errors import counted
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from regard.evaluation import Evaluation
     from regard.predict import Model
 
-ABOUT = """Scores of a model on data, with 95 % intervals: labelled rows; text or minimal pairs for a language model.
+HELP = """Scores of a model on data, with 95 % intervals: labelled rows; text or minimal pairs for a language model.
 
 Examples:
   regard evaluate runs/reviews test.csv
@@ -42,7 +43,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class EvaluateCommand:
     model: ModelName
     data: Annotated[
         Positional[str],
@@ -75,40 +76,40 @@ class Evaluate:
     json: Json = False
 
 
-def run(verb: Evaluate) -> None:
+def run(command: EvaluateCommand) -> None:
     from regard.data.names import parse_columns
     from regard.evaluation import evaluate
     from regard.predict import load
 
-    if verb.confusion is not None:
-        _check_picture(verb.confusion)
-    outputs = {"--skip-bad": verb.skip_bad, "--answers": verb.answers, "--confusion": verb.confusion}
+    if command.confusion is not None:
+        _check_picture(command.confusion)
+    outputs = {"--skip-bad": command.skip_bad, "--answers": command.answers, "--confusion": command.confusion}
     for flag, path in outputs.items():
-        check_output(path, flag, inputs=(verb.data,), model=verb.model, others=outputs)
-    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+        check_output(path, flag, inputs=(command.data,), model=command.model, others=outputs)
+    model = load(command.model, device=command.device, dtype=command.dtype)
     with progress_rows() as progress:
         found = evaluate(
             model,
-            verb.data,
-            split=verb.split,
-            columns=None if verb.columns is None else parse_columns(verb.columns),
-            encoding=verb.encoding,
-            labels=verb.labels,
-            skip_bad=verb.skip_bad,
-            answers=verb.answers,
-            window=verb.window,
-            overlap=_overlap(verb, model),
-            beams=verb.beams,
-            batch_tokens=verb.batch_tokens,
+            command.data,
+            split=command.split,
+            columns=None if command.columns is None else parse_columns(command.columns),
+            encoding=command.encoding,
+            labels=command.labels,
+            skip_bad=command.skip_bad,
+            answers=command.answers,
+            window=command.window,
+            overlap=_overlap(command, model),
+            beams=command.beams,
+            batch_tokens=command.batch_tokens,
             progress=progress,
         )
     print_said(f"data: {found.data}")
     if found.bad:
-        print_said(f"{counted(found.bad, 'row')} could not be used, listed in {verb.skip_bad}")
-    if verb.confusion is not None:
-        found.plot(verb.confusion)
-        print_said(f"confusion matrix: {verb.confusion}")
-    if verb.json:
+        print_said(f"{counted(found.bad, 'row')} could not be used, listed in {command.skip_bad}")
+    if command.confusion is not None:
+        found.plot(command.confusion)
+        print_said(f"confusion matrix: {command.confusion}")
+    if command.json:
         print_json(_json(found))
         return
     print_scores(found.scores)
@@ -117,8 +118,8 @@ def run(verb: Evaluate) -> None:
     print_report(found.report)
     rows = counted(found.rows, found.unit.removesuffix("s"))
     print(f"\n{rows} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
-    if verb.answers is not None:
-        print(f"The answers: {verb.answers}")
+    if command.answers is not None:
+        print(f"The answers: {command.answers}")
 
 
 def _json(found: Evaluation) -> dict[str, Any]:
@@ -138,16 +139,21 @@ def _check_picture(path: Path) -> None:
     check_place(path.expanduser(), "--confusion")
 
 
-def _overlap(verb: Evaluate, model: Model) -> float | None:
+def _overlap(command: EvaluateCommand, model: Model) -> float | None:
     """As it was given, or from a stride, in words that say what it is called here."""
-    if verb.stride is None:
-        return verb.overlap
+    if command.stride is None:
+        return command.overlap
     from regard.evaluation import room_of
 
-    if verb.overlap is not None:
+    if command.overlap is not None:
         raise UsageError("--stride and --overlap say the same; give one of them.")
-    room = verb.window or room_of(model)
-    if not 1 <= verb.stride <= room:
-        raise UsageError(f"--stride {verb.stride} was given; windows have {room} tokens, so use 1 to {room}.")
-    print_said(f"--stride {verb.stride} is --overlap {1 - verb.stride / room:g} here, with windows of {room} tokens.")
-    return 1 - verb.stride / room
+    room = command.window or room_of(model)
+    if not 1 <= command.stride <= room:
+        raise UsageError(f"--stride {command.stride} was given; windows have {room} tokens, so use 1 to {room}.")
+    print_said(
+        f"--stride {command.stride} is --overlap {1 - command.stride / room:g} here, with windows of {room} tokens."
+    )
+    return 1 - command.stride / room
+
+
+COMMAND = Command(name="evaluate", arguments=EvaluateCommand, help=HELP, run=run)

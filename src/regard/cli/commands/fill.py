@@ -9,9 +9,10 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Device, Json, ModelName
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, untrained_field
 
-ABOUT = """Words in the place of [MASK], or whether one text follows another (--next), by a pretrained model.
+HELP = """Words in the place of [MASK], or whether one text follows another (--next), by a pretrained model.
 
 Examples:
   regard fill runs/pretrained "The man went to the [MASK]."
@@ -20,7 +21,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Fill:
+class FillCommand:
     model: ModelName
     text: Annotated[
         Positional[str],
@@ -35,42 +36,45 @@ class Fill:
     json: Json = False
 
 
-def run(verb: Fill) -> None:
-    if bool(verb.text) == bool(verb.next):
-        given = "TEXT and --next were both given" if verb.text else "no text was given"
+def run(command: FillCommand) -> None:
+    if bool(command.text) == bool(command.next):
+        given = "TEXT and --next were both given" if command.text else "no text was given"
         raise UsageError(f'{given}. Give a TEXT with [MASK] in it, or --next "first text" "second text".')
-    if verb.next and len(verb.next) != 2:
-        raise UsageError(f"--next takes two texts, the first and the second; {len(verb.next)} were given.")
-    if verb.next:
-        _next(verb)
+    if command.next and len(command.next) != 2:
+        raise UsageError(f"--next takes two texts, the first and the second; {len(command.next)} were given.")
+    if command.next:
+        _next(command)
     else:
-        _fill(verb)
+        _fill(command)
 
 
-def _next(verb: Fill) -> None:
+def _next(command: FillCommand) -> None:
     from regard.predict import load
 
-    first, second = verb.next
-    model = load(verb.model, device=verb.device)
+    first, second = command.next
+    model = load(command.model, device=command.device)
     chance = model.next_sentence(first, second)
-    if verb.json:
+    if command.json:
         print_json({"first": first, "second": second, "next_sentence": chance} | untrained_field(model))
     else:
         print(f"{chance:.3f}  probability that the second text comes right after the first")
 
 
-def _fill(verb: Fill) -> None:
+def _fill(command: FillCommand) -> None:
     from regard.predict import load
     from regard.predict.masked_words import fill
 
-    model = load(verb.model, device=verb.device)
-    found = fill(model, verb.text, top=verb.top)
-    if verb.json:
+    model = load(command.model, device=command.device)
+    found = fill(model, command.text, top=command.top)
+    if command.json:
         masks = [[dataclasses.asdict(one) for one in words] for words in found]
-        print_json({"text": verb.text, "masks": masks} | untrained_field(model))
+        print_json({"text": command.text, "masks": masks} | untrained_field(model))
         return
     for number, words in enumerate(found, 1):
         if len(found) > 1:
             print(f"mask {number}")
         for one in words:
             print(f"{one.score:6.3f}  {one.word:<16}  {one.text}")
+
+
+COMMAND = Command(name="fill", arguments=FillCommand, help=HELP, run=run)

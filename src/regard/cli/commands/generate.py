@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Device, Dtype, Json, LiteralTexts, ModelName, check_not_files
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.terminal import print_error
 from regard.errors import InputError
@@ -16,7 +17,7 @@ from regard.errors import InputError
 if TYPE_CHECKING:
     from regard.predict import Model
 
-ABOUT = """Continue a text, or answer it with an encoder-decoder.
+HELP = """Continue a text, or answer it with an encoder-decoder.
 
 Examples:
   regard generate runs/gpt "Once upon a time"                          the likeliest word, again and again
@@ -30,7 +31,7 @@ is written."""
 
 
 @dataclass(frozen=True)
-class Generate:
+class GenerateCommand:
     model: ModelName
     texts: Annotated[
         Positional[tuple[str, ...]], arg(help="The prompts.", metavar="[PROMPT ...]", help_behavior_hint="")
@@ -67,32 +68,32 @@ class Generate:
 EARLY: dict[str, bool | str] = {"yes": True, "no": False, "never": "never"}
 
 
-def settings_of(verb: Generate) -> dict[str, Any]:
+def settings_of(command: GenerateCommand) -> dict[str, Any]:
     """What was said on the command line, under the names of Python."""
     rest = ("model", "texts", "interactive", "literal", "device", "dtype", "json")
-    every = {name: value for name, value in asdict(verb).items() if name not in rest}
+    every = {name: value for name, value in asdict(command).items() if name not in rest}
     given = {name: value for name, value in every.items() if not (value is None or value is False or value == ())}
-    if verb.early_stop is not None:
-        given["early_stop"] = EARLY[verb.early_stop]
+    if command.early_stop is not None:
+        given["early_stop"] = EARLY[command.early_stop]
     return given
 
 
-def run(verb: Generate) -> None:
-    if verb.texts and verb.interactive:
+def run(command: GenerateCommand) -> None:
+    if command.texts and command.interactive:
         raise UsageError("prompts were given and --interactive too; give one of them.")
-    if not verb.texts and not verb.interactive:
+    if not command.texts and not command.interactive:
         raise UsageError('no prompt was given. Write it after the model ("Once upon a time"), or use --interactive.')
 
-    check_not_files(verb.texts, verb.literal, 'To continue what it holds, use "$(cat {name})".')
+    check_not_files(command.texts, command.literal, 'To continue what it holds, use "$(cat {name})".')
     from regard.predict import load
 
-    model, settings = load(verb.model, device=verb.device, dtype=verb.dtype), settings_of(verb)
-    if verb.interactive:
-        converse(model, settings, as_json=verb.json)
-    elif len(verb.texts) == 1 and not verb.json and sys.stdout.isatty() and _streams(settings, model):
-        flow(model, verb.texts[0], settings)
+    model, settings = load(command.model, device=command.device, dtype=command.dtype), settings_of(command)
+    if command.interactive:
+        converse(model, settings, as_json=command.json)
+    elif len(command.texts) == 1 and not command.json and sys.stdout.isatty() and _streams(settings, model):
+        flow(model, command.texts[0], settings)
     else:
-        tell(model, list(verb.texts), settings, as_json=verb.json)
+        tell(model, list(command.texts), settings, as_json=command.json)
 
 
 def _streams(settings: dict[str, Any], model: Model) -> bool:
@@ -141,3 +142,6 @@ def converse(model: Model, settings: dict[str, Any], *, as_json: bool) -> None:
                 flow(model, prompt, settings)
         except InputError as error:
             print_error(error.with_flags)
+
+
+COMMAND = Command(name="generate", arguments=GenerateCommand, help=HELP, run=run)

@@ -6,9 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 
 from regard.cli.arguments import Json, ModelName
+from regard.cli.command import Command
 from regard.cli.output import in_bytes, print_json, print_table
 
-ABOUT = """Parameters, shape, family, task, tokenizer and size on disk of a model.
+HELP = """Parameters, shape, family, task, tokenizer and size on disk of a model.
 
 Examples:
   regard info bert-base-uncased
@@ -16,16 +17,16 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Info:
+class InfoCommand:
     model: ModelName
     json: Json = False
 
 
-def run(verb: Info) -> None:
+def run(command: InfoCommand) -> None:
     from regard.predict import info as look_up
 
-    found = dataclasses.asdict(look_up(verb.model))
-    if verb.json:
+    found = dataclasses.asdict(look_up(command.model))
+    if command.json:
         print_json(found)
     else:
         print_table([(name.replace("_", " "), _shown(name, value)) for name, value in found.items()])
@@ -39,3 +40,6 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+COMMAND = Command(name="info", arguments=InfoCommand, help=HELP, run=run)

@@ -26,6 +26,7 @@ from regard.cli.arguments import (
     check_output,
     check_texts,
 )
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_said, progress_rows, short
 from regard.errors import counted
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from regard.predict.batch.files import Predictions
     from regard.predict.batch.rows import InputRow
 
-ABOUT = """What a trained model says of texts.
+HELP = """What a trained model says of texts.
 
 Examples:
   regard predict runs/reviews "a great film" "two dull hours"
@@ -50,7 +51,7 @@ FILES = "To read it, use --input {name} (one text per line, or a table), or --co
 
 
 @dataclass(frozen=True)
-class Predict:
+class PredictCommand:
     model: ModelName
     texts: Texts = ()
     input: Input = None
@@ -72,116 +73,120 @@ class Predict:
     json: Json = False
 
 
-def run(verb: Predict) -> None:
-    _check(verb)
+def run(command: PredictCommand) -> None:
+    _check(command)
     from regard.predict import load
 
-    model = load(verb.model, device=verb.device, dtype=verb.dtype)
-    context = _context(verb, model)
-    rows = input_rows(verb, model, context)
-    if verb.output is not None:
-        _write(verb, model, rows, context)
+    model = load(command.model, device=command.device, dtype=command.dtype)
+    context = _context(command, model)
+    rows = input_rows(command, model, context)
+    if command.output is not None:
+        _write(command, model, rows, context)
         return
     waiting: deque[InputRow] = deque()
-    for answer in model.answers(_noted(rows, waiting), batch_tokens=verb.batch_tokens):
+    for answer in model.answers(_noted(rows, waiting), batch_tokens=command.batch_tokens):
         row = waiting.popleft()
-        if verb.json:
+        if command.json:
             print_json(answer.json())
         else:
             print(f"{shown(answer.json())}  {short(_text(row.item), 70)}")
 
 
-def _check(verb: Predict) -> None:
+def _check(command: PredictCommand) -> None:
     """What can be said before anything is read."""
-    check_texts(verb.texts, verb.input, verb.columns, None if verb.context is not None else verb.encoding)
-    check_not_files(verb.texts, verb.literal, FILES)
-    if verb.context == "-" and verb.input == "-":
+    check_texts(
+        command.texts, command.input, command.columns, None if command.context is not None else command.encoding
+    )
+    check_not_files(command.texts, command.literal, FILES)
+    if command.context == "-" and command.input == "-":
         raise UsageError("--input and --context cannot both be stdin; give one of them as a file.")
-    if verb.resume and verb.output is None:
+    if command.resume and command.output is None:
         raise UsageError("--resume was given without --output; it continues a file that was not finished.")
-    check_output(verb.output, "--output", inputs=(verb.input, verb.context), model=verb.model)
-    if verb.output is None:
+    check_output(command.output, "--output", inputs=(command.input, command.context), model=command.model)
+    if command.output is None:
         return
     from regard.data.atomic import is_stream
     from regard.data.formats.writers import format_of_name
 
-    format_of_name(verb.output)
-    if verb.resume and is_stream(verb.output):
-        raise UsageError(f"--resume was given, but --output {verb.output} is no file that could be continued.")
+    format_of_name(command.output)
+    if command.resume and is_stream(command.output):
+        raise UsageError(f"--resume was given, but --output {command.output} is no file that could be continued.")
 
 
-def _context(verb: Predict, model: Model) -> str | None:
+def _context(command: PredictCommand, model: Model) -> str | None:
     """The text that all questions are about, where one was given."""
-    if verb.context is None:
+    if command.context is None:
         return None
     if model.task != "answer":
         what = "a network without a task" if model.task is None else f"a model for {model.task}"
         raise UsageError(f"--context is for models that answer questions; this is {what}.")
     from regard.predict.batch.rows import read_context
 
-    return read_context(verb.context, encoding=verb.encoding)
+    return read_context(command.context, encoding=command.encoding)
 
 
-def input_rows(verb: Predict, model: Model, context: str | None) -> Iterator[InputRow]:
+def input_rows(command: PredictCommand, model: Model, context: str | None) -> Iterator[InputRow]:
     """What is to be answered."""
     from regard.data.names import parse_columns
     from regard.predict.batch.rows import PAIRED, file_rows, text_rows
     from regard.predict.model_task import trained
 
     task = model.task
-    if verb.input is not None:
-        columns = {} if verb.columns is None else parse_columns(verb.columns)
+    if command.input is not None:
+        columns = {} if command.columns is None else parse_columns(command.columns)
         run = trained(model.folder)
         return file_rows(
-            verb.input,
+            command.input,
             task,
             columns=columns,
-            encoding=verb.encoding,
+            encoding=command.encoding,
             remembered=None if run is None else run.data,
             context=context,
         )
-    if context is None and task in PAIRED and len(verb.texts) % 2:
+    if context is None and task in PAIRED and len(command.texts) % 2:
         what = "two texts that belong together"
         if task == "answer":
             what = "a question and its context (or questions with --context FILE)"
-        raise UsageError(f"this model takes {what}, but the last of {counted(len(verb.texts), 'text')} stands alone.")
-    return text_rows(verb.texts, task, context=context)
+        raise UsageError(
+            f"this model takes {what}, but the last of {counted(len(command.texts), 'text')} stands alone."
+        )
+    return text_rows(command.texts, task, context=context)
 
 
-def _write(verb: Predict, model: Model, rows: Iterator[InputRow], context: str | None) -> None:
+def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], context: str | None) -> None:
     from regard.data.atomic import is_stream
     from regard.predict.batch.files import predict_to_file
 
-    assert verb.output is not None
+    assert command.output is not None
     digest = None if context is None else hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
-    settings = {"columns": verb.columns, "dtype": verb.dtype, "encoding": verb.encoding, "context": digest}
+    settings = {"columns": command.columns, "dtype": command.dtype, "encoding": command.encoding, "context": digest}
     with progress_rows() as progress:
         done = predict_to_file(
             model,
             rows,
-            verb.output,
-            batch_tokens=verb.batch_tokens,
+            command.output,
+            batch_tokens=command.batch_tokens,
             settings=settings,
-            resume=verb.resume,
+            resume=command.resume,
             progress=progress,
         )
-    _print_notes(verb, done)
-    found = {"rows": done.rows, "output": str(verb.output)}
-    if not verb.json:
-        print_said(f"{counted(done.rows, 'answer')}: {verb.output}")
-    elif is_stream(verb.output):  # which may be stdout, where the answers are
+    _print_notes(command, done)
+    found = {"rows": done.rows, "output": str(command.output)}
+    if not command.json:
+        print_said(f"{counted(done.rows, 'answer')}: {command.output}")
+    elif is_stream(command.output):  # which may be stdout, where the answers are
         print_said(json.dumps(found))
     else:
         print_json(found)
 
 
-def _print_notes(verb: Predict, done: Predictions) -> None:
+def _print_notes(command: PredictCommand, done: Predictions) -> None:
     if done.removed:
         answers = counted(done.removed, "answer")
         print_said(f"given up: {answers} of a run that was stopped; --resume would have used them.")
-    if verb.resume and done.resumed:
+    if command.resume and done.resumed:
         print_said(f"resumed after {counted(done.resumed, 'answer')} of the run that was stopped.")
-    elif verb.resume:
+    elif command.resume:
         print_said("there was nothing to resume, so it began with the first row.")
     for field, name in done.renamed.items():
         print_said(f"the input has a column {field}, so the predicted one is called {name}.")
@@ -221,3 +226,6 @@ def shown(answer: dict[str, Any]) -> str:
     if "translation" in answer:
         return f"{answer['translation'] or '(nothing)'}  {answer['score']:.3f}"
     return json.dumps(answer, ensure_ascii=False)
+
+
+COMMAND = Command(name="predict", arguments=PredictCommand, help=HELP, run=run)

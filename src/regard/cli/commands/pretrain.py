@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.trainer_names import translated
 from regard.cli.training_progress import TrainingProgress
@@ -20,7 +21,7 @@ from regard.training.settings import Settings
 if TYPE_CHECKING:
     from regard.training.pretrain import Pretrained
 
-ABOUT = """Pretrain a language model on plain text: from nothing, or going on from a model.
+HELP = """Pretrain a language model on plain text: from nothing, or going on from a model.
 
 Examples:
   regard pretrain corpus.txt --preset bert-tiny --out runs/tiny              hidden words, a vocabulary of its own
@@ -37,7 +38,7 @@ Fine-tune what comes out with: regard train DATA --start DIR --out DIR"""
 
 
 @dataclass(frozen=True)
-class Pretrain:
+class PretrainCommand:
     files: Annotated[
         Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
     ]
@@ -68,44 +69,46 @@ class Pretrain:
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
-def parse(given: Sequence[str], **told: Any) -> Pretrain:
+def parse(given: Sequence[str], **told: Any) -> PretrainCommand:
     """The flags, old names of transformers' Trainer among them."""
-    found: Pretrain = tyro.cli(Pretrain, args=translated(given), **told)
+    found: PretrainCommand = tyro.cli(PretrainCommand, args=translated(given), **told)
     return found
 
 
-def run(verb: Pretrain) -> None:
-    if not verb.files:
+def run(command: PretrainCommand) -> None:
+    if not command.files:
         raise UsageError("no file was given. Name at least one text file to learn from.")
-    if (verb.start is None) == (verb.preset is None):
-        both = "--start and --preset were given" if verb.start is not None else "neither --start nor --preset was given"
+    if (command.start is None) == (command.preset is None):
+        both = (
+            "--start and --preset were given" if command.start is not None else "neither --start nor --preset was given"
+        )
         raise UsageError(f"{both}; give one of them: a model to go on from, or a shape to train from nothing.")
-    if verb.tokenizer is not None and verb.preset is None:
+    if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
     from regard.training.engine.distributed import speaks
     from regard.training.pretrain import pretrain
 
     with TrainingProgress() as progress:
         found = pretrain(
-            verb.files,
-            out=verb.out,
-            objective=verb.objective,
-            preset=verb.preset,
-            tokenizer=verb.tokenizer,
-            start=verb.start,
-            dev=verb.dev or None,
-            store=verb.store,
-            mask_rate=verb.mask_rate,
-            mask_unit=verb.mask_unit,
-            encoding=verb.encoding,
-            resume=verb.resume,
-            overwrite=verb.overwrite,
+            command.files,
+            out=command.out,
+            objective=command.objective,
+            preset=command.preset,
+            tokenizer=command.tokenizer,
+            start=command.start,
+            dev=command.dev or None,
+            store=command.store,
+            mask_rate=command.mask_rate,
+            mask_unit=command.mask_unit,
+            encoding=command.encoding,
+            resume=command.resume,
+            overwrite=command.overwrite,
             progress=progress,
-            **asdict(verb.settings),
+            **asdict(command.settings),
         )
     if not speaks():
         return
-    if verb.json:
+    if command.json:
         every = found.json()
         print_json(
             {name: every[name] for name in ("task", "rows", "scores", "baseline", "new_heads", "seconds", "folder")}
@@ -125,3 +128,6 @@ def _say(found: Pretrained) -> None:
         rows.append(("new", f"{', '.join(found.new_heads)} (randomly initialized at the start)"))
     rows.append(("steps", f"{found.steps:,} ({counted(found.tokens, 'token')}, {found.seconds:.0f} s)"))
     print_table([*rows, ("folder", found.folder)])
+
+
+COMMAND = Command(name="pretrain", arguments=PretrainCommand, help=HELP, run=run, parse=parse)

@@ -11,10 +11,11 @@ from tyro.conf import Positional, arg
 
 from regard import samples
 from regard.cli.arguments import Json
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_said, print_table
 from regard.errors import InputError
 
-ABOUT = """Write a small data set that comes with regard, to try a command on.
+HELP = """Write a small data set that comes with regard, to try a command on.
 
 Examples:
   regard sample                             the names, and what each holds
@@ -23,7 +24,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleCommand:
     name: Annotated[
         Positional[str | None],
         arg(help="The sample to write; lists them if not given.", metavar="[NAME]", help_behavior_hint=""),
@@ -35,27 +36,27 @@ class Sample:
     json: Json = False
 
 
-def run(verb: Sample) -> None:
-    if verb.name is None:
-        _list(verb)
+def run(command: SampleCommand) -> None:
+    if command.name is None:
+        _list(command)
         return
-    source = samples.path(verb.name)
-    target = Path(source.name) if verb.out is None else verb.out.expanduser()
+    source = samples.path(command.name)
+    target = Path(source.name) if command.out is None else command.out.expanduser()
     target = target / source.name if target.is_dir() else target
     known = _same(source, target)
     if not known:
-        _write(source, target, overwrite=verb.overwrite)
-    if verb.json:
-        print_json({"name": verb.name, "file": str(target), "about": samples.ABOUT[verb.name]})
+        _write(source, target, overwrite=command.overwrite)
+    if command.json:
+        print_json({"name": command.name, "file": str(target), "about": samples.ABOUT[command.name]})
         return
-    print(f"{target}{' is already there' if known else ''}: {samples.ABOUT[verb.name]}")
-    print_said(f"try: {samples.TRY[verb.name].format(file=target)}")
+    print(f"{target}{' is already there' if known else ''}: {samples.ABOUT[command.name]}")
+    print_said(f"try: {samples.TRY[command.name].format(file=target)}")
 
 
-def _list(verb: Sample) -> None:
-    if verb.out is not None:
+def _list(command: SampleCommand) -> None:
+    if command.out is not None:
         raise UsageError("--out was given without a name. Write regard sample NAME --out FILE.")
-    if verb.json:
+    if command.json:
         print_json({"samples": [{"name": name, "about": samples.ABOUT[name]} for name in samples.NAMES]})
         return
     print_table([(name, samples.ABOUT[name]) for name in samples.NAMES])
@@ -82,3 +83,6 @@ def _write(source: Path, target: Path, *, overwrite: bool) -> None:
     check_place(target, "--out")
     with whole(target) as fresh:
         shutil.copyfile(source, fresh)
+
+
+COMMAND = Command(name="sample", arguments=SampleCommand, help=HELP, run=run)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import BatchTokens, Device, Dtype, Encoding, Json, ModelName
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_said, progress_bar, short
 
 if TYPE_CHECKING:
     from regard.predict.search import Match, SearchResult
 
-ABOUT = """Find the texts of a file that are nearest to a query.
+HELP = """Find the texts of a file that are nearest to a query.
 
 Examples:
   regard search minilm notes.txt "how do I cancel"
@@ -26,7 +27,7 @@ SHOWN = 100  # characters of a text
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchCommand:
     model: ModelName
     data: Annotated[
         Positional[str],
@@ -56,34 +57,34 @@ class Search:
     json: Json = False
 
 
-def run(verb: Search) -> None:
-    if not verb.queries:
+def run(command: SearchCommand) -> None:
+    if not command.queries:
         raise UsageError('no query was given. Write it after the file: regard search MODEL FILE "a query".')
-    if verb.no_cache and verb.cache is not None:
+    if command.no_cache and command.cache is not None:
         raise UsageError("--cache and --no-cache were given; give one of them.")
     from regard.data.names import parse_columns
     from regard.predict import load
     from regard.predict.search import search
 
-    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    model = load(command.model, device=command.device, dtype=command.dtype)
     with progress_bar() as progress:
         result = search(
             model,
-            verb.data,
-            verb.queries,
-            top=verb.top,
-            columns=None if verb.columns is None else parse_columns(verb.columns),
-            encoding=verb.encoding,
-            window=verb.window,
-            pool=verb.pool,
-            cache=verb.cache,
-            use_cache=not verb.no_cache,
-            batch_tokens=verb.batch_tokens,
+            command.data,
+            command.queries,
+            top=command.top,
+            columns=None if command.columns is None else parse_columns(command.columns),
+            encoding=command.encoding,
+            window=command.window,
+            pool=command.pool,
+            cache=command.cache,
+            use_cache=not command.no_cache,
+            batch_tokens=command.batch_tokens,
             progress=progress,
         )
     _print_cache(result)
     for query, matches in zip(result.queries, result.matches, strict=True):
-        if verb.json:
+        if command.json:
             print_json({"query": query, "matches": [match.json() for match in matches]})
         else:
             _print_matches(query, matches, heading=len(result.queries) > 1)
@@ -107,3 +108,6 @@ def _print_matches(query: str, matches: tuple[Match, ...], *, heading: bool) -> 
     print(f"{'score':>7}  {'line':>{width}}  text")
     for match in matches:
         print(f"{match.score:7.4f}  {match.line!s:>{width}}  {short(match.passage, SHOWN)}")
+
+
+COMMAND = Command(name="search", arguments=SearchCommand, help=HELP, run=run)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Encoding, Json
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table, progress_bar
 from regard.errors import counted
 
 if TYPE_CHECKING:
     from regard.text.report import Report
 
-ABOUT = """Learn a vocabulary from text files of any size.
+HELP = """Learn a vocabulary from text files of any size.
 
 Examples:
   regard tokenizer corpus.txt --out vocabulary
@@ -28,7 +29,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class LearnTokenizer:
+class TokenizerCommand:
     files: Annotated[
         Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
     ]
@@ -50,10 +51,10 @@ class LearnTokenizer:
     json: Json = False
 
 
-def run(verb: LearnTokenizer) -> None:
-    if verb.lowercase and verb.cased:
+def run(command: TokenizerCommand) -> None:
+    if command.lowercase and command.cased:
         raise UsageError("--lowercase and --cased were given; give one of them.")
-    if not verb.files:
+    if not command.files:
         raise UsageError("no file was given. Name at least one text file to learn from.")
     from regard.checkpoint.files import whole_folder
     from regard.checkpoint.manifest import tokenizer_files
@@ -61,38 +62,38 @@ def run(verb: LearnTokenizer) -> None:
     from regard.text.report import report
     from regard.text.stream import first_lines
 
-    _check_inputs(verb)
-    lowercase = verb.lowercase if verb.lowercase or verb.cased else None
+    _check_inputs(command)
+    lowercase = command.lowercase if command.lowercase or command.cased else None
     began = time.monotonic()
-    with whole_folder(verb.out, overwrite=verb.overwrite, drop=tokenizer_files) as folder:
+    with whole_folder(command.out, overwrite=command.overwrite, drop=tokenizer_files) as folder:
         with progress_bar() as progress:
             learned = learn(
-                verb.files,
-                kind=verb.kind,
-                size=verb.size,
+                command.files,
+                kind=command.kind,
+                size=command.size,
                 lowercase=lowercase,
-                alphabet=verb.alphabet,
-                special_tokens=verb.special_tokens,
-                encoding=verb.encoding,
+                alphabet=command.alphabet,
+                special_tokens=command.special_tokens,
+                encoding=command.encoding,
                 progress=progress,
             )
         learned.save(folder)
-    found = report(learned, first_lines(verb.files, 1000, encoding=verb.encoding))
-    if verb.json:
+    found = report(learned, first_lines(command.files, 1000, encoding=command.encoding))
+    if command.json:
         seconds = round(time.monotonic() - began, 3)
-        print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(verb.out)})
+        print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(command.out)})
     else:
-        print_table([*_vocabulary(found), ("folder", str(verb.out))])
+        print_table([*_vocabulary(found), ("folder", str(command.out))])
 
 
-def _check_inputs(verb: LearnTokenizer) -> None:
+def _check_inputs(command: TokenizerCommand) -> None:
     """No text to learn from is a file of the folder that is about to be replaced."""
     from regard.checkpoint.files import model_files
 
-    replaced = model_files(verb.out)
-    for name in verb.files:
+    replaced = model_files(command.out)
+    for name in command.files:
         if any(Path(name).exists() and path.samefile(name) for path in replaced):
-            raise UsageError(f"{name} is a file of --out {verb.out} that would be replaced. Name another folder.")
+            raise UsageError(f"{name} is a file of --out {command.out} that would be replaced. Name another folder.")
 
 
 def _vocabulary(found: Report) -> list[tuple[str, str]]:
@@ -114,3 +115,6 @@ def _vocabulary(found: Report) -> list[tuple[str, str]]:
 def _pieces(names: Sequence[str]) -> str:
     """Side by side, with blanks that can be seen."""
     return " ".join(name.translate({ord(" "): "␣", ord("\n"): "↵", ord("\t"): "⇥"}) for name in names)
+
+
+COMMAND = Command(name="tokenizer", arguments=TokenizerCommand, help=HELP, run=run)

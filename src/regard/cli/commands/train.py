@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Columns, Encoding, Json, Labels, Overwrite, Resume, SkipBad
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translated
@@ -21,7 +22,7 @@ from regard.training.settings import Settings
 if TYPE_CHECKING:
     from regard.training.train import Result
 
-ABOUT = """Train a model on your data, and write it as a folder.
+HELP = """Train a model on your data, and write it as a folder.
 
 Examples:
   regard train reviews.csv --out runs/reviews                  fine-tune minilm; a tenth of the rows is kept for scores
@@ -37,11 +38,11 @@ What is not told (task, rate, epochs, batch) is chosen from the data and the mod
 
 
 EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" --context page.txt', "embed": '"a text" "another"'}
-VERBS = {"translate": "translate", "embed": "embed"}  # where it is not predict
+COMMANDS = {"translate": "translate", "embed": "embed"}  # where it is not predict
 
 
 @dataclass(frozen=True)
-class Train:
+class TrainCommand:
     data: Annotated[
         Positional[str],
         arg(help="A file, two aligned ones (a.en,a.de), a folder with train and valid, a glob, or -.", metavar="DATA"),
@@ -71,21 +72,21 @@ class Train:
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
-def parse(given: Sequence[str], **told: Any) -> Train:
+def parse(given: Sequence[str], **told: Any) -> TrainCommand:
     """The flags, old names of transformers' Trainer among them, over the settings of a file."""
     flags = translated(given)
     rest, path = without_config(flags)
     if path is not None:
         needed = {"data": tyro.MISSING, "out": tyro.MISSING}
-        told["default"] = Train(**{**needed, **read_config(path, Train), "config": path})
-    found: Train = tyro.cli(Train, args=rest, **told)
+        told["default"] = TrainCommand(**{**needed, **read_config(path, TrainCommand), "config": path})
+    found: TrainCommand = tyro.cli(TrainCommand, args=rest, **told)
     return found
 
 
-def run(verb: Train) -> None:
-    if verb.start is not None and verb.preset is not None:
+def run(command: TrainCommand) -> None:
+    if command.start is not None and command.preset is not None:
         raise UsageError("--start and --preset were given; give one of them.")
-    if verb.tokenizer is not None and verb.preset is None:
+    if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
     from regard.data.names import parse_columns
     from regard.training.engine.distributed import speaks
@@ -93,25 +94,25 @@ def run(verb: Train) -> None:
 
     with TrainingProgress() as progress:
         found = train(
-            verb.data,
-            out=verb.out,
-            start=verb.start,
-            preset=verb.preset,
-            tokenizer=verb.tokenizer,
-            dev=verb.dev,
-            task=verb.task,
-            columns=None if verb.columns is None else parse_columns(verb.columns),
-            encoding=verb.encoding,
-            labels=verb.labels,
-            skip_bad=verb.skip_bad,
-            resume=verb.resume,
-            overwrite=verb.overwrite,
+            command.data,
+            out=command.out,
+            start=command.start,
+            preset=command.preset,
+            tokenizer=command.tokenizer,
+            dev=command.dev,
+            task=command.task,
+            columns=None if command.columns is None else parse_columns(command.columns),
+            encoding=command.encoding,
+            labels=command.labels,
+            skip_bad=command.skip_bad,
+            resume=command.resume,
+            overwrite=command.overwrite,
             progress=progress,
-            **asdict(verb.settings),
+            **asdict(command.settings),
         )
     if not speaks():
         return
-    if verb.json:
+    if command.json:
         names = ("task", "rows", "scores", "seconds", "folder")
         every = found.json()
         print_json({name: every[name] for name in names})
@@ -131,9 +132,12 @@ def _say(found: Result, progress: TrainingProgress) -> None:
     rows = [
         ("folder", f"{found.folder}, trained on {rows_read} in {found.seconds:.0f} s, {steps}"),
         ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
-        ("next", f"regard {VERBS.get(found.task, 'predict')} {found.folder} {words}"),
+        ("next", f"regard {COMMANDS.get(found.task, 'predict')} {found.folder} {words}"),
         ("", f"regard evaluate {found.folder} TEST-DATA"),
     ]
     if not found.scores:
         rows.insert(0, ("score", "none: there was no dev data"))
     print_table(rows)
+
+
+COMMAND = Command(name="train", arguments=TrainCommand, help=HELP, run=run, parse=parse)

@@ -23,12 +23,13 @@ from regard.cli.arguments import (
     check_texts,
     read_texts,
 )
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table
 
 if TYPE_CHECKING:
     from regard.predict.translation import Translated
 
-ABOUT = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, or a recurrent network.
+HELP = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Marian, or a recurrent network.
 
 Examples:
   regard translate runs/en-es "Good morning." "Where are you going?"
@@ -39,7 +40,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class TranslateTexts:
+class TranslateCommand:
     model: ModelName
     texts: Texts = ()
     input: Input = None
@@ -62,40 +63,42 @@ class TranslateTexts:
     json: Json = False
 
 
-def run(verb: TranslateTexts) -> None:
-    check_texts(verb.texts, verb.input, verb.columns, verb.encoding)
-    check_not_files(verb.texts, verb.literal, "To translate its texts, use --input {name}.")
-    if verb.n_best > max(verb.beams or 1, 1):
-        raise UsageError(f"--n-best {verb.n_best} needs as many beams: add --beams {verb.n_best}.")
+def run(command: TranslateCommand) -> None:
+    check_texts(command.texts, command.input, command.columns, command.encoding)
+    check_not_files(command.texts, command.literal, "To translate its texts, use --input {name}.")
+    if command.n_best > max(command.beams or 1, 1):
+        raise UsageError(f"--n-best {command.n_best} needs as many beams: add --beams {command.n_best}.")
     from regard.predict import load
     from regard.predict.plots.alignment import MOST, draw_alignments
 
-    plot = verb.alignment_plot
+    plot = command.alignment_plot
     if plot is not None:
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(f"--alignment-plot {plot}: expected a name that ends in .png, .svg or .pdf.")
-        check_output(plot, "--alignment-plot", inputs=(verb.input,), model=verb.model)
+        check_output(plot, "--alignment-plot", inputs=(command.input,), model=command.model)
 
-    texts = list(verb.texts) if verb.input is None else read_texts(verb.input, verb.columns, verb.encoding)
-    model = load(verb.model, device=verb.device, dtype=verb.dtype)
+    texts = (
+        list(command.texts) if command.input is None else read_texts(command.input, command.columns, command.encoding)
+    )
+    model = load(command.model, device=command.device, dtype=command.dtype)
     if plot is not None and len(texts) > MOST:
         raise UsageError(f"--alignment-plot draws up to {MOST} texts, but {len(texts)} were given.")
     found = model.translations(
         texts,
-        best=verb.n_best,
-        alignment=verb.alignment or plot is not None,
-        batch_tokens=verb.batch_tokens,
-        prefix=verb.prefix,
-        beams=verb.beams,
+        best=command.n_best,
+        alignment=command.alignment or plot is not None,
+        batch_tokens=command.batch_tokens,
+        prefix=command.prefix,
+        beams=command.beams,
     )
     if plot is not None:
         draw_alignments([one for best in found for one in best[0].alignments], plot)
     for text, translations in zip(texts, found, strict=True):
         for rank, one in enumerate(translations, 1):
-            if verb.json:
+            if command.json:
                 print_json({"text": text, "rank": rank, **one.json()})
             else:
-                _say(one, scored=verb.n_best > 1, aligned=verb.alignment)
+                _say(one, scored=command.n_best > 1, aligned=command.alignment)
 
 
 def _say(one: Translated, *, scored: bool, aligned: bool) -> None:
@@ -106,3 +109,6 @@ def _say(one: Translated, *, scored: bool, aligned: bool) -> None:
             ranked = sorted(zip(weights, alignment.source, strict=True), reverse=True)[:3]
             rows.append((f"  {word}", "  ".join(f"{source} {weight:.2f}" for weight, source in ranked)))
         print_table(rows)
+
+
+COMMAND = Command(name="translate", arguments=TranslateCommand, help=HELP, run=run)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Encoding, Json, check_output
+from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table, progress_bar
 from regard.errors import counted
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from regard.word_vectors.train import Learned
     from regard.word_vectors.vectors import Vectors
 
-ABOUT = """Vectors of words: learn them from text files, ask for nearest words and analogies.
+HELP = """Vectors of words: learn them from text files, ask for nearest words and analogies.
 
 Examples:
   regard vectors corpus.txt --out vectors.bin
@@ -27,7 +28,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class LearnVectors:
+class VectorsCommand:
     files: Annotated[
         Positional[tuple[str, ...]],
         arg(help="Text files, plain or packed as .gz or .xz.", metavar="[FILE ...]", help_behavior_hint=""),
@@ -64,41 +65,41 @@ class LearnVectors:
     json: Json = False
 
 
-def run(verb: LearnVectors) -> None:
-    asks = bool(verb.nearest or verb.analogy or verb.score)
-    if bool(verb.files) == (verb.load is not None):
+def run(command: VectorsCommand) -> None:
+    asks = bool(command.nearest or command.analogy or command.score)
+    if bool(command.files) == (command.load is not None):
         raise UsageError("give text files to learn from, or --load FILE; one of them.")
-    if verb.load is not None and not asks and verb.out is None:
+    if command.load is not None and not asks and command.out is None:
         raise UsageError("--load was given with nothing to do. Add --nearest, --analogy, --score, or --out to convert.")
-    if verb.files and verb.out is None and not asks:
+    if command.files and command.out is None and not asks:
         raise UsageError("vectors would be learned and lost. Add --out FILE, or --nearest, --analogy, --score.")
     from regard.word_vectors.files import check_target, load_vectors, save_vectors
 
-    if verb.out is not None:
-        check_target(verb.out)
-        check_output(verb.out, "--out", inputs=(*verb.files, verb.load, verb.score))
+    if command.out is not None:
+        check_target(command.out)
+        check_output(command.out, "--out", inputs=(*command.files, command.load, command.score))
     said: dict[str, Any] = {}
-    if verb.load is not None:
-        vectors = load_vectors(verb.load)
+    if command.load is not None:
+        vectors = load_vectors(command.load)
         said["vectors"], said["width"] = len(vectors), int(vectors.table.shape[1])
     else:
-        learned = _learned(verb)
+        learned = _learned(command)
         vectors = learned.vectors
         said |= _told(learned)
-    if verb.out is not None:
-        save_vectors(vectors, verb.out)
-        said["output"] = str(verb.out)
-    said |= _answers(verb, vectors)
-    print_json(said) if verb.json else _show(said)
+    if command.out is not None:
+        save_vectors(vectors, command.out)
+        said["output"] = str(command.out)
+    said |= _answers(command, vectors)
+    print_json(said) if command.json else _show(said)
 
 
-def _learned(verb: LearnVectors) -> Learned:
+def _learned(command: VectorsCommand) -> Learned:
     from regard.word_vectors.train import VectorSettings, learn_vectors
 
     names = [field.name for field in dataclasses.fields(VectorSettings)]
-    settings = VectorSettings(**{name: getattr(verb, name) for name in names})
+    settings = VectorSettings(**{name: getattr(command, name) for name in names})
     with progress_bar() as progress:
-        return learn_vectors(verb.files, settings, encoding=verb.encoding, progress=progress)
+        return learn_vectors(command.files, settings, encoding=command.encoding, progress=progress)
 
 
 def _told(learned: Learned) -> dict[str, Any]:
@@ -113,17 +114,17 @@ def _told(learned: Learned) -> dict[str, Any]:
     }
 
 
-def _answers(verb: LearnVectors, vectors: Vectors) -> dict[str, Any]:
+def _answers(command: VectorsCommand, vectors: Vectors) -> dict[str, Any]:
     said: dict[str, Any] = {}
-    if verb.nearest:
-        said["nearest"] = {word: _near(vectors.nearest(word, verb.top)) for word in verb.nearest}
-    if verb.analogy is not None:
-        said["analogy"] = _near(vectors.analogy(*verb.analogy, top=verb.top, method=verb.method))
-    if verb.score is not None:
+    if command.nearest:
+        said["nearest"] = {word: _near(vectors.nearest(word, command.top)) for word in command.nearest}
+    if command.analogy is not None:
+        said["analogy"] = _near(vectors.analogy(*command.analogy, top=command.top, method=command.method))
+    if command.score is not None:
         from regard.word_vectors.analogies import read_analogies
         from regard.word_vectors.vectors import in_all
 
-        scores = vectors.analogies(read_analogies(verb.score), method=verb.method)
+        scores = vectors.analogies(read_analogies(command.score), method=command.method)
         every = {**scores, "all": in_all(scores)}
         said["score"] = {name: dataclasses.asdict(one) | {"share": round(one.share, 4)} for name, one in every.items()}
     return said
@@ -155,3 +156,6 @@ def _scored(one: dict[str, Any]) -> str:
 
 def _side_by_side(found: list[dict[str, Any]]) -> str:
     return ", ".join(f"{one['word']} {one['score']:.2f}" for one in found)
+
+
+COMMAND = Command(name="vectors", arguments=VectorsCommand, help=HELP, run=run)

@@ -49,26 +49,26 @@ def child(*argv: str, **settings: Any) -> subprocess.CompletedProcess[str]:
 # help and wrong use
 
 
-@pytest.mark.parametrize("verb", cli.VERBS)
-def test_help_teaches_with_examples(capsys: pytest.CaptureFixture[str], verb: str) -> None:
-    status, out, err = run(capsys, verb, "--help")
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_teaches_with_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    status, out, err = run(capsys, command, "--help")
     assert (status, err) == (0, "")
-    assert f"  regard {verb}" in out.split("Examples:")[1]
+    assert f"  regard {command}" in out.split("Examples:")[1]
     assert "--json" in out
 
 
-def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--help")
     assert status == 0
-    for verb in cli.VERBS:
-        assert f"\n  {verb} " in out
+    for command in cli.COMMANDS:
+        assert f"\n  {command} " in out
     assert run(capsys, "--version") == (0, f"regard {regard.__version__}\n", "")
 
 
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ([], "usage: regard VERB"),
+        ([], "usage: regard COMMAND"),
         (["embd"], 'Did you mean "embed"?'),
         (["info"], "model"),
         (["info", "tiny-bert", "--jsn"], "--json"),
@@ -294,7 +294,7 @@ def test_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: 
         warnings.simplefilter("default")
         warnings.warn("something to know", stacklevel=1)
 
-    monkeypatch.setitem(cli.VERBS, "doctor", cli.VERBS["doctor"]._replace(run=warn))
+    monkeypatch.setitem(cli.COMMANDS, "doctor", cli.COMMANDS["doctor"]._replace(run=warn))
     assert run(capsys, "doctor") == (0, "", "regard: warning: something to know\n")
 
 
@@ -302,7 +302,7 @@ def test_ctrl_c_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     def stop(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(cli.VERBS, "doctor", cli.VERBS["doctor"]._replace(run=stop))
+    monkeypatch.setitem(cli.COMMANDS, "doctor", cli.COMMANDS["doctor"]._replace(run=stop))
     assert run(capsys, "doctor") == (130, "", "regard: stopped\n")
 
 

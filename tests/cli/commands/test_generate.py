@@ -4,16 +4,27 @@ import io
 import json
 
 import pytest
+import tokenizers
 
 import regard
 from regard import cli
-from regard.cli.commands import generate as verb
-from regard.cli.commands.generate import Generate, settings_of
+from regard.checkpoint.source import from_preset
+from regard.cli.commands import generate as module
+from regard.cli.commands.generate import GenerateCommand, settings_of
+from regard.predict import Model
+from regard.text.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")
-def folder(lettered, tmp_path_factory):
-    return str(lettered().save(tmp_path_factory.mktemp("verb") / "gpt"))
+def folder(tmp_path_factory):
+    """A random tiny GPT-2 whose tokens are single characters, the 100 from the space on."""
+    characters = {chr(32 + number): number for number in range(100)}
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(characters, []))
+    backend.decoder = tokenizers.decoders.Fuse()
+    checkpoint = from_preset("tiny-gpt2", seed=0)
+    for parameter in checkpoint.network.parameters():
+        parameter.data *= 8.0
+    return str(Model(checkpoint, Tokenizer(backend)).save(tmp_path_factory.mktemp("generate") / "gpt"))
 
 
 def run(capsys, *argv):
@@ -23,9 +34,9 @@ def run(capsys, *argv):
 
 
 def test_settings_keep_their_names():
-    given = settings_of(Generate("m", ("a",), beams=0, top_p=0.5, early_stop="no", stop=("x",), slide=True))
+    given = settings_of(GenerateCommand("m", ("a",), beams=0, top_p=0.5, early_stop="no", stop=("x",), slide=True))
     assert given == {"beams": 0, "top_p": 0.5, "early_stop": False, "stop": ("x",), "slide": True}
-    assert settings_of(Generate("m")) == {}
+    assert settings_of(GenerateCommand("m")) == {}
 
 
 def test_text_json_and_table(folder, capsys):
@@ -45,7 +56,7 @@ def test_text_json_and_table(folder, capsys):
 def test_a_terminal_sees_the_text_as_it_comes(folder, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     pieces = []
-    monkeypatch.setattr(verb, "print", lambda *what, **how: pieces.append((what, how)), raising=False)
+    monkeypatch.setattr(module, "print", lambda *what, **how: pieces.append((what, how)), raising=False)
     run(capsys, folder, "Once", "--max-tokens", "6")
     assert len(pieces) > 3
     assert pieces[0][1] == {"end": "", "flush": True}

@@ -1,0 +1,76 @@
+"""A command is one file that exports one object: a toy one, registered from outside, works as the others do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+from tyro.conf import Positional, arg
+
+from regard import cli
+from regard.cli.arguments import Json
+from regard.cli.command import Command
+from regard.cli.commands import NAMES
+from regard.cli.output import UsageError, print_json
+
+HELP = """Count the words of texts.
+
+Examples:
+  regard count "a text" --json"""
+
+
+@dataclass(frozen=True)
+class CountCommand:
+    texts: Annotated[Positional[tuple[str, ...]], arg(help="Texts whose words are counted.", metavar="TEXT ...")] = ()
+    min_length: Annotated[int, arg(help="Shortest word that is counted, in characters.")] = 1
+    json: Json = False
+
+
+def run(command: CountCommand) -> None:
+    if not command.texts:
+        raise UsageError("no text was given. Write it after the command.")
+    for text in command.texts:
+        count = sum(len(word) >= command.min_length for word in text.split())
+        print_json({"text": text, "words": count}) if command.json else print(count)
+
+
+COMMAND = Command(name="count", arguments=CountCommand, help=HELP, run=run)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "COMMANDS", dict(cli.COMMANDS))
+    cli.register(COMMAND)
+
+
+def test_a_toy_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["count", "one two three", "--min-length", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"text": "one two three", "words": 1}
+
+
+def test_a_toy_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    assert "\n  count     Count the words of texts.\n" in capsys.readouterr().out
+    assert cli.main(["count", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "regard count" in shown
+    assert "Shortest word that is counted, in characters. (default: 1)" in " ".join(shown.replace("│", " ").split())
+
+
+def test_a_toy_command_reports_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["count"]) == 2
+    assert capsys.readouterr().err == "regard: no text was given. Write it after the command.\n"
+    assert cli.main(["cout"]) == 2
+    assert 'Did you mean "count"?' in capsys.readouterr().err
+
+
+def test_every_file_of_commands_is_listed_and_named_after_its_command() -> None:
+    from pathlib import Path
+
+    import regard.cli.commands as package
+
+    assert package.__file__ is not None
+    files = {path.stem for path in Path(package.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == set(NAMES) == set(cli.COMMANDS) - {"count"}
