@@ -131,7 +131,7 @@ def train(
     if task.labels is not None:
         settings = {"num_labels": len(task.labels), "id2label": dict(enumerate(task.labels))}
         settings["label2id"] = {name: number for number, name in enumerate(task.labels)}
-    elif task.problem == "regression":
+    elif task.problem_type == "regression":
         settings = {"num_labels": 1, "problem_type": "regression"}
     transformers.set_seed(seed)
     model = CLASSES[task.name].from_pretrained(start, dtype=torch.float32, **settings)

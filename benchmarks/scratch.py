@@ -23,9 +23,9 @@ from sets import SETS
 
 from regard.checkpoint.source import from_preset
 from regard.config import AttentionConfig, PoolConfig, PositionConfig
+from regard.data.batching.preprocessing import Preprocessing
 from regard.device import pick_device
 from regard.tasks import task_class
-from regard.tasks.task import Reading
 from regard.text.learn import learn, learn_from
 from regard.training.defaults import Size, resolved
 from regard.training.engine.loop import fit
@@ -98,15 +98,15 @@ def main() -> None:
     lines = []
     for name, shape in NETWORKS.items():
         chosen = Settings.of(SETTINGS[name])
-        task = task_class("classify").learn(data.train, label_smoothing=chosen.label_smoothing or 0.0)
+        task = task_class("classify").from_records(data.train, label_smoothing=chosen.label_smoothing or 0.0)
         checkpoint = from_preset("bert-tiny", heads=task.heads, vocabulary=words.size, **shape)
         network = checkpoint.network.to(device)
-        reading = Reading(words, checkpoint.config)
-        examples = task.examples(data.train, reading, labelled=True)
+        preprocessing = Preprocessing(words, checkpoint.config)
+        examples = task.examples(data.train, preprocessing, labelled=True)
         chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=False, gpu=True)
         began = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            job = with_score(plan_job(network, task, examples, chosen, Path(folder)), data, reading)
+            job = with_score(plan_job(network, task, examples, chosen, Path(folder)), data, preprocessing)
             done = fit(job)
             assert job.score is not None
             final = job.score()

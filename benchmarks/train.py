@@ -35,6 +35,7 @@ from regard.checkpoint.source import from_preset, minilm_folder
 from regard.data.batching.batches import BatchSettings, Plan
 from regard.data.batching.examples import LEARN, Examples
 from regard.data.batching.prefetch import Feeder
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import MaskSettings
 from regard.data.records import ClassifyRecord, Record
 from regard.device import pick_device
@@ -42,7 +43,7 @@ from regard.predict import load
 from regard.tasks import task_class
 from regard.tasks.inference import Scored, runner, score
 from regard.tasks.masked import Masked
-from regard.tasks.task import Reading, Task
+from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import filled
 from regard.training.engine.loop import pinned
@@ -201,7 +202,7 @@ def begin_at(start: str) -> None:
 
 
 def learned(chosen: Set, records: Sequence[Record], name: str) -> Task:
-    return task_class(name).learn(records)
+    return task_class(name).from_records(records)
 
 
 def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = None) -> dict[str, Any]:
@@ -225,9 +226,9 @@ def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = No
 def mean_length(data: Any) -> int:
     """Tokens of a sequence, by a sample."""
     tokenizer = Tokenizer.load(start_folder())
-    reading = Reading(tokenizer, from_preset("bert-base-uncased", weights=False).config)
-    task = task_class(data.task).learn(data.train)
-    return round(float(task.examples(data.train[:3000], reading, labelled=False).lengths.mean()))
+    preprocessing = Preprocessing(tokenizer, from_preset("bert-base-uncased", weights=False).config)
+    task = task_class(data.task).from_records(data.train)
+    return round(float(task.examples(data.train[:3000], preprocessing, labelled=False).lengths.mean()))
 
 
 def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | None) -> Scored:
@@ -236,10 +237,12 @@ def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | No
     assert model.tokenizer is not None
     if cut is not None:
         records = [shortened(record, model.tokenizer, cut) for record in records]
-    reading = Reading(model.tokenizer, model.config)
+    preprocessing = Preprocessing(model.tokenizer, model.config)
     device = pick_device()
     dtype = torch.bfloat16 if GPU else torch.float32
-    return score(task, runner(model.network, task, dtype=dtype), records, reading, device=device, batch_tokens=32_768)
+    return score(
+        task, runner(model.network, task, dtype=dtype), records, preprocessing, device=device, batch_tokens=32_768
+    )
 
 
 def shortened(record: Record, tokenizer: Tokenizer, longest: int) -> Record:

@@ -13,6 +13,7 @@ import torch
 
 from regard.checkpoint.files import model_files
 from regard.data.atomic import check_place, whole
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.sliding_windows import pieces, windows
 from regard.data.formats.writers import format_of_name, table_file
 from regard.data.names import Columns
@@ -32,7 +33,7 @@ from regard.tasks.inference import answers as answered
 from regard.tasks.masked import Masked
 from regard.tasks.minimal_pairs import Minimal
 from regard.tasks.perplexity import Running
-from regard.tasks.task import Answer, Reading, Task
+from regard.tasks.task import Answer, Task
 from regard.tasks.translate import Translate
 
 WINDOW, OVERLAP = 1024, 0.5  # of plain text: tokens, and which share of them the next window shows again
@@ -132,7 +133,7 @@ def evaluate(
         torch.manual_seed(seed)  # what a task draws is the same every time, and the caller's draws go on as they were
         write = None if target is None else stack.enter_context(table_file(target))
         for record, answer in _answered(model, task, asked, beams, batch_tokens, losses):
-            task.mark(meter, answer, record)
+            task.update(meter, answer, record)
             if write is not None:
                 write(answer.json())
             if progress is not None:
@@ -162,32 +163,32 @@ class _Asked:
     """What is to be answered, and how its texts are read."""
 
     records: Iterable[Any]
-    reading: Reading
+    preprocessing: Preprocessing
 
 
 def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None) -> _Asked:
-    reading = model.reading()
+    preprocessing = model.preprocessing()
     if overlap is not None and not isinstance(task, Running):
         raise InputError(
             f"{setting('overlap')} is for models of next words on plain text; this is a model for {task.name}."
         )
     if window is not None and task.name not in GUESSES:
         raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
-    places = reading.config.max_tokens
+    places = preprocessing.config.max_tokens
     if window is not None and not 2 <= window <= (places or window):
         most = "" if places is None else f", and at most {places}, for which the network has places"
         raise InputError(f"{setting('window')} is {window}; use at least 2 tokens{most}.")
-    reading = replace(reading, window=window or reading.window)
+    preprocessing = replace(preprocessing, window=window or preprocessing.window)
     if not isinstance(task, Running):
-        return _Asked(reader, reading)
+        return _Asked(reader, preprocessing)
     shared = OVERLAP if overlap is None else overlap
-    found = windows(pieces(reader), reading.tokenizer, room=window or room_of(model), overlap=shared)
-    return _Asked(found, reading)
+    found = windows(pieces(reader), preprocessing.tokenizer, room=window or room_of(model), overlap=shared)
+    return _Asked(found, preprocessing)
 
 
 def room_of(model: Model) -> int:
     """How many tokens a window over plain text has, unless told otherwise."""
-    return min(model.reading().longest or WINDOW, WINDOW)
+    return min(model.preprocessing().max_tokens or WINDOW, WINDOW)
 
 
 def _answered(
@@ -207,7 +208,7 @@ def _answered(
         task,
         run,
         asked.records,
-        asked.reading,
+        asked.preprocessing,
         device=model.device,
         labelled=True,
         batch_tokens=batch_tokens,
@@ -235,7 +236,7 @@ def _open(
     seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == Minimal.name else _task(model)
     if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
-        task = task_class("pair").restore(task.settings())
+        task = task_class("pair").from_settings(task.settings())
     told = Told.checked(
         columns=columns, task=task.name, labels=labels or _labels(task), encoding=encoding, separator=separator
     )
@@ -267,7 +268,7 @@ def _task(model: Model) -> Task:
     if model.task == "causal" and "language" in heads:
         return Running()
     if model.task == "masked" and "masked" in heads and trained(model.folder) is None:
-        return Masked.of(model.reading().tokenizer, vocabulary=model.config.vocabulary)
+        return Masked.of(model.preprocessing().tokenizer, vocabulary=model.config.vocabulary)
     return task_for(model.checkpoint, model.folder)
 
 

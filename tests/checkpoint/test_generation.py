@@ -117,11 +117,11 @@ def test_scores_that_are_no_numbers_leave_no_row(llama: Path) -> None:
 def test_a_start_outside_the_vocabulary_is_refused(start: int, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from regard.checkpoint.reading import reading_of
+    from regard.checkpoint.reading import preprocessing_of
     from regard.text.tokenizer import Tokenizer
 
     checkpoint = from_preset("tiny-marian")
     checkpoint = replace(checkpoint, foreign={**foreign_config(checkpoint, MARIAN), "decoder_start_token_id": start})
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\na\n")
     with pytest.raises(FolderError, match=f"decoder_start_token_id is {start}, expected an id from 0 to 99"):
-        reading_of(checkpoint, Tokenizer.load(tmp_path))
+        preprocessing_of(checkpoint, Tokenizer.load(tmp_path))

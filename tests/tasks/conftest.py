@@ -10,6 +10,7 @@ import transformers
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder
 from regard.checkpoint.source import from_preset
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Answer as Gold
 from regard.data.records import (
     AnswerRecord,
@@ -22,7 +23,6 @@ from regard.data.records import (
 from regard.model.presets import preset
 from regard.tasks import task_class
 from regard.tasks.inference import answers, runner, score
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import set_dropout
@@ -70,12 +70,12 @@ class Small:
     def __init__(self):
         self.tokenizer = learn_from(SENTENCES, kind="wordpiece", size=120, lowercase=False)
 
-    def reading(self, **more):
-        return Reading(self.tokenizer, preset("tiny-bert").config, **more)
+    def preprocessing(self, **more):
+        return Preprocessing(self.tokenizer, preset("tiny-bert").config, **more)
 
     def network(self, task, *, seed=0):
         name = next((NETWORKS[head] for head in task.heads if head in NETWORKS), "tiny-bert")
-        name = "tiny-transformer" if task.network == "encoder-decoder" else name
+        name = "tiny-transformer" if task.network_kind == "encoder-decoder" else name
         found = from_preset(name, heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
         set_dropout(found.network, 0.0)
         return found.network.eval()
@@ -94,16 +94,18 @@ class Small:
         return task.loss(network(inputs.tokens, inputs.target, at=inputs.at), inputs)
 
     def answers(self, task, network, records, *, labelled=False, **more):
-        reading = self.reading(**more)
-        found = answers(task, runner(network, task), records, reading, device=torch.device("cpu"), labelled=labelled)
+        preprocessing = self.preprocessing(**more)
+        found = answers(
+            task, runner(network, task), records, preprocessing, device=torch.device("cpu"), labelled=labelled
+        )
         return [answer for _, answer in found]
 
     def score(self, task, network, records, **more):
-        return score(task, runner(network, task), records, self.reading(**more), device=torch.device("cpu"))
+        return score(task, runner(network, task), records, self.preprocessing(**more), device=torch.device("cpu"))
 
     def golden(self, task, records, *, rows=3, steps=20):
         """The losses of twenty steps, a few rows each."""
-        examples, network = task.examples(records, self.reading(), labelled=True), self.network(task).train()
+        examples, network = task.examples(records, self.preprocessing(), labelled=True), self.network(task).train()
         optimizer = torch.optim.SGD(network.parameters(), lr=0.2)  # no division that would make noise large
         found = []
         for step in range(steps):
@@ -122,13 +124,13 @@ class Small:
         settings = {"device": "cpu", "dev_fraction": 0.0, "dropout": 0.0, "preset": "tiny-bert", "lr": 3e-3, **settings}
         train(folder / "rows.jsonl", out=folder / "out", tokenizer=folder / "words", task=task, **settings)
         kept = json.loads((folder / "out" / "run.json").read_text())
-        restored = task_class(kept["task"]).restore(kept["task_settings"])
+        restored = task_class(kept["task"]).from_settings(kept["task_settings"])
         checkpoint, words = read_folder(folder / "out"), Tokenizer.load(folder / "out")
         found = score(
             restored,
             runner(checkpoint.network, restored),
             records,
-            Reading(words, checkpoint.config),
+            Preprocessing(words, checkpoint.config),
             device=torch.device("cpu"),
         )
         return restored, found
@@ -140,8 +142,8 @@ class Small:
         """
         model = _model(family, kind, self.tokenizer.size, task, folder)
         checkpoint = read_folder(folder)
-        reading = Reading(self.tokenizer, checkpoint.config)
-        inputs = task.examples(records, reading, labelled=True).take(range(len(records)))
+        preprocessing = Preprocessing(self.tokenizer, checkpoint.config)
+        inputs = task.examples(records, preprocessing, labelled=True).take(range(len(records)))
         expected = theirs(model, _padded(inputs, model.config), inputs)
         expected.backward()
         loss = self.run(task, checkpoint.network, inputs)
@@ -167,8 +169,8 @@ def _model(family, kind, size, task, folder):
         if "drop" in key and isinstance(getattr(config, key), float):
             setattr(config, key, 0.0)
     config.num_labels = next(iter(task.heads.values()))
-    if task.problem:
-        config.problem_type = task.problem
+    if task.problem_type:
+        config.problem_type = task.problem_type
     torch.manual_seed(0)
     model = getattr(transformers, type(config).__name__.removesuffix("Config") + kind)(config)
     with torch.no_grad():

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import samples
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.readers import read
 from regard.data.records import Answer as Gold
 from regard.data.records import AnswerRecord, Place
 from regard.errors import DataError, InputError
 from regard.metrics.meter import AnswerMeter
 from regard.tasks.answer import BEST, NOTHING, SHOWN, Extract, Said, best_spans
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
 GOLDEN = [3.67962, 3.45774, 3.35005, 2.89606, 2.58262, 1.79075, 1.01586, 2.5008, 0.94424, 1.35612]
@@ -28,7 +28,7 @@ CONTEXT = "Anna Berg went to Paris."
 
 @pytest.fixture
 def task(questions):
-    return Extract.learn(questions)
+    return Extract.from_records(questions)
 
 
 def said(*spans, none=0.0):
@@ -43,7 +43,7 @@ def asked(context=CONTEXT, *, answers=None):
 
 def test_it_learns_whether_every_question_has_an_answer(task, questions):
     assert task == Extract(unanswerable=True, threshold=0.0, longest=30)
-    assert not Extract.learn([record for record in questions if record.possible]).unanswerable
+    assert not Extract.from_records([record for record in questions if record.possible]).unanswerable
     assert task.heads == {"span": 2}
     assert task.labels is None
 
@@ -53,16 +53,16 @@ def test_it_learns_whether_every_question_has_an_answer(task, questions):
 )
 def test_what_is_for_labels_is_refused(questions, settings):
     with pytest.raises(InputError, match=r"is for labels"):
-        Extract.learn(questions, **settings)
+        Extract.from_records(questions, **settings)
 
 
 def test_questions_without_answers_alone_teach_nothing():
     with pytest.raises(InputError, match=r"no question with an answer"):
-        Extract.learn([asked(answers=())])
+        Extract.from_records([asked(answers=())])
 
 
 def test_targets_are_the_tokens_of_the_answer(small, task, questions):
-    examples = task.examples(questions, small.reading(), labelled=True)
+    examples = task.examples(questions, small.preprocessing(), labelled=True)
     for row, record in enumerate(questions):
         start, end = (int(examples.by_sequence[name][row]) for name in ("start", "end"))
         found = small.tokenizer.encode(record.question, record.context)
@@ -78,14 +78,14 @@ def test_targets_are_the_tokens_of_the_answer(small, task, questions):
 def test_the_first_of_several_answers_is_learned(small, task):
     record = asked(answers=(Gold("Paris", 18), Gold("Anna", 0)))
     alone = replace(record, answers=record.answers[:1])
-    both = task.examples([record, alone], small.reading(), labelled=True)
+    both = task.examples([record, alone], small.preprocessing(), labelled=True)
     assert both.by_sequence["start"][0] == both.by_sequence["start"][1]
 
 
 def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task):
     context = "it is a dog " * 20 + "Anna Berg went to Paris " + "it is a dog " * 20
     record = asked(context, answers=(Gold("Anna Berg", context.index("Anna")),))
-    examples = task.examples([record], small.reading(window=40), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=40), labelled=True)
     assert len(examples) > 4
     holding = 0
     for row in range(len(examples)):
@@ -101,7 +101,7 @@ def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task
 def test_a_question_that_leaves_no_room_is_named(small, task):
     record = AnswerRecord("1", "a dog", "who is it? " * 20, (), place=Place("dev.json", row=3))
     with pytest.raises(DataError, match=r"^dev.json row 3: the question has \d+ tokens: .* leaves no room"):
-        task.examples([record], small.reading(window=30), labelled=True)
+        task.examples([record], small.preprocessing(window=30), labelled=True)
 
 
 def floats(least, most):
@@ -193,7 +193,7 @@ def test_a_tokenizer_that_counts_the_space_before_a_word(small, task, questions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         words = learn_from([record.context for record in questions], kind="bpe", size=600)
-    examples = task.examples(questions, Reading(words, small.reading().config), labelled=True)
+    examples = task.examples(questions, Preprocessing(words, small.preprocessing().config), labelled=True)
     for row, record in enumerate(questions):
         inputs = examples.take([row])
         start, end = int(inputs["start"]), int(inputs["end"])

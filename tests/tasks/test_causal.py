@@ -5,10 +5,10 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.data.batching.examples import Inputs
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import DocumentRecord
 from regard.tasks.causal import Causal
 from regard.tasks.inference import runner, score
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
 TEXT = "the old man went to the market and the market was closed so the old man went home again"
@@ -16,40 +16,40 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def reading() -> Reading:
-    return Reading(learn_from([TEXT] * 20, kind="char"), from_preset("tiny-gpt2").config)
+def preprocessing() -> Preprocessing:
+    return Preprocessing(learn_from([TEXT] * 20, kind="char"), from_preset("tiny-gpt2").config)
 
 
-def test_every_token_but_the_first_is_a_target_once(reading: Reading) -> None:
+def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing) -> None:
     """However a text is cut into windows, its tokens are counted once."""
     task = Causal()
     network = from_preset("tiny-gpt2").network
-    whole = score(task, runner(network, task), [DocumentRecord(TEXT)], reading, device=CPU)
-    cut = Reading(reading.tokenizer, reading.config, window=20)
+    whole = score(task, runner(network, task), [DocumentRecord(TEXT)], preprocessing, device=CPU)
+    cut = Preprocessing(preprocessing.tokenizer, preprocessing.config, window=20)
     parts = task.examples([DocumentRecord(TEXT)], cut, labelled=True)
     assert len(parts) > 3
     inputs = task.prepare(parts.take(range(len(parts))))
-    count = len(reading.tokenizer.encode(TEXT, special=False))
-    closing = len(parts) * len(reading.tokenizer.frame[1])
+    count = len(preprocessing.tokenizer.encode(TEXT, special=False))
+    closing = len(parts) * len(preprocessing.tokenizer.frame[1])
     assert int((inputs["next"] != -100).sum()) == count + closing
     assert whole.main == "perplexity"
     assert not whole.higher
     assert whole.value == pytest.approx(math.exp(whole.loss), rel=1e-5)
     bits = whole.scores["bits_per_character"].value
-    tokens = count + len(reading.tokenizer.frame[1])
+    tokens = count + len(preprocessing.tokenizer.frame[1])
     assert bits == pytest.approx(whole.loss * tokens / math.log(2) / len(TEXT), rel=1e-5)
 
 
-def test_what_fills_a_fixed_shape_is_no_target(reading: Reading) -> None:
+def test_what_fills_a_fixed_shape_is_no_target(preprocessing: Preprocessing) -> None:
     task = Causal()
-    inputs = task.examples([DocumentRecord(TEXT)], reading, labelled=True).take([0])
+    inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labelled=True).take([0])
     plain, steady = task.prepare(inputs), task.prepare(inputs.fixed(tokens=128, sequences=8, longest=128))
     count = len(inputs.tokens.ids)
     assert torch.equal(steady["next"][:count], plain["next"])
     assert (steady["next"][count:] == -100).all()
 
 
-def test_a_step_compiles_whole(reading: Reading) -> None:
+def test_a_step_compiles_whole(preprocessing: Preprocessing) -> None:
     task = Causal()
     network = from_preset("tiny-gpt2").network
 
@@ -58,8 +58,8 @@ def test_a_step_compiles_whole(reading: Reading) -> None:
         found = task.loss(network(drawn.tokens, at=drawn.at), drawn)
         return found.sum / found.count
 
-    inputs = task.examples([DocumentRecord(TEXT)], reading, labelled=True).take([0])
+    inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labelled=True).take([0])
     torch._dynamo.reset()
     run = torch.compile(loss, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(run(inputs), loss(inputs))
-    assert Causal.restore(task.settings()) == task
+    assert Causal.from_settings(task.settings()) == task

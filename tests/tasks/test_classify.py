@@ -41,9 +41,9 @@ def labelled(texts):
     ],
 )
 def test_its_kind_is_that_of_the_labels(labelled, kind, names, size, problem, meter):
-    task = Classify.learn(labelled(kind))
+    task = Classify.from_records(labelled(kind))
     assert (task.kind, task.names) == (kind, names)
-    assert (task.heads, task.problem) == ({"sequence": size}, problem)
+    assert (task.heads, task.problem_type) == ({"sequence": size}, problem)
     assert task.labels == (None if kind == "number" else names)
     assert isinstance(task.meter(), meter)
 
@@ -51,17 +51,17 @@ def test_its_kind_is_that_of_the_labels(labelled, kind, names, size, problem, me
 def test_kinds_are_not_mixed():
     rows = [ClassifyRecord("x", "a", place=Place("f.csv", 2)), ClassifyRecord("y", 1.0, place=Place("f.csv", 3))]
     with pytest.raises(DataError, match=r"^f\.csv line 3.* of another kind than 'a' at 2"):
-        Classify.learn(rows)
+        Classify.from_records(rows)
 
 
 def test_one_label_is_nothing_to_tell_apart():
     with pytest.raises(InputError, match=r'one label only \("a"\)'):
-        Classify.learn([ClassifyRecord("x", "a")])
+        Classify.from_records([ClassifyRecord("x", "a")])
 
 
 def test_rows_without_any_label_teach_nothing():
     with pytest.raises(InputError, match="no row of the training data has a label"):
-        Classify.learn([ClassifyRecord("x", ()), ClassifyRecord("y", ())])
+        Classify.from_records([ClassifyRecord("x", ()), ClassifyRecord("y", ())])
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,14 @@ def test_rows_without_any_label_teach_nothing():
 )
 def test_a_setting_that_would_do_nothing_is_refused(labelled, kind, settings):
     with pytest.raises(InputError, match=r"is for labels, and these .* Leave it out"):
-        Classify.learn(labelled(kind), **settings)
+        Classify.from_records(labelled(kind), **settings)
 
 
 def test_windows_without_room_for_a_word_are_refused(small, labelled):
     with pytest.raises(InputError, match="windows of 2 tokens leave no room for a text beside 2 special ones"):
-        Classify.learn(labelled("single")).examples(labelled("single"), small.reading(window=2), labelled=True)
+        Classify.from_records(labelled("single")).examples(
+            labelled("single"), small.preprocessing(window=2), labelled=True
+        )
 
 
 def test_an_unknown_label_is_told_with_the_nearest(small, labelled):
@@ -87,7 +89,7 @@ def test_an_unknown_label_is_told_with_the_nearest(small, labelled):
     record = ClassifyRecord("x", "postive", place=Place("labels.csv", 17))
     expected = r'^labels\.csv line 17, column label: the label "postive" is not .* Did you mean "positive"\?'
     with pytest.raises(DataError, match=expected):
-        task.examples([record], small.reading(), labelled=True)
+        task.examples([record], small.preprocessing(), labelled=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -97,7 +99,7 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, labelled, k
     def theirs(model, padded, inputs):
         return model(**padded, labels=inputs["label"]).loss
 
-    small.agree(Classify.learn(records), records, family, "ForSequenceClassification", tmp_path, theirs)
+    small.agree(Classify.from_records(records), records, family, "ForSequenceClassification", tmp_path, theirs)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, labelled, k
 )
 def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp_path):
     records = labelled("single")
-    task = Classify.learn(records, **settings)
+    task = Classify.from_records(records, **settings)
     assert task.label_smoothing == settings.get("label_smoothing", 0.0)
     weights = None
     if "class_balance" in settings:
@@ -122,7 +124,7 @@ def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp
 
 def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labelled, tmp_path):
     records = [replace(record, label=("a", "b") if record.label else ()) for record in labelled("multi")]
-    task = Classify.learn(records[:5], class_balance="weights")
+    task = Classify.from_records(records[:5], class_balance="weights")
     assert task.weights == pytest.approx((1 / 4, 1 / 4))
 
     def theirs(model, padded, inputs):
@@ -135,7 +137,7 @@ def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labelled,
 def test_the_windows_of_a_text_weigh_as_much_as_one(small, labelled, longer):
     records = [longer(labelled("single")[0]), labelled("single")[1]]
     task = Classify(names=("a", "b", "c"))
-    examples = task.examples(records, small.reading(window=24), labelled=True)
+    examples = task.examples(records, small.preprocessing(window=24), labelled=True)
     loss = small.run(task, small.spread(task), examples.take(range(len(examples))))
     assert loss.count.item() == pytest.approx(2)
     shares = np.bincount(examples.owners, weights=examples.by_sequence["weight"])
@@ -166,7 +168,7 @@ def test_a_number():
 
 
 def test_twenty_steps(small, texts):
-    assert small.golden(Classify.learn(texts), texts) == pytest.approx(GOLDEN, abs=1e-4)
+    assert small.golden(Classify.from_records(texts), texts) == pytest.approx(GOLDEN, abs=1e-4)
 
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):

@@ -111,7 +111,7 @@ def told(name, small):
 
 @pytest.fixture
 def task(kind, records, told):
-    return kind.learn(records, **told)
+    return kind.from_records(records, **told)
 
 
 @pytest.fixture
@@ -147,13 +147,13 @@ def test_every_task_has_a_row():
 
 def test_the_folder_keeps_it(task, kind):
     kept = json.loads(json.dumps(task.settings()))
-    assert kind.restore(kept) == task
-    assert json.loads(json.dumps(kind.restore(kept).settings())) == kept
+    assert kind.from_settings(kept) == task
+    assert json.loads(json.dumps(kind.from_settings(kept).settings())) == kept
 
 
 def test_learning_takes_one_pass(task, kind, records, told):
-    assert kind.learn(iter(records), **told) == task
-    assert kind.learn(iter(records), **told, class_balance="none", label_smoothing=0.0) == task
+    assert kind.from_records(iter(records), **told) == task
+    assert kind.from_records(iter(records), **told, class_balance="none", label_smoothing=0.0) == task
 
 
 def test_its_names_are_those_of_its_classes(task):
@@ -161,7 +161,7 @@ def test_its_names_are_those_of_its_classes(task):
 
 
 def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
-    examples = task.examples(records, small.reading(), labelled=True)
+    examples = task.examples(records, small.preprocessing(), labelled=True)
     assert examples.owners.tolist() == list(range(len(records)))
     loss = small.run(task, network, examples.take(range(len(examples))))
     assert loss.sum.shape == loss.count.shape == ()
@@ -173,9 +173,9 @@ def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
 
 
 def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records):
-    if ROWS[name].drawn or not task.parts:
+    if ROWS[name].drawn or not task.can_split:
         pytest.skip("what is learned of a batch is drawn anew, or is how its rows differ")
-    examples = task.examples(records, small.reading(), labelled=True)
+    examples = task.examples(records, small.preprocessing(), labelled=True)
     together = small.run(task, network, examples.take(range(len(examples))))
     alone = [small.run(task, network, examples.take([row])) for row in range(len(examples))]
     for part in ("sum", "count"):
@@ -184,8 +184,8 @@ def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records
 
 
 def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, network, records):
-    inputs = task.examples(records, small.reading(), labelled=True).take(range(len(records)))
-    if ROWS[name].drawn or not task.steady:
+    inputs = task.examples(records, small.preprocessing(), labelled=True).take(range(len(records)))
+    if ROWS[name].drawn or not task.fixed_shapes:
         pytest.skip("what is learned of a batch is drawn anew, or has no fixed shape")
     found = []
     for batch in (inputs, inputs.fixed(tokens=512, sequences=24, longest=64)):
@@ -201,20 +201,20 @@ def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, networ
 
 
 def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, records):
-    inputs = task.examples(records, small.reading(), labelled=False).take(range(len(records)))
-    if ROWS[name].drawn or not task.steady:
+    inputs = task.examples(records, small.preprocessing(), labelled=False).take(range(len(records)))
+    if ROWS[name].drawn or not task.fixed_shapes:
         pytest.skip("what is asked of a batch is drawn anew, or has no fixed shape")
     said = []
     for batch in map(task.prepare, (inputs, inputs.fixed(tokens=512, sequences=24, longest=64))):
         with torch.inference_mode():
-            said.append(task.read(network(batch.tokens, at=batch.at), batch))
+            said.append(task.row_outputs(network(batch.tokens, at=batch.at), batch))
     assert len(said[0]) == len(said[1]) == len(records)
     for record, one, other in zip(records, *said, strict=True):
         same(task.answer(record, [one]).json(), task.answer(record, [other]).json())
 
 
 def test_a_blank_batch_counts_nothing(small, task, network, records):
-    inputs = task.examples(records, small.reading(), labelled=True).take(range(len(records)))
+    inputs = task.examples(records, small.preprocessing(), labelled=True).take(range(len(records)))
     loss = small.run(task, network, inputs.blank())
     assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
     loss.sum.backward()
@@ -251,8 +251,8 @@ def test_answers_are_json(small, task, network, unlabelled):
 @pytest.mark.filterwarnings("ignore:.* too long to be learned from")
 def test_long_records_are_read_in_windows(small, task, name, network, records, longer):
     record = longer(records[0])
-    reading = small.reading(window=48)
-    examples = task.examples([record, records[0]], reading, labelled=True)
+    preprocessing = small.preprocessing(window=48)
+    examples = task.examples([record, records[0]], preprocessing, labelled=True)
     assert examples.longest <= 48
     long, short = small.answers(task, network, [record, records[0]], window=48)
     assert long.windows > 3
@@ -284,7 +284,7 @@ def test_what_was_not_in_training_is_named_with_its_place(small, task, name, net
     field, value = ROWS[name].bad
     wrong = replace(records[0], **{field: value}, place=PLACE)
     with pytest.raises(DataError, match=r"^dev\.csv line 7, column \w+: .*") as told:
-        task.examples([wrong], small.reading(), labelled=True)
+        task.examples([wrong], small.preprocessing(), labelled=True)
     assert told.value.line == 7
     with pytest.raises(DataError, match=r"^dev\.csv line 7"):
         small.score(task, network, [records[0], wrong])
@@ -294,7 +294,7 @@ def test_what_was_not_in_training_is_named_with_its_place(small, task, name, net
 def test_rows_without_labels_cannot_be_learned_from(kind, unlabelled):
     rows = [replace(record, place=PLACE) for record in unlabelled]
     with pytest.raises(DataError, match=r"^dev\.csv line 7"):
-        kind.learn(rows)
+        kind.from_records(rows)
 
 
 def test_it_is_scored(small, task, network, records):
@@ -311,7 +311,7 @@ def test_it_is_scored(small, task, network, records):
 @given(one=st.text(max_size=60), two=st.text(max_size=8), window=st.integers(24, 40))
 def test_any_text_is_answered(small, plain, request, one, two, window):
     row, kind = ROWS[plain], task_class(plain)
-    task = kind.learn(records_of(plain, request), tokenizer=small.tokenizer)
+    task = kind.from_records(records_of(plain, request), tokenizer=small.tokenizer)
     network = small.spread(task)
     (answer,) = small.answers(task, network, [row.make(one, two)], window=window)
     check_places(answer.json(), one)

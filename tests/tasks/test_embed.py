@@ -6,12 +6,12 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.config import PositionConfig
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
 from regard.errors import DataError, InputError
 from regard.predict import Model
 from regard.tasks.embed import Embed, LikenessAnswer
 from regard.tasks.inference import runner, score
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
 GOLDEN = [1.06938, 1.08996, 1.0834, 1.10807, 1.09264, 1.08813, 1.06993, 1.07628, 1.09828, 1.07399]
@@ -33,35 +33,35 @@ LIKE = [
 
 
 @pytest.fixture(scope="module")
-def reading() -> Reading:
+def preprocessing() -> Preprocessing:
     words = learn_from([text for pair in PAIRS for text in (pair.first, pair.second)] * 9, size=90)
-    return Reading(words, from_preset("tiny-bert", heads={}).config)
+    return Preprocessing(words, from_preset("tiny-bert", heads={}).config)
 
 
 @pytest.mark.parametrize("longest", [512, 6])
-def test_vectors_are_those_of_embed(reading: Reading, longest: int) -> None:
+def test_vectors_are_those_of_embed(preprocessing: Preprocessing, longest: int) -> None:
     """Also of texts in windows: every token once, from the window that shows most around it."""
     checkpoint = from_preset("tiny-bert", heads={}, positions=PositionConfig(max_tokens=longest))
     task = Embed()
-    examples = task.examples(PAIRS[:5], Reading(reading.tokenizer, checkpoint.config), labelled=False)
+    examples = task.examples(PAIRS[:5], Preprocessing(preprocessing.tokenizer, checkpoint.config), labelled=False)
     assert len(examples) == len(examples.lengths) == len(examples.owners) == 5
     inputs = examples.take([3, 0, 4])
     assert inputs.tokens.tokens == examples.lengths[[3, 0, 4]].sum()
     assert (len(inputs.tokens) > 6) == (longest == 6)
     with torch.inference_mode():
         found = task.vectors(checkpoint.network(inputs.tokens), inputs)
-    model = Model(checkpoint, tokenizer=reading.tokenizer)
+    model = Model(checkpoint, tokenizer=preprocessing.tokenizer)
     for row, vectors in enumerate(found):
         texts = [(PAIRS[number].first, PAIRS[number].second)[row] for number in (3, 0, 4)]
         expected = model.embed(texts, pool="mean", normalise=True)
         np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-6)
 
 
-def test_losses_are_what_they_say(reading: Reading) -> None:
+def test_losses_are_what_they_say(preprocessing: Preprocessing) -> None:
     torch.manual_seed(0)
     network = from_preset("tiny-bert", heads={}).network
-    for task, records in ((Embed(), PAIRS), (Embed(symmetric=False), PAIRS), (Embed.learn(LIKE), LIKE)):
-        inputs = task.examples(records, reading, labelled=True).take(range(6))
+    for task, records in ((Embed(), PAIRS), (Embed(symmetric=False), PAIRS), (Embed.from_records(LIKE), LIKE)):
+        inputs = task.examples(records, preprocessing, labelled=True).take(range(6))
         with torch.no_grad():
             output = network(inputs.tokens)
             loss = task.loss(output, inputs)
@@ -78,10 +78,10 @@ def test_losses_are_what_they_say(reading: Reading) -> None:
         assert int(loss.count) == 6
 
 
-def learned(task: Embed, records: list[PairRecord], reading: Reading, *, steps: int) -> float:
+def learned(task: Embed, records: list[PairRecord], preprocessing: Preprocessing, *, steps: int) -> float:
     torch.manual_seed(0)
     network = from_preset("tiny-bert", heads={}).network.eval()
-    examples = task.examples(records, reading, labelled=True)
+    examples = task.examples(records, preprocessing, labelled=True)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
     for _ in range(steps):
         inputs = examples.take(range(len(examples)))
@@ -89,31 +89,33 @@ def learned(task: Embed, records: list[PairRecord], reading: Reading, *, steps: 
         optimizer.zero_grad()
         (loss.sum / loss.count).backward()
         optimizer.step()
-    return score(task, runner(network, task), records, reading, device=CPU).value
+    return score(task, runner(network, task), records, preprocessing, device=CPU).value
 
 
-def test_pairs_find_each_other(reading: Reading) -> None:
+def test_pairs_find_each_other(preprocessing: Preprocessing) -> None:
     """Every second text is found among twelve; before, hardly more than chance."""
-    assert learned(Embed(), PAIRS, reading, steps=0) < 0.5
-    assert learned(Embed(), PAIRS, reading, steps=25) > 0.9
+    assert learned(Embed(), PAIRS, preprocessing, steps=0) < 0.5
+    assert learned(Embed(), PAIRS, preprocessing, steps=25) > 0.9
 
 
-def test_cosines_rank_as_the_numbers_do(reading: Reading) -> None:
-    task = Embed.learn(LIKE)
+def test_cosines_rank_as_the_numbers_do(preprocessing: Preprocessing) -> None:
+    task = Embed.from_records(LIKE)
     assert task.scale == (1.0, 5.0)
-    assert learned(task, LIKE, reading, steps=25) > 0.7, "with two numbers, two ninths of them high, 0.72 is the most"
+    assert learned(task, LIKE, preprocessing, steps=25) > 0.7, (
+        "with two numbers, two ninths of them high, 0.72 is the most"
+    )
     meter = task.meter()
     for record in LIKE:
-        task.mark(meter, LikenessAnswer(similarity=0.1 if record.label == 1.0 else 0.9), record)
+        task.update(meter, LikenessAnswer(similarity=0.1 if record.label == 1.0 else 0.9), record)
     scores = meter.scores()
     assert next(iter(scores)) == meter.main == "spearman"
     assert scores["spearman"].value == pytest.approx(1.0)
     assert scores["mae"].value == pytest.approx(0.4)
 
 
-def test_gradients_of_a_blank_part_are_nothing(reading: Reading) -> None:
+def test_gradients_of_a_blank_part_are_nothing(preprocessing: Preprocessing) -> None:
     network, task = from_preset("tiny-bert", heads={}).network, Embed()
-    blank = task.examples(PAIRS, reading, labelled=True).take([0]).blank()
+    blank = task.examples(PAIRS, preprocessing, labelled=True).take([0]).blank()
     loss = task.loss(network(blank.tokens), blank)
     assert float(loss.count) == 0
     loss.sum.backward()
@@ -121,13 +123,13 @@ def test_gradients_of_a_blank_part_are_nothing(reading: Reading) -> None:
 
 
 def test_labels_that_do_not_fit_are_said() -> None:
-    assert Embed.restore(Embed.learn(LIKE).settings()) == Embed.learn(LIKE)
+    assert Embed.from_settings(Embed.from_records(LIKE).settings()) == Embed.from_records(LIKE)
     with pytest.raises(DataError, match="is no number"):
-        Embed.learn([PairRecord("a", "b", "yes")])
+        Embed.from_records([PairRecord("a", "b", "yes")])
     with pytest.raises(DataError, match="others have"):
-        Embed.learn([PairRecord("a", "b", 1.0), PairRecord("c", "d")])
+        Embed.from_records([PairRecord("a", "b", 1.0), PairRecord("c", "d")])
     with pytest.raises(InputError, match="same number"):
-        Embed.learn([PairRecord("a", "b", 1.0), PairRecord("c", "d", 1.0)])
+        Embed.from_records([PairRecord("a", "b", 1.0), PairRecord("c", "d", 1.0)])
     with pytest.raises(InputError, match="temperature"):
         Embed(temperature=0.0)
 
@@ -135,10 +137,10 @@ def test_labels_that_do_not_fit_are_said() -> None:
 def test_twenty_steps_give_the_losses_they_gave(small, pairs):
     numbers = [replace(pair, label=float(row % 3)) for row, pair in enumerate(pairs)]
     assert small.golden(Embed(temperature=0.5), pairs) == pytest.approx(GOLDEN, abs=1e-4)
-    assert small.golden(Embed.learn(numbers), numbers) == pytest.approx(NUMBERS, abs=1e-4)
+    assert small.golden(Embed.from_records(numbers), numbers) == pytest.approx(NUMBERS, abs=1e-4)
 
 
 @pytest.mark.parametrize("settings", [{"class_balance": "weights"}, {"label_smoothing": 0.1}])
 def test_what_is_for_labels_is_refused(settings):
     with pytest.raises(InputError, match="is for labels, and texts that are alike have none"):
-        Embed.learn([PairRecord("a", "b")], **settings)
+        Embed.from_records([PairRecord("a", "b")], **settings)

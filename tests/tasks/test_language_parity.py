@@ -129,7 +129,7 @@ def test_what_a_batch_says_is_what_its_sequences_say(name: str, tmp_path: Path) 
     network = read_folder(tmp_path, heads=task.heads).network
     inputs = task.prepare(batch(task))
     output = network(inputs.tokens, at=inputs.at)
-    said = task.read(output, inputs)
+    said = task.row_outputs(output, inputs)
     words = replace(task, follows=False) if isinstance(task, Masked) else task
     loss = words.loss(output, inputs)
     at = 2 if isinstance(task, Masked) else 0

@@ -6,13 +6,13 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.data.batching.examples import Inputs
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, places_for
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
 from regard.ragged import Ragged
 from regard.tasks.masked import GuessAnswer, Masked
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
 V = 100
@@ -85,15 +85,15 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
     words = learn_from([TEXT] * 20, size=60)
     task = Masked.of(words, vocabulary=V, follows=True)
     checkpoint = from_preset("tiny-bert", heads=task.heads)
-    reading = Reading(words, checkpoint.config, window=10)
-    examples = task.examples([DocumentRecord(TEXT), DocumentRecord("the market")], reading, labelled=True)
+    preprocessing = Preprocessing(words, checkpoint.config, window=10)
+    examples = task.examples([DocumentRecord(TEXT), DocumentRecord("the market")], preprocessing, labelled=True)
     assert examples.longest == 10
     inside = int((examples.owners == 0).sum())
     assert inside == -(-len(words.encode(TEXT, special=False)) // 8)
     answer = task.answer(DocumentRecord(TEXT), [Guessed(1, 2, 3.0, True), Guessed(0, 1, 1.5, True)])
     assert answer == GuessAnswer(2, right=1, count=3, nll=4.5, follows=True)
     meter = task.meter()
-    task.mark(meter, answer, DocumentRecord(TEXT))
+    task.update(meter, answer, DocumentRecord(TEXT))
     scores = {name: score.value for name, score in meter.scores().items()}
     assert scores == pytest.approx(
         {"masked_accuracy": 1 / 3, "perplexity": np.exp(1.5), "nll": 1.5, "next_accuracy": 1.0}
@@ -103,7 +103,7 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
 
 def test_a_folder_keeps_the_task() -> None:
     task = Masked(MaskSettings(4, V, (0, 4), rate=0.3, unit="span"), follows=True)
-    assert Masked.restore(task.settings()) == task
+    assert Masked.from_settings(task.settings()) == task
     assert "next_accuracy" not in _scores(Guessed(1, 2, 0.5))
 
 
@@ -118,7 +118,7 @@ def test_a_tokenizer_without_a_mask_is_refused() -> None:
     with pytest.raises(InputError, match=r"no token for hidden words.*another objective"):
         Masked.of(words)
     with pytest.raises(InputError, match="regard pretrain"):
-        Masked.learn([])
+        Masked.from_records([])
 
 
 @pytest.mark.parametrize("steady", [False, True])
@@ -127,7 +127,7 @@ def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
     task = Masked.of(words, rate=0.3, unit="word")
     checkpoint = from_preset("tiny-bert", vocabulary=words.size, heads=task.heads)
     records = [DocumentRecord(TEXT), DocumentRecord("the market was closed again")]
-    inputs = task.examples(records, Reading(words, checkpoint.config), labelled=True).take([0, 1])
+    inputs = task.examples(records, Preprocessing(words, checkpoint.config), labelled=True).take([0, 1])
     plain = len(inputs.tokens.ids)
     inputs = inputs.fixed(tokens=256, sequences=4, longest=128) if steady else inputs
     words_of = [

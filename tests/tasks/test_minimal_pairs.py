@@ -8,13 +8,13 @@ import transformers
 
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.source import from_preset
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import MinimalRecord, Place
 from regard.errors import DataError, InputError
 from regard.model.network import Network
 from regard.tasks import TASKS
 from regard.tasks.inference import answers, runner, score
 from regard.tasks.minimal_pairs import Minimal
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 
 TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog", "the mat"]
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def masked(tmp_path: Path) -> tuple[Reading, transformers.BertForMaskedLM, Network]:
+def masked(tmp_path: Path) -> tuple[Preprocessing, transformers.BertForMaskedLM, Network]:
     words = learn_from(TEXTS * 20, size=40)
     torch.manual_seed(0)
     config = transformers.BertConfig(
@@ -35,34 +35,36 @@ def masked(tmp_path: Path) -> tuple[Reading, transformers.BertForMaskedLM, Netwo
             weight.mul_(4)
     model.save_pretrained(tmp_path)
     found = read_folder(tmp_path)
-    return Reading(words, found.config), model, found.network
+    return Preprocessing(words, found.config), model, found.network
 
 
-def costs(network: Network, reading: Reading, pairs: list[MinimalRecord], tokens: int = 8192) -> list[float]:
+def costs(
+    network: Network, preprocessing: Preprocessing, pairs: list[MinimalRecord], tokens: int = 8192
+) -> list[float]:
     task = Minimal.of(network)
     assert task is not None
-    found = answers(task, runner(network, task), pairs, reading, device=CPU, batch_tokens=tokens)
+    found = answers(task, runner(network, task), pairs, preprocessing, device=CPU, batch_tokens=tokens)
     said = [answer.json() for _, answer in found]
     assert all(one["windows"] == 1 for one in said)
     return [one[name] for one in said for name in ("cost_good", "cost_bad")]
 
 
 def test_pseudo_likelihoods_hide_one_token_at_a_time(
-    masked: tuple[Reading, transformers.BertForMaskedLM, Network],
+    masked: tuple[Preprocessing, transformers.BertForMaskedLM, Network],
 ) -> None:
-    reading, theirs, network = masked
+    preprocessing, theirs, network = masked
     expected = []
     for text in TEXTS:
-        ids = torch.tensor(reading.tokenizer.encode(text).ids)
+        ids = torch.tensor(preprocessing.tokenizer.encode(text).ids)
         total = 0.0
         for place in range(1, len(ids) - 1):
             hidden = ids.clone()
-            hidden[place] = reading.tokenizer.mask or 0
+            hidden[place] = preprocessing.tokenizer.mask or 0
             with torch.no_grad():
                 total -= float(theirs(hidden[None]).logits[0, place].log_softmax(0)[ids[place]])
         expected.append(total)
     for tokens in (1, 30, 8192):
-        assert costs(network, reading, PAIRS, tokens) == pytest.approx(expected, abs=1e-4)
+        assert costs(network, preprocessing, PAIRS, tokens) == pytest.approx(expected, abs=1e-4)
 
 
 def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
         ids = torch.tensor([[words.bos, *words.encode(text).ids]])
         with torch.no_grad():
             expected.append(float(theirs(ids, labels=ids).loss) * (ids.shape[1] - 1))
-    assert costs(found.network, Reading(words, found.config), PAIRS) == pytest.approx(expected, abs=1e-4)
+    assert costs(found.network, Preprocessing(words, found.config), PAIRS) == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
@@ -86,31 +88,31 @@ def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
     words = learn_from(TEXTS * 20, size=40)
     (before,), (after,) = words.frame
     network = from_preset("tiny-gpt2", vocabulary=words.size).network.eval()
-    reading = Reading(words, from_preset("tiny-gpt2", vocabulary=words.size).config)
-    examples = Minimal(hides=False).examples(PAIRS[:1], reading, labelled=True)
+    preprocessing = Preprocessing(words, from_preset("tiny-gpt2", vocabulary=words.size).config)
+    examples = Minimal(hides=False).examples(PAIRS[:1], preprocessing, labelled=True)
     for row, text in enumerate(TEXTS[:2]):
         ids = words.encode(text, special=False).ids
         taken = examples.take([row])
         assert taken.tokens.ids.tolist() == [before, *ids, after]
         assert taken["word"].tolist() == [*ids, -100, -100]
-    assert all(cost > 0 for cost in costs(network, reading, PAIRS))
+    assert all(cost > 0 for cost in costs(network, preprocessing, PAIRS))
 
 
 def test_pairs_are_counted_over_all_and_by_kind(
-    masked: tuple[Reading, transformers.BertForMaskedLM, Network],
+    masked: tuple[Preprocessing, transformers.BertForMaskedLM, Network],
 ) -> None:
-    reading, _, network = masked
-    good, bad = costs(network, reading, PAIRS[:1])
+    preprocessing, _, network = masked
+    good, bad = costs(network, preprocessing, PAIRS[:1])
     right, wrong = (TEXTS[:2], TEXTS[1::-1]) if good < bad else (TEXTS[1::-1], TEXTS[:2])
     pairs = [MinimalRecord(*right, "number"), MinimalRecord(*right, "number"), MinimalRecord(*wrong, "order")]
     task = Minimal(hides=True)
-    found = score(task, runner(network, task), pairs, reading, device=CPU)
+    found = score(task, runner(network, task), pairs, preprocessing, device=CPU)
     assert {name: one.value for name, one in found.scores.items()} == pytest.approx(
         {"accuracy": 2 / 3, "accuracy number": 1.0, "accuracy order": 0.0}
     )
     assert (found.rows, found.main) == (3, "accuracy")
     assert found.scores["accuracy"].low < 2 / 3 < found.scores["accuracy"].high
-    assert set(score(task, runner(network, task), pairs[:2], reading, device=CPU).scores) == {"accuracy"}
+    assert set(score(task, runner(network, task), pairs[:2], preprocessing, device=CPU).scores) == {"accuracy"}
 
 
 def test_what_cannot_be_scored_is_said() -> None:
@@ -119,11 +121,11 @@ def test_what_cannot_be_scored_is_said() -> None:
     assert Minimal.of(from_preset("tiny-transformer").network) is None
     known = from_preset("tiny-bert", heads={"masked": 0})
     with pytest.raises(DataError, match=r"pairs\.jsonl line 4: a sentence here has \d+ tokens"):
-        costs(known.network, Reading(words, known.config, window=4), [MinimalRecord(TEXTS[0], "a", place=place)])
+        costs(known.network, Preprocessing(words, known.config, window=4), [MinimalRecord(TEXTS[0], "a", place=place)])
     with pytest.raises(InputError, match="nothing is learned"):
-        Minimal.learn([])
+        Minimal.from_records([])
     assert Minimal.name not in TASKS
-    assert Minimal.restore(Minimal(hides=True).settings()) == Minimal(hides=True)
+    assert Minimal.from_settings(Minimal(hides=True).settings()) == Minimal(hides=True)
     bare = learn_from(TEXTS * 20, kind="bpe", size=262)
     with pytest.raises(InputError, match=r"\[MASK\]"):
-        costs(known.network, Reading(bare, known.config), PAIRS)
+        costs(known.network, Preprocessing(bare, known.config), PAIRS)

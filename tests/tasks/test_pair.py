@@ -6,10 +6,10 @@ import pytest
 
 from regard import samples
 from regard.data.batching.framing import Frame
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.readers import read
 from regard.data.records import PairRecord
 from regard.tasks.pair import Pair
-from regard.tasks.task import Reading
 
 GOLDEN = [1.09863, 1.09784, 1.15988, 1.0741, 1.11278, 1.10823, 1.0229, 1.15825, 1.02718, 1.12982]
 GOLDEN += [1.11826, 0.99624, 1.16098, 1.00396, 1.13948, 1.12407, 0.98272, 1.16186, 0.98957, 1.14418]
@@ -17,7 +17,7 @@ GOLDEN += [1.11826, 0.99624, 1.16098, 1.00396, 1.13948, 1.12407, 0.98272, 1.1618
 
 @pytest.fixture
 def task(pairs):
-    return Pair.learn(pairs)
+    return Pair.from_records(pairs)
 
 
 def test_it_learns_its_labels(task):
@@ -26,7 +26,7 @@ def test_it_learns_its_labels(task):
 
 
 def test_sequences_are_those_of_the_tokenizer(small, task, pairs):
-    examples = task.examples(pairs, small.reading(), labelled=True)
+    examples = task.examples(pairs, small.preprocessing(), labelled=True)
     for row, record in enumerate(pairs):
         found, expected = examples.take([row]).tokens, small.tokenizer.encode(record.first, record.second)
         assert found.ids.tolist() == list(expected.ids)
@@ -34,13 +34,13 @@ def test_sequences_are_those_of_the_tokenizer(small, task, pairs):
 
 
 def test_a_network_without_segments_gets_none(small, task, pairs):
-    config = replace(small.reading().config, segments=0)
-    assert task.examples(pairs, Reading(small.tokenizer, config), labelled=True).segments is None
+    config = replace(small.preprocessing().config, segments=0)
+    assert task.examples(pairs, Preprocessing(small.tokenizer, config), labelled=True).segments is None
 
 
 def test_both_texts_are_read_to_their_ends(small, task, longer, pairs):
     record = longer(pairs[1])
-    examples = task.examples([record], small.reading(window=40), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=40), labelled=True)
     frame = Frame.of(small.tokenizer)
     assert len(examples) > 3
     assert examples.longest <= 40
@@ -63,7 +63,7 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, kind, pairs
     def theirs(model, padded, inputs):
         return model(**padded, labels=inputs["label"]).loss
 
-    small.agree(Pair.learn(records), records, family, "ForSequenceClassification", tmp_path, theirs)
+    small.agree(Pair.from_records(records), records, family, "ForSequenceClassification", tmp_path, theirs)
 
 
 def test_twenty_steps(small, task, pairs):

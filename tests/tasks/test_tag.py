@@ -28,7 +28,7 @@ NAMES = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
 @pytest.fixture
 def task(tagged):
-    return Tag.learn(tagged)
+    return Tag.from_records(tagged)
 
 
 def said(task, *tags, first=0):
@@ -47,12 +47,12 @@ def test_it_learns_its_tags(task):
 
 
 def test_of_an_entity_both_tags_are_known():
-    task = Tag.learn([TagRecord.of_tokens(["Rome"], ["B-LOC"])])
+    task = Tag.from_records([TagRecord.of_tokens(["Rome"], ["B-LOC"])])
     assert task.names == ("O", "B-LOC", "I-LOC")
 
 
 def test_parts_of_speech_are_counted_by_the_word():
-    task = Tag.learn([TagRecord.of_tokens(["it", "rains"], ["PRON", "VERB"], scheme="plain")])
+    task = Tag.from_records([TagRecord.of_tokens(["it", "rains"], ["PRON", "VERB"], scheme="plain")])
     assert task.names == ("PRON", "VERB")
     assert not task.iob
     assert isinstance(task.meter(), TokenMeter)
@@ -60,11 +60,11 @@ def test_parts_of_speech_are_counted_by_the_word():
 
 def test_one_tag_is_nothing_to_tell_apart():
     with pytest.raises(InputError, match=r'one tag only \("X"\)'):
-        Tag.learn([TagRecord.of_tokens(["a"], ["X"], scheme="plain")])
+        Tag.from_records([TagRecord.of_tokens(["a"], ["X"], scheme="plain")])
 
 
 def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
-    task = Tag.learn(tagged, class_balance="weights", label_smoothing=0.1)
+    task = Tag.from_records(tagged, class_balance="weights", label_smoothing=0.1)
     counts = {name: sum(record.tags.count(name) for record in tagged) for name in NAMES}
     expected = [sum(counts.values()) / (5 * counts[name]) for name in NAMES]
     assert task.weights == pytest.approx(expected)
@@ -74,11 +74,11 @@ def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
 def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
     record = TagRecord.of_tokens(["in", "Rome"], ["O", "B-LOK"])
     with pytest.raises(DataError, match=r'the tag "B-LOK" of word 1 "Rome" is not .* Did you mean "B-LOC"\?'):
-        task.examples([record], small.reading(), labelled=True)
+        task.examples([record], small.preprocessing(), labelled=True)
 
 
 def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
-    examples = task.examples(tagged[:1], small.reading(), labelled=True)
+    examples = task.examples(tagged[:1], small.preprocessing(), labelled=True)
     found = small.tokenizer.encode(tagged[0].text)
     before = [None, *found.words]
     for place, word in enumerate(found.words):
@@ -186,7 +186,7 @@ def test_windows_are_put_together_word_by_word(task):
 
 def test_every_word_is_learned_in_one_window(small, task, longer, tagged):
     record = longer(tagged[0])
-    examples = task.examples([record], small.reading(window=20), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=20), labelled=True)
     words = examples.by_token["word"][examples.by_token["word"] >= 0]
     assert words.tolist() == list(range(len(record.spans)))
     labels = examples.by_token["label"][examples.by_token["word"] >= 0]
@@ -208,7 +208,7 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, task, tagge
 
 
 def test_weights_and_smoothing_are_those_of_torch(small, tagged, tmp_path):
-    task = Tag.learn(tagged, class_balance="weights", label_smoothing=0.2)
+    task = Tag.from_records(tagged, class_balance="weights", label_smoothing=0.2)
 
     def theirs(model, padded, inputs):
         labels = padded.pop("labels")

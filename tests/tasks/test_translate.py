@@ -13,15 +13,15 @@ import regard.predict
 from regard import samples
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder, write_folder
-from regard.checkpoint.reading import reading_of
+from regard.checkpoint.reading import preprocessing_of
 from regard.checkpoint.source import from_preset
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Place, TranslateRecord
 from regard.errors import DataError, InputError
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.predict.translation import Alignment
 from regard.ragged import Ragged
 from regard.tasks.greedy import write
-from regard.tasks.task import Reading
 from regard.tasks.translate import Translate
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import Vocabulary, begin, with_ends
@@ -79,8 +79,8 @@ def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_
     checkpoint = read_folder(tmp_path)
     for module in (*theirs.modules(), *checkpoint.network.modules()):
         assert not module.training
-    reading, task = reading_of(checkpoint, Tokenizer.load(tmp_path)), Translate.learn(translations)
-    inputs = task.examples(translations, reading, labelled=True).take(range(len(translations)))
+    preprocessing, task = preprocessing_of(checkpoint, Tokenizer.load(tmp_path)), Translate.from_records(translations)
+    inputs = task.examples(translations, preprocessing, labelled=True).take(range(len(translations)))
     labels = padded(inputs.target, inputs["word"], -100)
     expected = theirs(**given(inputs), labels=labels).loss
     expected.backward()
@@ -101,8 +101,8 @@ def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_
 
 def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_path):
     checkpoint = read_folder(tmp_path)
-    reading, task = reading_of(checkpoint, Tokenizer.load(tmp_path)), Translate()
-    inputs = task.examples(translations, reading, labelled=False).take(range(len(translations)))
+    preprocessing, task = preprocessing_of(checkpoint, Tokenizer.load(tmp_path)), Translate()
+    inputs = task.examples(translations, preprocessing, labelled=False).take(range(len(translations)))
     assert inputs.target.ids.tolist() == [theirs.config.decoder_start_token_id] * 4
     theirs.generation_config.forced_eos_token_id = None
     made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
@@ -115,9 +115,9 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
 
 
 def test_smoothing_is_that_of_torch(small, translations):
-    task = Translate.learn(translations, label_smoothing=0.1)
+    task = Translate.from_records(translations, label_smoothing=0.1)
     network = small.spread(task)
-    inputs = task.examples(translations, small.reading(), labelled=True).take(range(4))
+    inputs = task.examples(translations, small.preprocessing(), labelled=True).take(range(4))
     logits = network(inputs.tokens, inputs.target).logits
     loss = task.loss(network(inputs.tokens, inputs.target), inputs)
     expected = torch.nn.functional.cross_entropy(logits, inputs["word"], label_smoothing=0.1)
@@ -152,7 +152,7 @@ def learned(task, name, rows, small, *, steps=100, seed=0):
     """The loss of the last steps of a short training."""
     config = {"vocabulary": small.tokenizer.size, "dropout": 0.0}
     network = from_preset(name, seed=seed, **config).network.train()
-    examples = task.examples(rows, Reading(small.tokenizer, network.config), labelled=True)
+    examples = task.examples(rows, Preprocessing(small.tokenizer, network.config), labelled=True)
     optimizer, losses = torch.optim.Adam(network.parameters(), lr=2e-2), []
     for step in range(steps):
         batch = [(step * 32 + row) % len(examples) for row in range(32)]
@@ -171,8 +171,8 @@ def test_attention_finds_what_the_bottleneck_forgets(small):
     found, network = learned(task, "tiny-gru-additive", rows, small)
     assert found < 0.75 * without
     test = reversals(20, seed=1)
-    reading = Reading(small.tokenizer, network.config)
-    inputs = task.examples(test, reading, labelled=True).take([0])
+    preprocessing = Preprocessing(small.tokenizer, network.config)
+    inputs = task.examples(test, preprocessing, labelled=True).take([0])
     (weights,) = network.alignment(inputs.tokens, inputs.target)
     assert weights.shape == (len(inputs.target.ids), len(inputs.tokens.ids))
 
@@ -202,13 +202,13 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
     checkpoint, words = read_folder(tmp_path / "out"), Tokenizer.load(tmp_path / "out")
     said = json.loads((tmp_path / "out" / "config.json").read_text())
     assert (said["decoder_start_token_id"], said["eos_token_id"], said["pad_token_id"]) == (words.pad, words.eos, 0)
-    reading = reading_of(checkpoint, words)
-    assert reading.start == words.pad
+    preprocessing = preprocessing_of(checkpoint, words)
+    assert preprocessing.start == words.pad
     card = (tmp_path / "out" / "README.md").read_text()
     check_translating(tmp_path / "out")
     if preset == "tiny-transformer":
         other = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
-        inputs = Translate().examples(reversals(2), reading, labelled=True).take([0, 1])
+        inputs = Translate().examples(reversals(2), preprocessing, labelled=True).take([0, 1])
         ours = checkpoint.network(inputs.tokens, inputs.target).logits
         labels = padded(inputs.target, inputs["word"], -100)
         logits = other(**given(inputs), labels=labels).logits
@@ -242,7 +242,7 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
     network = small.spread(task)
     text = "Good morning. A man sleeps. The dog is awake. Who went to Paris? The fox jumps over the lazy dog."
     long = TranslateRecord(text, "")
-    examples = task.examples([long], small.reading(window=14), labelled=False)
+    examples = task.examples([long], small.preprocessing(window=14), labelled=False)
     assert examples.longest <= 14
     parts = [examples.take([row]).tokens.ids for row in range(len(examples))]
     whole = [small.tokenizer.decode(part.tolist()) for part in parts]
@@ -251,7 +251,7 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
     assert answer.windows == len(examples) > 1
     pair = TranslateRecord(text, "the dog")
     with pytest.warns(UserWarning, match="1 of 2 pairs are longer than the 14 tokens"):
-        learn = task.examples([translations[0], pair], small.reading(window=14), labelled=True)
+        learn = task.examples([translations[0], pair], small.preprocessing(window=14), labelled=True)
     loss = small.run(task, network, learn.take(range(1, len(learn))))
     assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
 
@@ -259,9 +259,9 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
 def test_what_cannot_be_translated_is_said(small, tmp_path):
     task, place = Translate(), Place("pairs.tsv", line=3)
     with pytest.raises(DataError, match=r"pairs\.tsv line 3, column target: this row has no translation"):
-        Translate.learn([TranslateRecord("a", " ", place=place)])
+        Translate.from_records([TranslateRecord("a", " ", place=place)])
     with pytest.raises(DataError, match=r"pairs\.tsv line 3, column source: this row has a translation of nothing"):
-        Translate.learn([TranslateRecord(" ", "a", place=place)])
+        Translate.from_records([TranslateRecord(" ", "a", place=place)])
     for name, said in (("tiny-bert", "kind encoder-decoder"), (None, "no network for translate")):
         with pytest.raises(InputError, match=said):
             begin(task, start=None, preset=name, tokenizer=None, texts=["a"], seed=0)
@@ -393,19 +393,19 @@ def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
     checkpoint = with_ends(from_preset("tiny-t5", vocabulary=small.tokenizer.size), small.tokenizer)
     ways = {"translation_en_to_de": {"prefix": german}, "summarization": {"prefix": "summarize: "}}
     one = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": ways})
-    assert reading_of(one, small.tokenizer).prefix == german
-    assert reading_of(one, small.tokenizer, prefix="a: ").prefix == "a: "
+    assert preprocessing_of(one, small.tokenizer).prefix == german
+    assert preprocessing_of(one, small.tokenizer, prefix="a: ").prefix == "a: "
     several = {**ways, "translation_en_to_fr": {"prefix": "translate English to French: "}}
     two = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": several})
     with pytest.warns(UserWarning, match='2 ways, told apart by a prefix: "translate English to German: ", "trans'):
-        assert reading_of(two, small.tokenizer).prefix == german
+        assert preprocessing_of(two, small.tokenizer).prefix == german
     write_folder(tmp_path / "t5", one, beside=small.tokenizer.save)
     (tmp_path / "rows.tsv").write_text("source\ttarget\nthe dog\ta fox\nthe fox\ta dog\n")
     told = {"task": "translate", "start": tmp_path / "t5", "steps": 1, "dev_fraction": 0.0, "device": "cpu"}
     for prefix, kept in (("dog: ", "dog: "), ("", ""), (None, german)):
         given = {} if prefix is None else {"prefix": prefix}
         train(tmp_path / "rows.tsv", out=tmp_path / "out", overwrite=True, **told, **given)
-        assert regard.load(tmp_path / "out", device="cpu").reading().prefix == kept
+        assert regard.load(tmp_path / "out", device="cpu").preprocessing().prefix == kept
     model = regard.load(tmp_path / "t5", device="cpu")
     seen = model.translations(["the fox"], prefix="the dog ", alignment=True)[0][0].alignments[0].source
     assert seen == model.translations(["the dog the fox"], prefix="", alignment=True)[0][0].alignments[0].source
@@ -424,4 +424,4 @@ def test_alignments_by_word():
 
 def test_what_is_for_labels_is_refused():
     with pytest.raises(InputError, match="balance='weights' is for labels, and translations have none"):
-        Translate.learn([TranslateRecord("a", "b")], class_balance="weights")
+        Translate.from_records([TranslateRecord("a", "b")], class_balance="weights")

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file
 
 from regard.checkpoint.source import from_preset
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
 from regard.tasks.embed import Embed
-from regard.tasks.task import Reading
 from regard.text.learn import learn_from
 from regard.training.engine.distributed import World
 from regard.training.plan import plan_job
@@ -69,8 +69,8 @@ def test_ranks_that_cannot_do_the_step_of_one_say_so(tmp_path: Path) -> None:
     records = [PairRecord(f"one {number}", f"two {number}") for number in range(8)]
     checkpoint = from_preset("tiny-bert")
     words = learn_from(["one two 1 2 3 4 5 6 7 0"], size=22)
-    task = Embed.learn(records)
-    examples = task.examples(records, Reading(words, checkpoint.config), labelled=True)
+    task = Embed.from_records(records)
+    examples = task.examples(records, Preprocessing(words, checkpoint.config), labelled=True)
     settings = Settings(lr=1e-3, batch_tokens=64, steps=1)
     plan_job(checkpoint.network, task, examples, settings, tmp_path)
     with pytest.warns(UserWarning, match="each of 2 ranks holds the texts of its own share"):

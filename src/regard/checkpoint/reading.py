@@ -8,26 +8,26 @@ from typing import Any
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, foreign_config
+from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import FolderError
-from regard.tasks.task import Reading
 from regard.text.tokenizer import Tokenizer
 
 
-def reading_of(
+def preprocessing_of(
     checkpoint: Checkpoint,
     tokenizer: Tokenizer,
     *,
     window: int | None = None,
     overlap: float = 0.25,
     prefix: str | None = None,
-) -> Reading:
+) -> Preprocessing:
     """The reading of a model, ready for any task; `prefix` in place of its own."""
     said = config_json(checkpoint)
     start = said.get("decoder_start_token_id")
     words = checkpoint.config.output_vocabulary
     if type(start) is int and checkpoint.config.kind == "encoder-decoder" and not 0 <= start < words:
         raise FolderError(f"config.json: decoder_start_token_id is {start}, expected an id from 0 to {words - 1}.")
-    return Reading(
+    return Preprocessing(
         tokenizer,
         checkpoint.config,
         window=window,

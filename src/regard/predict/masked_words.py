@@ -40,7 +40,7 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
         raise InputError(f"this model has no head for masked words, so it cannot fill them in. {can(model.network)}")
     if top < 1:
         raise InputError(f"{setting('top')} is {top}, expected at least 1 word.")
-    tokenizer = model.reading().tokenizer
+    tokenizer = model.preprocessing().tokenizer
     text, spans = _masked(tokenizer, text)
     encoding = tokenizer.encode(text)
     check_encoding(encoding, "the text", model.config.vocabulary)
@@ -107,7 +107,7 @@ def follows(model: Model, first: str, second: str) -> float:
         raise InputError(
             f"this model has no head for next sentences, so it cannot tell what comes next. {can(model.network)}"
         )
-    encoding = model.reading().tokenizer.encode(first, second)
+    encoding = model.preprocessing().tokenizer.encode(first, second)
     check_encoding(encoding, "the pair of texts", model.config.vocabulary)
     ids: Sequence[int] = encoding.ids
     longest = model.config.max_tokens

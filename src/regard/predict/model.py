@@ -41,11 +41,12 @@ from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+    from regard.data.batching.preprocessing import Preprocessing
     from regard.predict.attention import AttentionWeights
     from regard.predict.search import Match
     from regard.predict.translation import Translated
     from regard.tasks.inference import Run
-    from regard.tasks.task import Answer, Reading, Task
+    from regard.tasks.task import Answer, Task
 
 BATCH_TOKENS = 8192
 TEXTS_AT_ONCE = 1024
@@ -259,7 +260,9 @@ class Model(Writes):
         from regard.tasks.inference import answers
 
         task, stream = self.answering(given)
-        found = answers(task, self.run_of(task), stream, self.reading(), device=self.device, batch_tokens=batch_tokens)
+        found = answers(
+            task, self.run_of(task), stream, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
+        )
         return (answer for _, answer in found)
 
     def run_of(self, task: Task) -> Run:
@@ -291,16 +294,18 @@ class Model(Writes):
         ahead = list(islice(items, 1))
         first = ahead[0] if ahead else None
         if task.name == "classify" and is_pair(first) and trained(self.folder) is None:
-            task = task_class("pair").restore(task.settings())  # a folder from elsewhere does not say which of the two
+            task = task_class("pair").from_settings(
+                task.settings()
+            )  # a folder from elsewhere does not say which of the two
         return task, as_records(chain(ahead, items), task.record)
 
-    def reading(self, *, prefix: str | None = None) -> Reading:
+    def preprocessing(self, *, prefix: str | None = None) -> Preprocessing:
         """How texts are read: in the windows the model was trained with, after its `prefix` unless another is told."""
-        from regard.checkpoint.reading import reading_of
+        from regard.checkpoint.reading import preprocessing_of
 
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
-        return reading_of(self.checkpoint, self.need_tokenizer(), window=window, overlap=overlap, prefix=prefix)
+        return preprocessing_of(self.checkpoint, self.need_tokenizer(), window=window, overlap=overlap, prefix=prefix)
 
     def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
         """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""

@@ -96,7 +96,7 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     name = name_of(heads, encoder=checkpoint.network.encoder is not None)
     if name is None or name not in TASKS or name in GUESSES:
         raise no_answers(checkpoint.network, name)
-    return task_class(name).restore(_from_config(checkpoint, name))
+    return task_class(name).from_settings(_from_config(checkpoint, name))
 
 
 def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
@@ -104,7 +104,7 @@ def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
 
     fix = f"Remove {RUN} to go by config.json alone."
     try:
-        task = task_class(kept.task).restore(kept.settings)
+        task = task_class(kept.task).from_settings(kept.settings)
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {fix}") from error
     _check_labels(task, checkpoint, fix)

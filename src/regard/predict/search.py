@@ -223,7 +223,7 @@ def passage_vectors(
     progress: OnProgress | None,
 ) -> Vectors:
     """A unit vector for each text, or for each passage of a long one."""
-    tokenizer = model.reading().tokenizer
+    tokenizer = model.preprocessing().tokenizer
     parts: list[NDArray[np.float32]] = []
     places: list[tuple[int, int, int]] = []
     for first in range(0, len(texts), TEXTS_AT_ONCE):

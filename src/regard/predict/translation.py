@@ -80,8 +80,8 @@ def translations(
     """The best translations of each text, the best first, so many `tokens` of texts at once."""
     if model.config.kind != "encoder-decoder":
         raise InputError(f"this {model.family} model is of kind {model.config.kind}; only encoder-decoders translate.")
-    texts, reading = text_list(texts), model.reading(prefix=prefix)
-    rows = Translate().examples([TranslateRecord(text, "") for text in texts], reading, labelled=False)
+    texts, preprocessing = text_list(texts), model.preprocessing(prefix=prefix)
+    rows = Translate().examples([TranslateRecord(text, "") for text in texts], preprocessing, labelled=False)
     sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
     found: list[list[Continuation]] = [[] for _ in sources]
     for part in batches([len(source) for source in sources], max(tokens, max(map(len, sources)))):

@@ -20,13 +20,14 @@ from torch import Tensor
 from regard.data import records as rows
 from regard.data.batching.examples import Builder, Examples, Inputs
 from regard.data.batching.framing import Frame, Framed, context_windows
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, Record
 from regard.errors import InputError
 from regard.metrics.meter import AnswerMeter, Meter
 from regard.model.transformer import Output
 from regard.ragged import Ragged
-from regard.tasks.task import Answer, Loss, Reading, Task, internal, refuse
+from regard.tasks.task import Answer, Loss, Task, internal, reject_label_settings
 
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
@@ -90,10 +91,12 @@ class Extract(Task):
             raise InputError(f"answers of at most {self.longest} tokens were asked for, expected at least 1.")
 
     @classmethod
-    def learn(
+    def from_records(
         cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
     ) -> Self:
-        refuse("answers to questions have none", class_balance=class_balance, label_smoothing=label_smoothing)
+        reject_label_settings(
+            "answers to questions have none", class_balance=class_balance, label_smoothing=label_smoothing
+        )
         known = {bool(_known(record)) for record in records}
         if True not in known:
             raise InputError("the training data has no question with an answer; there is nothing to learn.")
@@ -103,7 +106,7 @@ class Extract(Task):
         return {"unanswerable": self.unanswerable, "threshold": self.threshold, "longest": self.longest}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         return cls(
             unanswerable=bool(settings.get("unanswerable", False)),
             threshold=float(settings.get("threshold", 0.0)),
@@ -114,17 +117,17 @@ class Extract(Task):
     def heads(self) -> dict[str, int]:
         return {"span": 2}
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
-        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         asked = [record for record in records if isinstance(record, AnswerRecord)]
         contexts = {text: number for number, text in enumerate(dict.fromkeys(record.context for record in asked))}
-        told = reading.tokenizer.encode_batch(list(contexts), special=False)
+        told = preprocessing.tokenizer.encode_batch(list(contexts), special=False)
         offsets = [np.array(found.offsets, np.int32).reshape(-1, 2) for found in told]
-        questions = reading.tokenizer.ids_batch([record.question for record in asked], special=False)
+        questions = preprocessing.tokenizer.ids_batch([record.question for record in asked], special=False)
         for row, (record, question) in enumerate(zip(asked, questions, strict=True)):
             number = contexts[record.context]
             wanted = _tokens_of(_known(record), offsets[number]) if labelled else None
-            for cut in _windows(record, frame, question, told[number].ids, reading):
+            for cut in _windows(record, frame, question, told[number].ids, preprocessing):
                 start, end = _target(cut, wanted)
                 builder.add(
                     row,
@@ -144,7 +147,7 @@ class Extract(Task):
         losses_B = (_log_sums(logits_N2, batch) - logits_N2.gather(0, at_B2)).mean(1)
         return Loss(torch.where(keep_B, losses_B, 0.0).sum(), keep_B.float().sum())
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         logits_N2 = output.logits.float().cpu().numpy()
         begin, finish = (inputs[name].cpu().numpy() for name in ("begin", "finish"))
@@ -177,7 +180,7 @@ class Extract(Task):
     def meter(self) -> Meter:
         return AnswerMeter(threshold=self.threshold)
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, SpanAnswer)
         assert isinstance(meter, AnswerMeter)
         meter.add(answer.best, [gold.text for gold in _known(record)], answer.no_answer)
@@ -222,10 +225,12 @@ def _known(record: Record) -> tuple[rows.Answer, ...]:
 
 
 def _windows(
-    record: AnswerRecord, frame: Frame, question: Sequence[int], context: Sequence[int], reading: Reading
+    record: AnswerRecord, frame: Frame, question: Sequence[int], context: Sequence[int], preprocessing: Preprocessing
 ) -> Iterator[Framed]:
     try:
-        yield from context_windows(frame, question, context, longest=reading.longest, overlap=reading.overlap)
+        yield from context_windows(
+            frame, question, context, longest=preprocessing.max_tokens, overlap=preprocessing.overlap
+        )
     except InputError as error:
         raise record.place.error(str(error).rstrip(".")) from error
 

@@ -54,7 +54,7 @@ class TwoSided(Causal):
         sides = [summed(output.logits[:, side], inputs[name]) for side, name in enumerate(TARGETS)]
         return Loss(sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         wanted_N2 = torch.stack([inputs[name] for name in TARGETS], 1)
         logits_NV2 = output.logits.float().transpose(1, 2)
@@ -71,6 +71,6 @@ class TwoSided(Causal):
     def meter(self) -> Meter:
         return SidesMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, SidesAnswer)
         meter.add((answer.ahead, answer.back), answer.counts)

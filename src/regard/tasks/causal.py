@@ -12,12 +12,13 @@ from torch.nn import functional as F
 
 from regard.data.batching.examples import LEARN, Builder, Examples, Inputs
 from regard.data.batching.framing import Frame, single_windows
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import DocumentRecord, Record
 from regard.metrics.meter import Meter, NllMeter
 from regard.model.transformer import Output
 from regard.tasks.masked import summed
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.task import Answer, Loss, Task
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,27 +37,27 @@ class Causal(Task):
     record: ClassVar[type[Any]] = DocumentRecord
 
     @classmethod
-    def learn(cls, records: Iterable[Record], **_: Any) -> Self:
+    def from_records(cls, records: Iterable[Record], **_: Any) -> Self:
         return cls()
 
     def settings(self) -> dict[str, Any]:
         return {}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         return cls()
 
     @property
     def heads(self) -> dict[str, int]:
         return {"language": 0}
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """Long texts in windows that overlap: a token counts where it has the most before it."""
-        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
-        for row, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
+        for row, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
             done = 0
-            for cut in single_windows(frame, ids, longest=reading.longest, overlap=reading.overlap):
+            for cut in single_windows(frame, ids, longest=preprocessing.max_tokens, overlap=preprocessing.overlap):
                 again = np.array([token is not None and token < done for token in cut.tokens])
                 learn = np.where(again, IGNORE, 0).astype(np.int8)
                 done = max((token + 1 for token in cut.tokens if token is not None), default=done)
@@ -74,7 +75,7 @@ class Causal(Task):
         assert output.logits is not None
         return Loss(*summed(output.logits, inputs["next"]))
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         next_N = inputs["next"]
         losses_N = F.cross_entropy(output.logits.float(), next_N, reduction="none", ignore_index=IGNORE)
@@ -89,7 +90,7 @@ class Causal(Task):
     def meter(self) -> Meter:
         return NllMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, LikelihoodAnswer)
         assert isinstance(meter, NllMeter)
         text = record.text if isinstance(record, DocumentRecord) else ""

@@ -13,13 +13,14 @@ from torch.nn import functional as F
 
 from regard.data.batching.examples import Builder, Examples, Inputs
 from regard.data.batching.framing import no_room
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
 from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on, refuse, weighted
+from regard.tasks.task import Answer, Loss, Task, constant_on, reject_label_settings, weighted_loss
 
 KINDS = ("single", "multi", "number")
 PROBLEMS = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
@@ -70,7 +71,7 @@ class Classify(Task):
             raise InputError(f'classification of kind "{self.kind}" is not known.{did_you_mean(self.kind, KINDS)}')
 
     @classmethod
-    def learn(
+    def from_records(
         cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
     ) -> Self:
         counts: Counter[str] = Counter()
@@ -87,9 +88,9 @@ class Classify(Task):
             raise _mixed(kinds)
         kind, names = next(iter(kinds), "single"), tuple(sorted(counts))
         if kind == "number":
-            refuse("these are numbers", class_balance=class_balance, label_smoothing=label_smoothing)
+            reject_label_settings("these are numbers", class_balance=class_balance, label_smoothing=label_smoothing)
         if kind == "multi":
-            refuse("these do not exclude each other", label_smoothing=label_smoothing)
+            reject_label_settings("these do not exclude each other", label_smoothing=label_smoothing)
         if kind == "multi" and not names:
             raise InputError("no row of the training data has a label; there is nothing to learn.")
         if kind == "single" and len(names) < 2:
@@ -107,7 +108,7 @@ class Classify(Task):
         }
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         given = settings.get("weights")
         return cls(
             kind=str(settings.get("kind", "single")),
@@ -125,12 +126,12 @@ class Classify(Task):
         return None if self.kind == "number" else self.names
 
     @property
-    def problem(self) -> str:
+    def problem_type(self) -> str:
         return PROBLEMS[self.kind]
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
-        builder = Builder(segments=reading.segments)
-        for row, cuts in enumerate(self.sequences(records, reading)):
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+        builder = Builder(segments=preprocessing.segments)
+        for row, cuts in enumerate(self.sequences(records, preprocessing)):
             record = records[row]
             assert isinstance(record, ClassifyRecord | PairRecord)
             target = {"label": self.target(record)} if labelled else {}
@@ -140,16 +141,18 @@ class Classify(Task):
         return builder.build()
 
     def sequences(
-        self, records: Sequence[Record], reading: Reading
+        self, records: Sequence[Record], preprocessing: Preprocessing
     ) -> Iterator[list[tuple[Sequence[int], Sequence[int] | None]]]:
         """The windows of each record: ids and segments."""
-        before, after = reading.tokenizer.frame
+        before, after = preprocessing.tokenizer.frame
         texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
-        for text in reading.tokenizer.ids_batch(texts, special=False):
-            room = len(text) if reading.longest is None else reading.longest - len(before) - len(after)
+        for text in preprocessing.tokenizer.ids_batch(texts, special=False):
+            room = (
+                len(text) if preprocessing.max_tokens is None else preprocessing.max_tokens - len(before) - len(after)
+            )
             if room < min(len(text), 1):
-                raise no_room(reading.longest or 0, len(before) + len(after))
-            cuts = windows(len(text), room=max(room, 1), overlap=int(max(room, 1) * reading.overlap))
+                raise no_room(preprocessing.max_tokens or 0, len(before) + len(after))
+            cuts = windows(len(text), room=max(room, 1), overlap=int(max(room, 1) * preprocessing.overlap))
             yield [([*before, *text[cut.start : cut.end], *after], None) for cut in cuts]
 
     def target(self, record: Labelled) -> Any:
@@ -186,27 +189,27 @@ class Classify(Task):
         logits_BC, label, weight_B = output.logits.float(), inputs["label"], inputs["weight"]
         if self.kind == "single":
             keep_B = label != IGNORE
-            given = None if self.weights is None else drawn_on(logits_BC, self.weights)
+            given = None if self.weights is None else constant_on(logits_BC, self.weights)
             picked = label.clamp(min=0)
             losses_B = F.cross_entropy(
                 logits_BC, picked, reduction="none", weight=given, label_smoothing=self.label_smoothing
             )
             if given is None:
-                return weighted(losses_B, weight_B, keep_B)
+                return weighted_loss(losses_B, weight_B, keep_B)
             return Loss(
-                weighted(losses_B, weight_B, keep_B).sum, torch.where(keep_B, weight_B * given[picked], 0.0).sum()
+                weighted_loss(losses_B, weight_B, keep_B).sum, torch.where(keep_B, weight_B * given[picked], 0.0).sum()
             )
         if self.kind == "number":
             keep_B = ~label.isnan()
-            return weighted((logits_BC.squeeze(1) - label.nan_to_num()).square(), weight_B, keep_B)
+            return weighted_loss((logits_BC.squeeze(1) - label.nan_to_num()).square(), weight_B, keep_B)
         keep_BC = ~label.isnan()
-        given = None if self.weights is None else drawn_on(logits_BC, self.weights)
+        given = None if self.weights is None else constant_on(logits_BC, self.weights)
         losses_BC = F.binary_cross_entropy_with_logits(
             logits_BC, label.nan_to_num(), reduction="none", pos_weight=given
         )
-        return weighted(losses_BC, weight_B.unsqueeze(1).expand_as(losses_BC), keep_BC)
+        return weighted_loss(losses_BC, weight_B.unsqueeze(1).expand_as(losses_BC), keep_BC)
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         return list(output.logits[: inputs.rows].float().cpu().numpy())
 
@@ -228,7 +231,7 @@ class Classify(Task):
             return NumberMeter()
         return LabelMeter(self.names) if self.kind == "single" else MultiMeter(self.names)
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(record, ClassifyRecord | PairRecord)
         self.target(record)
         if isinstance(answer, LabelAnswer):

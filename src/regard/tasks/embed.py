@@ -17,12 +17,13 @@ from torch.nn import functional as F
 
 from regard.data.batching.examples import Builder, Examples, Inputs
 from regard.data.batching.framing import Frame, single_windows
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
 from regard.errors import InputError
 from regard.metrics.confidence import Score
 from regard.metrics.meter import MeanMeter, Meter, NumberMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task, refuse
+from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +53,7 @@ class Embed(Task):
 
     name: ClassVar[str] = "embed"
     record: ClassVar[type[Any]] = PairRecord
-    steady: ClassVar[bool] = False  # a row has as many sequences as its texts have windows
+    fixed_shapes: ClassVar[bool] = False  # a row has as many sequences as its texts have windows
 
     scale: tuple[float, float] | None = None
     temperature: float = 0.05
@@ -63,7 +64,7 @@ class Embed(Task):
             raise InputError(f"the temperature is {self.temperature:g}, but it must be above 0.")
 
     @classmethod
-    def learn(
+    def from_records(
         cls,
         records: Iterable[Record],
         *,
@@ -73,7 +74,9 @@ class Embed(Task):
         symmetric: bool = True,
         **_: Any,
     ) -> Self:
-        refuse("texts that are alike have none", class_balance=class_balance, label_smoothing=label_smoothing)
+        reject_label_settings(
+            "texts that are alike have none", class_balance=class_balance, label_smoothing=label_smoothing
+        )
         low, high, bare = np.inf, -np.inf, None
         for record in records:
             assert isinstance(record, PairRecord)
@@ -98,7 +101,7 @@ class Embed(Task):
         return {"scale": scale, "temperature": self.temperature, "symmetric": self.symmetric}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         scale = settings.get("scale")
         return cls(
             None if scale is None else (float(scale[0]), float(scale[1])),
@@ -110,15 +113,15 @@ class Embed(Task):
     def heads(self) -> dict[str, int]:
         return {}
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """A row holds the windows of both texts of a pair, so that they are always in one batch."""
-        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         pairs = [record for record in records if isinstance(record, PairRecord)]
         texts = [text for pair in pairs for text in (pair.first, pair.second)]
-        for number, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
+        for number, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
             row, second = divmod(number, 2)
             label = {"label": np.float32(self._target(pairs[row]))} if labelled and self.scale else {}
-            for cut in single_windows(frame, ids, longest=reading.longest, overlap=reading.overlap):
+            for cut in single_windows(frame, ids, longest=preprocessing.max_tokens, overlap=preprocessing.overlap):
                 opens = cut.parts[0].window.start == 0
                 last = cut.parts[0].window.end == len(ids)
                 own = _own(cut.own, opens=opens, closes=last)
@@ -150,7 +153,7 @@ class Embed(Task):
         return unit_TD[0::2], unit_TD[1::2]
 
     @property
-    def parts(self) -> bool:
+    def can_split(self) -> bool:
         return self.scale is not None  # else every text of a step is held against every other
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
@@ -168,7 +171,7 @@ class Embed(Task):
             found = (found + F.cross_entropy(like_PP.T, own_P, reduction="sum")) / 2
         return Loss(found, count)
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         first_PD, second_PD = self.vectors(output, inputs)
         like_PP = first_PD @ second_PD.T
         nearest = like_PP.argmax(1) == torch.arange(len(like_PP), device=like_PP.device)
@@ -183,7 +186,7 @@ class Embed(Task):
     def meter(self) -> Meter:
         return LikenessMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, LikenessAnswer)
         assert isinstance(record, PairRecord)
         if self.scale is None:

@@ -14,6 +14,7 @@ import torch
 
 from regard.data.batching.examples import Inputs
 from regard.data.batching.packing import Ints
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.sequences import batches
 from regard.data.records import Record
 from regard.errors import InputError, NotFinite, RegardError, setting
@@ -21,9 +22,9 @@ from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Reading, Task
+from regard.tasks.task import Answer, Task
 
-CHUNK = Task.at_once  # where a task says nothing else
+CHUNK = Task.chunk_size  # where a task says nothing else
 BATCH_TOKENS = 8192
 
 Run = Callable[[Inputs], Output]
@@ -71,7 +72,7 @@ def answers(
     task: Task,
     run: Run,
     records: Iterable[Record],
-    reading: Reading,
+    preprocessing: Preprocessing,
     *,
     device: torch.device,
     labelled: bool = False,
@@ -85,10 +86,10 @@ def answers(
     """
     if batch_tokens < 1:
         raise InputError(f"{setting('batch_tokens')} is {batch_tokens}, expected at least 1.")
-    stream, task, before = iter(records), task.reads(reading), 0
+    stream, task, before = iter(records), task.bind(preprocessing), 0
     run = checked(run) if finite else run
-    while held := list(islice(stream, task.at_once)):
-        examples = task.examples(held, reading, labelled=labelled)
+    while held := list(islice(stream, task.chunk_size)):
+        examples = task.examples(held, preprocessing, labelled=labelled)
         found: list[Any] = [None] * len(examples)
         for rows in batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
             try:
@@ -140,7 +141,7 @@ def said_of(
         try:
             inputs = task.prepare(source.take(np.asarray(part, np.int64)).to(device))
             output = run(inputs)
-            said, loss = task.read(output, inputs), None if losses is None else task.loss(output, inputs)
+            said, loss = task.row_outputs(output, inputs), None if losses is None else task.loss(output, inputs)
         except torch.OutOfMemoryError as error:
             if len(part) == 1:
                 raise RegardError(
@@ -160,7 +161,7 @@ def score(
     task: Task,
     run: Run,
     records: Iterable[Record],
-    reading: Reading,
+    preprocessing: Preprocessing,
     *,
     device: torch.device,
     batch_tokens: int = BATCH_TOKENS,
@@ -173,7 +174,7 @@ def score(
         task,
         run,
         records,
-        reading,
+        preprocessing,
         device=device,
         labelled=True,
         batch_tokens=batch_tokens,
@@ -181,7 +182,7 @@ def score(
         finite=False,  # a training has its own way with a loss that is no number
     )
     for record, answer in found:
-        task.mark(meter, answer, record)
+        task.update(meter, answer, record)
         rows += 1
     mean = losses[0] / losses[1] if losses[1] else float("nan")
     return Scored(rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher)

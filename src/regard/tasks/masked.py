@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from regard.data.batching.examples import LEARN, Builder, Examples, Inputs
 from regard.data.batching.framing import Frame, single_windows
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, places_for
 from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.data.records import DocumentRecord, Record
@@ -20,7 +21,7 @@ from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
 from regard.metrics.meter import Meter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task
+from regard.tasks.task import Answer, Loss, Task
 from regard.text.tokenizer import Tokenizer
 
 
@@ -71,7 +72,7 @@ class Masked(Task):
         return cls(MaskSettings(tokenizer.mask, vocabulary or tokenizer.size, special, rate=rate, unit=unit), follows)
 
     @classmethod
-    def learn(cls, records: Iterable[Record], *, tokenizer: Tokenizer | None = None, **settings: Any) -> Self:
+    def from_records(cls, records: Iterable[Record], *, tokenizer: Tokenizer | None = None, **settings: Any) -> Self:
         if tokenizer is None:
             raise InputError("masked words are learned from plain text with regard pretrain, not with regard train.")
         known = {name: settings[name] for name in ("vocabulary", "follows", "rate", "unit") if name in settings}
@@ -81,7 +82,7 @@ class Masked(Task):
         return {"follows": self.follows, "masks": {**asdict(self.masks), "special": list(self.masks.special)}}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         masks = dict(settings["masks"])
         return cls(MaskSettings(**{**masks, "special": tuple(masks["special"])}), bool(settings.get("follows", False)))
 
@@ -89,13 +90,13 @@ class Masked(Task):
     def heads(self) -> dict[str, int]:
         return {"masked": 0, "next": 2} if self.follows else {"masked": 0}
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """Texts cut into windows that do not overlap: every word has one chance to be hidden."""
-        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
-        starts = WordStarts.of(reading.tokenizer) if self.masks.unit == "word" else None
+        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        starts = WordStarts.of(preprocessing.tokenizer) if self.masks.unit == "word" else None
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
-        for row, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
-            for cut in single_windows(frame, ids, longest=reading.longest, overlap=0.0):
+        for row, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
+            for cut in single_windows(frame, ids, longest=preprocessing.max_tokens, overlap=0.0):
                 begins = {} if starts is None else {BEGINS: starts(np.array(cut.ids))}
                 builder.add(row, cut.ids, cut.segments, by_token={LEARN: np.zeros(len(cut), np.int8), **begins})
         return builder.build()
@@ -121,7 +122,7 @@ class Masked(Task):
         pairs, many = summed(output.next, inputs["next"])
         return Loss(words + pairs * (count / many.clamp(min=1)), count)
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         assert inputs.at is not None
         logits_MV, words_M = output.logits.float(), inputs["words"]
@@ -150,7 +151,7 @@ class Masked(Task):
     def meter(self) -> Meter:
         return MaskedMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, GuessAnswer)
         meter.add(Guessed(answer.right, answer.count, answer.nll, answer.follows), None)
 

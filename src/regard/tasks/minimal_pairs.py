@@ -15,6 +15,7 @@ import numpy as np
 
 from regard.data.batching.examples import Builder, Examples, Inputs
 from regard.data.batching.framing import Frame
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import MinimalRecord, Place, Record
 from regard.errors import InputError, counted
@@ -22,7 +23,7 @@ from regard.metrics.language_meters import PreferenceMeter
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Reading
+from regard.tasks.task import Answer
 from regard.tasks.token_losses import WORD, Costs
 
 BAD = "bad"  # of each sequence: whether it is of the bad sentence
@@ -51,7 +52,7 @@ class Minimal(Costs):
 
     name: ClassVar[str] = "minimal"
     record: ClassVar[type[Any]] = MinimalRecord
-    at_once: ClassVar[int] = 256  # each is a sequence a token
+    chunk_size: ClassVar[int] = 256  # each is a sequence a token
 
     hides: bool
 
@@ -63,40 +64,40 @@ class Minimal(Costs):
         return cls(hides=False) if "language" in network.heads and network.encoder is None else None
 
     @classmethod
-    def learn(cls, records: Iterable[Record], **_: Any) -> Self:
+    def from_records(cls, records: Iterable[Record], **_: Any) -> Self:
         raise InputError("minimal pairs are there to score language models; nothing is learned from them.")
 
     def settings(self) -> dict[str, Any]:
         return {"hides": self.hides}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         return cls(bool(settings["hides"]))
 
     @property
     def heads(self) -> dict[str, int]:
         return {"masked" if self.hides else "language": 0}
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """One sequence a sentence for a model of next words, one a token for a model of hidden words."""
-        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         pairs = [record for record in records if isinstance(record, MinimalRecord)]
         texts = [text for pair in pairs for text in (pair.good, pair.bad)]
-        for number, ids in enumerate(reading.tokenizer.ids_batch(texts, special=False)):
+        for number, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
             row, bad = divmod(number, 2)
-            for look in self._looks(ids, reading, frame, pairs[row].place):
+            for look in self._looks(ids, preprocessing, frame, pairs[row].place):
                 words = np.array(look.words, np.int64)
                 builder.add(row, look.ids, by_sequence={BAD: np.int64(bad)}, by_token={WORD: words})
         return builder.build()
 
-    def _looks(self, ids: list[int], reading: Reading, frame: Frame, place: Place) -> Iterator[_Look]:
-        words, framed = reading.tokenizer, frame.single(ids)
+    def _looks(self, ids: list[int], preprocessing: Preprocessing, frame: Frame, place: Place) -> Iterator[_Look]:
+        words, framed = preprocessing.tokenizer, frame.single(ids)
         first, whole = framed.parts[0].at, framed.ids
         begin = words.bos if words.bos is not None else words.eos
         if not self.hides and first == 0 and begin is not None:
             first, whole = 1, [begin, *whole]  # so that the first word has a likelihood too
-        if not ids or (reading.longest is not None and len(whole) > reading.longest):
-            fix = f"Use sentences of 1 to {reading.longest} tokens with the special ones."
+        if not ids or (preprocessing.max_tokens is not None and len(whole) > preprocessing.max_tokens):
+            fix = f"Use sentences of 1 to {preprocessing.max_tokens} tokens with the special ones."
             raise place.error(f"a sentence here has {counted(len(ids), 'token')}", fix=fix)
         if not self.hides:
             known = whole[max(first, 1) : first + len(ids)]
@@ -112,9 +113,9 @@ class Minimal(Costs):
             asked[at] = whole[at]
             yield _Look([*whole[:at], words.mask, *whole[at + 1 :]], asked)
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         """Which sentence each sequence looks at, and its cost there."""
-        costs = [cost for cost, _ in super().read(output, inputs)]
+        costs = [cost for cost, _ in super().row_outputs(output, inputs)]
         return list(zip(inputs[BAD][: inputs.rows].tolist(), costs, strict=True))
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
@@ -126,6 +127,6 @@ class Minimal(Costs):
     def meter(self) -> Meter:
         return PreferenceMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, Preference)
         meter.add(answer.preferred == "good", answer.kind)

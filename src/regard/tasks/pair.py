@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from regard.data.batching.framing import Frame, pair_windows
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
 from regard.tasks.classify import Classify
-from regard.tasks.task import Reading
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,14 @@ class Pair(Classify):
     record: ClassVar[type[Any]] = PairRecord
 
     def sequences(
-        self, records: Sequence[Record], reading: Reading
+        self, records: Sequence[Record], preprocessing: Preprocessing
     ) -> Iterator[list[tuple[Sequence[int], Sequence[int] | None]]]:
-        frame, pairs = Frame.of(reading.tokenizer), [record for record in records if isinstance(record, PairRecord)]
-        firsts = reading.tokenizer.ids_batch([pair.first for pair in pairs], special=False)
-        seconds = reading.tokenizer.ids_batch([pair.second for pair in pairs], special=False)
+        frame, pairs = (
+            Frame.of(preprocessing.tokenizer),
+            [record for record in records if isinstance(record, PairRecord)],
+        )
+        firsts = preprocessing.tokenizer.ids_batch([pair.first for pair in pairs], special=False)
+        seconds = preprocessing.tokenizer.ids_batch([pair.second for pair in pairs], special=False)
         for first, second in zip(firsts, seconds, strict=True):
-            cuts = pair_windows(frame, first, second, longest=reading.longest, overlap=reading.overlap)
+            cuts = pair_windows(frame, first, second, longest=preprocessing.max_tokens, overlap=preprocessing.overlap)
             yield [(cut.ids, cut.segments) for cut in cuts]

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from regard.data.batching.examples import Builder, Examples
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.corpus.sliding_windows import TextWindow
 from regard.data.records import Record
 from regard.errors import InputError
 from regard.metrics.meter import Meter, NllMeter
 from regard.tasks.causal import LikelihoodAnswer
-from regard.tasks.task import Answer, Reading
+from regard.tasks.task import Answer
 from regard.tasks.token_losses import WORD, Costs
 
 
@@ -25,24 +26,24 @@ class Running(Costs):
 
     name: ClassVar[str] = "causal"
     record: ClassVar[type[Any]] = TextWindow
-    at_once: ClassVar[int] = 64
+    chunk_size: ClassVar[int] = 64
 
     @classmethod
-    def learn(cls, records: Iterable[Record], **_: Any) -> Self:
+    def from_records(cls, records: Iterable[Record], **_: Any) -> Self:
         raise InputError("running text is scored here; it is learned from with regard pretrain.")
 
     def settings(self) -> dict[str, Any]:
         return {}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         return cls()
 
     @property
     def heads(self) -> dict[str, int]:
         return {"language": 0}
 
-    def examples(self, records: Sequence[Any], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Any], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         builder = Builder()
         for row, record in enumerate(records):
             words = np.array([*record.ids[1:], IGNORE], np.int64)
@@ -57,7 +58,7 @@ class Running(Costs):
     def meter(self) -> Meter:
         return NllMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Any) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Any) -> None:
         assert isinstance(answer, LikelihoodAnswer)
         assert isinstance(meter, NllMeter)
         meter.add(answer.nll, answer.count, record.characters, record.words)

@@ -23,13 +23,14 @@ from torch.nn import functional as F
 from regard.data.batching.examples import Builder, Examples, Inputs
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.packing import Ints
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
 from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Reading, Task, drawn_on, internal
+from regard.tasks.task import Answer, Loss, Task, constant_on, internal
 
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
@@ -88,7 +89,7 @@ class Tag(Task):
     label_smoothing: float = 0.0
 
     @classmethod
-    def learn(
+    def from_records(
         cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
     ) -> Self:
         counts: Counter[str] = Counter()
@@ -111,7 +112,7 @@ class Tag(Task):
         return {"labels": list(self.names), "weights": self.weights, "label_smoothing": self.label_smoothing}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         given = settings.get("weights")
         return cls(
             names=tuple(settings.get("labels", ())),
@@ -136,15 +137,17 @@ class Tag(Task):
     def _number(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
-        builder, frame = Builder(segments=reading.segments), Frame.of(reading.tokenizer)
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
-        encodings = reading.tokenizer.encode_batch([record.text for record in tagged], special=False)
+        encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
         for row, (record, found) in enumerate(zip(tagged, encodings, strict=True)):
             pieces = _by_piece(record.spans, found.offsets)
             if labelled:
                 pieces["label"] = self._targets(record, pieces["word"])
-            for cut in single_windows(frame, found.ids, longest=reading.longest, overlap=reading.overlap):
+            for cut in single_windows(
+                frame, found.ids, longest=preprocessing.max_tokens, overlap=preprocessing.overlap
+            ):
                 (part,) = cut.parts
                 own, held = part.window, {name: np.full(len(cut), IGNORE) for name in pieces}
                 for name, values in pieces.items():
@@ -181,14 +184,14 @@ class Tag(Task):
         assert output.logits is not None
         logits_NC, label_N = output.logits.float(), inputs["label"]
         keep_N, picked_N = label_N != IGNORE, label_N.clamp(min=0)
-        given = None if self.weights is None else drawn_on(logits_NC, self.weights)
+        given = None if self.weights is None else constant_on(logits_NC, self.weights)
         losses_N = F.cross_entropy(
             logits_NC, picked_N, reduction="none", weight=given, label_smoothing=self.label_smoothing
         )
         share_N = torch.ones_like(losses_N) if given is None else given[picked_N]
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, share_N, 0.0).sum())
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         places = (inputs["word"] >= 0).nonzero().squeeze(1)
         chance, tag = output.logits[places].float().softmax(1).max(1)
@@ -219,7 +222,7 @@ class Tag(Task):
     def meter(self) -> Meter:
         return EntityMeter() if self.iob else TokenMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, TagAnswer)
         assert isinstance(record, TagRecord)
         self.numbers(record)

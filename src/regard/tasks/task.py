@@ -16,13 +16,13 @@ from torch import Tensor
 
 from regard.config import Config
 from regard.data.batching.examples import Examples, Inputs
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Record
 from regard.errors import InputError, setting
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.tasks.recipe import Recipe
-from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,29 +31,6 @@ class Loss:
 
     sum: Tensor
     count: Tensor
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What texts are read with: the tokenizer of a network, and how long a sequence it may be given."""
-
-    tokenizer: Tokenizer
-    config: Config
-    window: int | None = None  # most tokens of a sequence; as many as the network has places for when None
-    overlap: float = 0.25  # share of a window that its neighbour shows too
-    start: int | None = None  # the token a decoder beside an encoder begins with, where its folder says so
-    prefix: str = ""  # what a model wants before every text (T5)
-
-    @property
-    def longest(self) -> int | None:
-        places = self.config.max_tokens
-        if self.window is None or places is None:
-            return self.window or places
-        return min(self.window, places)
-
-    @property
-    def segments(self) -> bool:
-        return self.config.segments > 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,14 +94,14 @@ class Task(ABC):
 
     name: ClassVar[str]
     record: ClassVar[type[Any]]  # the kind of record it reads
-    steady: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
-    network: ClassVar[str | None] = None  # the kind of network it needs, where not every kind will do
-    at_once: ClassVar[int] = 2048  # records held while they are answered
-    sample: ClassVar[int | None] = None  # most dev rows that are scored while it is trained; all where None
+    fixed_shapes: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
+    network_kind: ClassVar[str | None] = None  # the kind of network it needs, where not every kind will do
+    chunk_size: ClassVar[int] = 2048  # records held while they are answered
+    max_dev_rows: ClassVar[int | None] = None  # most dev rows that are scored while it is trained; all where None
 
     @classmethod
     @abstractmethod
-    def learn(cls, records: Iterable[Record], **settings: Any) -> Self:
+    def from_records(cls, records: Iterable[Record], **settings: Any) -> Self:
         """The task these training records set: its labels, its kind. One pass over the records."""
 
     @abstractmethod
@@ -133,7 +110,7 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """The task a folder kept."""
 
     @classmethod
@@ -152,12 +129,12 @@ class Task(ABC):
         return None
 
     @property
-    def parts(self) -> bool:
+    def can_split(self) -> bool:
         """Whether a step may be done in parts: its loss is the sum of theirs."""
         return True
 
     @property
-    def problem(self) -> str | None:
+    def problem_type(self) -> str | None:
         """`problem_type` in config.json, where there is one."""
         return None
 
@@ -166,12 +143,12 @@ class Task(ABC):
         """How scores were counted, by name, where the name alone does not say it."""
         return {}
 
-    def reads(self, reading: Reading) -> Self:
+    def bind(self, preprocessing: Preprocessing) -> Self:
         """The task with what its answers are written with; itself, unless a task says so."""
         return self
 
     @abstractmethod
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """Sequences of these records, long ones in windows; with targets where they are `labelled`."""
 
     def prepare(self, inputs: Inputs) -> Inputs:
@@ -188,7 +165,7 @@ class Task(ABC):
         return output
 
     @abstractmethod
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         """What each of the first `inputs.rows` sequences says, as small values off the device."""
 
     @abstractmethod
@@ -200,7 +177,7 @@ class Task(ABC):
         """Scores, from answers one after the other."""
 
     @abstractmethod
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         """Hold an answer against what its record says."""
 
     def tuned(self, meter: Meter) -> Self:
@@ -208,12 +185,12 @@ class Task(ABC):
         return self
 
 
-def drawn_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
+def constant_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
     """Numbers made on the device itself: a copy from the host could not be recorded."""
     return torch.cat([device_of.new_full((1,), value) for value in values])
 
 
-def refuse(why: str, *, class_balance: str = "none", label_smoothing: float = 0.0) -> None:
+def reject_label_settings(why: str, *, class_balance: str = "none", label_smoothing: float = 0.0) -> None:
     """Say so where a setting for labels was given that would do nothing. `why` ends the sentence."""
     if class_balance != "none" or label_smoothing:
         given = (
@@ -224,7 +201,7 @@ def refuse(why: str, *, class_balance: str = "none", label_smoothing: float = 0.
         raise InputError(f"{given} is for labels, and {why}. Leave it out.")
 
 
-def weighted(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:
+def weighted_loss(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:
     """Losses times weights where `keep`, and the sum of those weights."""
     weights = torch.where(keep, weights, 0.0)
     return Loss((torch.where(keep, losses, 0.0) * weights).sum(), weights.sum())

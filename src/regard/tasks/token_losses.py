@@ -20,7 +20,7 @@ WORD = "word"  # of each token: the word that is asked for at its place, or IGNO
 class Costs(Task):
     """A task whose batches say `WORD` of every token; only places that are asked for go through the output layer."""
 
-    steady: ClassVar[bool] = False
+    fixed_shapes: ClassVar[bool] = False
 
     def prepare(self, inputs: Inputs) -> Inputs:
         at = (inputs[WORD] != IGNORE).nonzero().squeeze(1)
@@ -30,7 +30,7 @@ class Costs(Task):
         assert output.logits is not None
         return Loss(*summed(output.logits, inputs["words"]))
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         """The cost of each sequence, and how many words were asked for in it."""
         assert output.logits is not None
         assert inputs.at is not None

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from regard.config import Config
 from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.corpus.sentences import sentences
 from regard.data.records import Record, TranslateRecord
@@ -24,7 +25,7 @@ from regard.model.recurrent.bidirectional_lm import TwoSided
 from regard.model.transformer import Output
 from regard.tasks.greedy import Written, write
 from regard.tasks.recipe import Recipe, translating
-from regard.tasks.task import Answer, Loss, Reading, Task, refuse
+from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 from regard.text.tokenizer import Tokenizer
 
 LONGER = 2  # how many times as long as its source a translation may be,
@@ -52,18 +53,18 @@ class Translate(Task):
 
     name: ClassVar[str] = "translate"
     record: ClassVar[type[Any]] = TranslateRecord
-    steady: ClassVar[bool] = False
-    network: ClassVar[str | None] = "encoder-decoder"
-    sample: ClassVar[int | None] = 500
+    fixed_shapes: ClassVar[bool] = False
+    network_kind: ClassVar[str | None] = "encoder-decoder"
+    max_dev_rows: ClassVar[int | None] = 500
 
     label_smoothing: float = 0.0
     tokenizer: Tokenizer | None = field(default=None, compare=False, repr=False)  # what answers are written with
 
     @classmethod
-    def learn(
+    def from_records(
         cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
     ) -> Self:
-        refuse("translations have none", class_balance=class_balance)
+        reject_label_settings("translations have none", class_balance=class_balance)
         for record in records:
             _target(record)
             if isinstance(record, TranslateRecord) and not record.source.strip():
@@ -80,7 +81,7 @@ class Translate(Task):
         return {"label_smoothing": self.label_smoothing}
 
     @classmethod
-    def restore(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         return cls(label_smoothing=float(settings.get("label_smoothing", 0.0)))
 
     @property
@@ -91,18 +92,18 @@ class Translate(Task):
     def signatures(self) -> dict[str, str]:
         return signatures()
 
-    def reads(self, reading: Reading) -> Self:
-        return replace(self, tokenizer=reading.tokenizer.writes)
+    def bind(self, preprocessing: Preprocessing) -> Self:
+        return replace(self, tokenizer=preprocessing.tokenizer.writes)
 
-    def examples(self, records: Sequence[Record], reading: Reading, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         pairs = [record for record in records if isinstance(record, TranslateRecord)]
-        start, longest, words = start_of(reading), reading.longest, reading.tokenizer.writes
-        (before, after), (ahead, end) = frame_of(reading.tokenizer), frame_of(words)
+        start, longest, words = start_of(preprocessing), preprocessing.max_tokens, preprocessing.tokenizer.writes
+        (before, after), (ahead, end) = frame_of(preprocessing.tokenizer), frame_of(words)
         room = None if longest is None else longest - len(before) - len(after)
         texts = [_target(pair) for pair in pairs] if labelled else []
         targets = [[*ahead, *ids, *end] for ids in words.ids_batch(texts, special=False)]
         builder, aim, long = Builder(), Builder(), 0
-        for row, cuts in enumerate(sources(pairs, reading, room)):
+        for row, cuts in enumerate(sources(pairs, preprocessing, room)):
             aims = targets[row] if labelled else [IGNORE]
             if labelled and (len(cuts) > 1 or (longest is not None and len(aims) > longest)):
                 aims, long = [IGNORE], long + 1
@@ -141,7 +142,7 @@ class Translate(Task):
         output = super().run(network, inputs)
         return Told(output.hidden, output.logits, memory=output.memory, written=tuple(written))
 
-    def read(self, output: Output, inputs: Inputs) -> list[Any]:
+    def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert isinstance(output, Told)
         return list(output.written)[: inputs.rows]
 
@@ -153,7 +154,7 @@ class Translate(Task):
     def meter(self) -> Meter:
         return TranslationMeter()
 
-    def mark(self, meter: Meter, answer: Answer, record: Record) -> None:
+    def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, Translation)
         meter.add(answer.translation, _target(record))
 
@@ -182,31 +183,33 @@ def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return before, (end,)
 
 
-def start_of(reading: Reading) -> int:
+def start_of(preprocessing: Preprocessing) -> int:
     """The token a target begins with: as the model's folder says, else that for nothing."""
-    words = reading.tokenizer.writes
-    for choice in (reading.start, words.pad, words.cls, words.bos, words.eos):
+    words = preprocessing.tokenizer.writes
+    for choice in (preprocessing.start, words.pad, words.cls, words.bos, words.eos):
         if choice is not None:
             return choice
     return frame_of(words)[1][-1]
 
 
-def sources(pairs: Sequence[TranslateRecord], reading: Reading, room: int | None) -> list[list[list[int]]]:
+def sources(pairs: Sequence[TranslateRecord], preprocessing: Preprocessing, room: int | None) -> list[list[list[int]]]:
     """The ids of each source, whole where it fits, else in parts of whole sentences."""
-    texts = [reading.prefix + pair.source for pair in pairs]
-    found = [[ids] for ids in reading.tokenizer.ids_batch(texts, special=False)]
+    texts = [preprocessing.prefix + pair.source for pair in pairs]
+    found = [[ids] for ids in preprocessing.tokenizer.ids_batch(texts, special=False)]
     if room is not None:
         for row, (ids,) in enumerate(found):
             if len(ids) > room:
-                found[row] = _parts(pairs[row].source, reading, max(room, 1))
+                found[row] = _parts(pairs[row].source, preprocessing, max(room, 1))
     return found
 
 
-def _parts(text: str, reading: Reading, room: int) -> list[list[int]]:
+def _parts(text: str, preprocessing: Preprocessing, room: int) -> list[list[int]]:
     """As many sentences in each part as fit; one that does not fit is cut into equal parts."""
     parts: list[list[int]] = []
-    for ids in reading.tokenizer.ids_batch([reading.prefix + one for one in sentences(text)], special=False):
-        if parts and not reading.prefix and len(parts[-1]) + len(ids) <= room:
+    for ids in preprocessing.tokenizer.ids_batch(
+        [preprocessing.prefix + one for one in sentences(text)], special=False
+    ):
+        if parts and not preprocessing.prefix and len(parts[-1]) + len(ids) <= room:
             parts[-1] += ids
         else:
             count = -(-len(ids) // room)

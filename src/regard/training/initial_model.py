@@ -17,10 +17,11 @@ from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find, from_preset
 from regard.config import Config
+from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import InputError, setting
 from regard.model.attention import Attention
 from regard.model.network import Network
-from regard.tasks.task import Reading, Task
+from regard.tasks.task import Task
 from regard.tasks.translate import frame_of, start_of
 from regard.text.learn import SmallSize, learn_from
 from regard.text.tokenizer import TARGET, Tokenizer
@@ -52,7 +53,7 @@ def begin(
     if start is not None and preset is not None:
         both = f"{setting('start', str(start))} and {setting('preset', preset)}"
         raise InputError(f"{both} were both given; give one of them.")
-    if start is None and preset is None and task.network is not None:
+    if start is None and preset is None and task.network_kind is not None:
         raise InputError(
             f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
             "nothing: transformer-small, gru-additive, …"
@@ -75,7 +76,7 @@ def begin(
         checkpoint, words = read_folder(folder, heads=task.heads), opened(tokenizer or folder)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
-    named: dict[str, Any] = {"problem_type": task.problem} if task.problem else {}
+    named: dict[str, Any] = {"problem_type": task.problem_type} if task.problem_type else {}
     named |= {"prefix": prefix} if prefix is not None else {}
     pretrained = not checkpoint.untrained
     checkpoint = replace(
@@ -138,10 +139,10 @@ def fresh_config(preset: str | None) -> Config | None:
 
 def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint) -> None:
     """Before a vocabulary is learned or a head drawn for a network that cannot do the task."""
-    if task.network is not None and checkpoint.config.kind != task.network:
+    if task.network_kind is not None and checkpoint.config.kind != task.network_kind:
         raise InputError(
-            f"{task.name} needs a network of kind {task.network}, but {found} is of kind {checkpoint.config.kind}. "
-            f"Use one that is ({SUCH}), or a preset such as transformer-small."
+            f"{task.name} needs a network of kind {task.network_kind}, but {found} is of kind "
+            f"{checkpoint.config.kind}. Use one that is ({SUCH}), or a preset such as transformer-small."
         )
     there = {head for heads in family_for(checkpoint.family, checkpoint.config).classes.values() for head in heads}
     if not there.issuperset(task.heads):
@@ -158,7 +159,7 @@ def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
     said = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
         return replace(checkpoint, foreign=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
-    start, end = start_of(Reading(words, checkpoint.config)), frame_of(words.writes)[1][-1]
+    start, end = start_of(Preprocessing(words, checkpoint.config)), frame_of(words.writes)[1][-1]
     words = words.writes
     ids = {
         "bos_token_id": words.bos,

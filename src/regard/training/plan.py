@@ -63,7 +63,7 @@ def plan_job(
     longest = longest or int(lengths.max())
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
-    fixed = task.steady and compiles(network, settings, device)
+    fixed = task.fixed_shapes and compiles(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     shape, most = None, settings.batch_size
     if fixed:
@@ -71,7 +71,7 @@ def plan_job(
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
-    if world.ranks > 1 and world.first and not task.parts:
+    if world.ranks > 1 and world.first and not task.can_split:
         warnings.warn(
             f"each of {world.ranks} ranks holds the texts of its own share of a step against each other, not those of "
             "the whole step; a larger batch makes up for it.",
@@ -82,7 +82,7 @@ def plan_job(
     memory = plan_memory(network, dtype=dtype, gradient_checkpointing=settings.gradient_checkpointing)
     if world.first:
         check_disk(memory, folder)
-    at_once = settings.micro_batch_tokens or (tokens_at_once(memory, device, step=tokens) if task.parts else tokens)
+    at_once = settings.micro_batch_tokens or (tokens_at_once(memory, device, step=tokens) if task.can_split else tokens)
     at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
     if shape is not None:
         at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)

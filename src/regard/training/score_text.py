@@ -28,7 +28,7 @@ def score_rows(
     for chosen in batches(lengths, max(batch_tokens, max(lengths, default=1))):
         for _, told in said_of(task, run, rows, chosen, device=device, losses=losses):
             for said in told:
-                task.mark(meter, task.answer(NOTHING, [said]), NOTHING)
+                task.update(meter, task.answer(NOTHING, [said]), NOTHING)
     return Scored(
         rows=len(lengths),
         scores=meter.scores(),

@@ -13,7 +13,8 @@ import numpy as np
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.manifest import RUN
-from regard.checkpoint.reading import reading_of
+from regard.checkpoint.reading import preprocessing_of
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.token_store import tokenizer_hash
 from regard.data.names import Columns
 from regard.data.records import Record
@@ -22,7 +23,7 @@ from regard.errors import FolderError, counted
 from regard.metrics.confidence import Score
 from regard.tasks import task_class
 from regard.tasks.inference import CHUNK, Scored, runner, score
-from regard.tasks.task import Reading, Task
+from regard.tasks.task import Task
 from regard.training.defaults import Size, filled, own_choices, resolved
 from regard.training.engine.distributed import join, leave
 from regard.training.engine.fsdp import unshard
@@ -132,7 +133,7 @@ def train(
     kind = task_class(found.task)
     recipe = kind.recipe(fresh_config(preset), len(found.train))
     chosen = filled(chosen, recipe)
-    work = kind.learn(known, class_balance=chosen.class_balance, label_smoothing=chosen.label_smoothing)
+    work = kind.from_records(known, class_balance=chosen.class_balance, label_smoothing=chosen.label_smoothing)
     checkpoint, words, pretrained = begin(
         work,
         start=start,
@@ -145,9 +146,9 @@ def train(
     )
     world, device = join(wanted)
     network = checkpoint.network.to(device)
-    reading = reading_of(checkpoint, words, window=chosen.window, overlap=chosen.overlap)
-    examples = work.examples(found.train, reading, labelled=True)
-    check_rows(work, found.dev, reading)
+    preprocessing = preprocessing_of(checkpoint, words, window=chosen.window, overlap=chosen.overlap)
+    examples = work.examples(found.train, preprocessing, labelled=True)
+    check_rows(work, found.dev, preprocessing)
     gpu = device.type == "cuda"
     size = Size.of(examples.lengths)
     chosen = resolved(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
@@ -156,7 +157,7 @@ def train(
         progress = tensorboard_progress(folder, progress)
     source: Source = balanced(examples, chosen.seed) if chosen.class_balance == "sampling" else examples
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, progress=progress)
-    job = with_score(job, found, reading)
+    job = with_score(job, found, preprocessing)
     identity = {
         "data": found.fingerprint,
         "start": str(preset or start or "minilm"),
@@ -172,10 +173,10 @@ def train(
     done = fit(replace(job, identity=identity))
     if chosen.lora.rank:
         merge(network)
-    final = score_of(job, found, reading) if found.dev else None
+    final = score_of(job, found, preprocessing) if found.dev else None
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
-        final = score_of(replace(job, task=tuned), found, reading)
+        final = score_of(replace(job, task=tuned), found, preprocessing)
     unshard(network)
     if world.first:
         more = {"pretrained": pretrained, "new_heads": new_heads(checkpoint)}
@@ -184,10 +185,10 @@ def train(
     return Result.of(work, len(found.train), final, done, folder, began)
 
 
-def check_rows(task: Task, records: Sequence[Record], reading: Reading) -> None:
+def check_rows(task: Task, records: Sequence[Record], preprocessing: Preprocessing) -> None:
     """Whether every row can be scored, before hours are spent: a label the training has not seen is found here."""
     for start in range(0, len(records), CHUNK):
-        task.examples(records[start : start + CHUNK], reading, labelled=True)
+        task.examples(records[start : start + CHUNK], preprocessing, labelled=True)
 
 
 def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> TrainingEvent:
@@ -230,19 +231,19 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
         raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
 
 
-def with_score(job: Job, data: Data, reading: Reading) -> Job:
+def with_score(job: Job, data: Data, preprocessing: Preprocessing) -> Job:
     """The job with its dev score, where there are rows to score: of a sample where all would take long."""
-    rows = np.linspace(0, len(data.dev) - 1, min(len(data.dev), job.task.sample or len(data.dev))).astype(int)
+    rows = np.linspace(0, len(data.dev) - 1, min(len(data.dev), job.task.max_dev_rows or len(data.dev))).astype(int)
     some = replace(data, dev=[data.dev[row] for row in rows.tolist()])
-    return replace(job, score=lambda: score_of(job, some, reading)) if data.dev else job
+    return replace(job, score=lambda: score_of(job, some, preprocessing)) if data.dev else job
 
 
-def score_of(job: Job, data: Data, reading: Reading) -> Scored:
+def score_of(job: Job, data: Data, preprocessing: Preprocessing) -> Scored:
     """The dev score of the network as it is."""
     device = next(job.network.parameters()).device
     run = runner(job.network, job.task, dtype=job.dtype)
     tokens = 65_536 if device.type == "cuda" else 8192
-    return score(job.task, run, data.dev, reading, device=device, batch_tokens=tokens, seed=job.settings.seed)
+    return score(job.task, run, data.dev, preprocessing, device=device, batch_tokens=tokens, seed=job.settings.seed)
 
 
 def kept(settings: Settings) -> dict[str, Any]:

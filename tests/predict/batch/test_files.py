@@ -76,7 +76,7 @@ from regard.predict.batch.files import predict_to_file
 from regard.predict.batch.rows import InputRow
 from regard.tasks.classify import Classify
 
-Classify.at_once = 8
+Classify.chunk_size = 8
 texts = [f"warm and lovely {number}" for number in range(40)]
 
 def stop(progress):

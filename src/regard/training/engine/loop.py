@@ -310,7 +310,7 @@ class _Loop:
         fewer = -(-self.at.micro_tokens // 2)
         if self.shape is not None:
             fewer = -(-fewer // self.shape.longest) * self.shape.longest
-        if fewer >= self.at.micro_tokens or not self.job.task.parts:
+        if fewer >= self.at.micro_tokens or not self.job.task.can_split:
             raise RegardError(
                 f"the GPU has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. "
                 "Use a smaller batch_tokens, gradient_checkpointing=true, or a smaller model."
