@@ -1,13 +1,13 @@
-# What a fresh machine needs: python3 with venv and pip. Everything else goes into .venv.
+# A fresh machine needs python3 with venv and pip. Everything else is installed into .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench demo clean
+.PHONY: help setup test lint format bench demo docs clean
 
-help: ## say what there is
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 setup: $(VENV)/.ready ## make .venv with all extras and the development tools
@@ -20,7 +20,7 @@ lint: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.ready ## mend what ruff can mend
+format: $(VENV)/.ready ## apply the fixes ruff can make
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -28,7 +28,10 @@ bench: $(VENV)/.ready ## measure regard and transformers side by side
 	$(BIN)/python benchmarks/forward.py
 	$(BIN)/python benchmarks/data.py --only batches mask tokenize
 
-demo: $(VENV)/.demo ## offline: sentences that are alike, a classifier trained and asked, a few sentences translated
+docs: $(VENV)/.ready ## build the documentation site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+demo: $(VENV)/.demo ## offline: similar sentences, a trained classifier, a few translated sentences
 	$(BIN)/python examples/demo.py
 
 clean: ## remove .venv and caches

@@ -94,7 +94,10 @@ NEED_MINILM = ("check.md",)  # pages whose numbers are others without it
 MARKS = dict.fromkeys(NEED_MINILM, pytest.mark.minilm)
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=MARKS.get(page.name, ())) for page in PAGES])
+RUN = [page for page in PAGES if page.name != "tutorial.md"]  # tests/test_recipes.py runs that one
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=MARKS.get(page.name, ())) for page in RUN])
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

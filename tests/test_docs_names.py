@@ -29,8 +29,9 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)")
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w.-]*")
 PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_-]*(\.\.\.)?|…")
-# Flags of other programs in our examples: torchrun, pip, head and the like.
+# Flags of other programs in our examples: torchrun, uvicorn, pip, head and the like.
 FOREIGN = {
+    "--port",
     "--standalone",
     "--nproc-per-node",
     "--nnodes",

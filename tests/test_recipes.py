@@ -1,4 +1,4 @@
-"""The commands of docs/recipes.md run as they stand, on small files of the kinds it describes, with short trainings."""
+"""The commands of docs/recipes.md and docs/tutorial.md run as they stand, on small files, with short trainings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from regard import cli
 
-PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "recipes.md"
+TUTORIAL = DOCS / "tutorial.md"
+BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def table(path: str, header: Sequence[str], rows: Iterable[Sequence[object]], **settings: str) -> None:
@@ -91,3 +95,24 @@ def test_recipe(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         words = shlex.split(line)[1:]
         short = ["--steps", "1"] if words[0] in ("train", "pretrain") else []
         assert cli.main([*words, *short]) == 0, line
+
+
+@pytest.mark.slow
+@pytest.mark.minilm
+def test_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """All blocks in order; then its server answers."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for kind, block in BLOCK.findall(TUTORIAL.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(block, "tutorial", "exec"), names)
+            continue
+        for line in block.splitlines():
+            words = shlex.split(line)[1:]
+            short = ["--steps", "1"] if words[0] == "train" else []
+            assert cli.main([*words, *short]) == 0, line
+    assert Path("confusion.png").exists()
+    assert len(Path("answers.csv").read_text(encoding="utf-8").splitlines()) == 93
+    (predict,) = [route.endpoint for route in names["app"].routes if route.path == "/predict"]
+    answers = predict(names["Request"](texts=["Where is my parcel?", "Thank you!"]))
+    assert [set(answer) for answer in answers] == [{"label", "score", "scores", "truncated", "windows"}] * 2
