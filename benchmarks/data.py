@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from regard import samples
-from regard.data.batching.batches import BatchSettings, Plan
+from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.data.corpus.masking import MaskSettings, mask_tokens
 from regard.data.corpus.token_store import Corpus
 from regard.data.readers import read
@@ -55,7 +55,7 @@ def batches(given: argparse.Namespace) -> Figures:
     for mean in (14, 128):
         sizes = lengths(1_000_000, mean)
         began = time.perf_counter()
-        plan = Plan(sizes, BatchSettings(16_384))
+        plan = BatchPlan(sizes, BatchSettings(16_384))
         steps = plan.steps
         found[f"mean {mean}"] = {
             "seconds": round(time.perf_counter() - began, 2),
@@ -165,7 +165,7 @@ def mask(given: argparse.Namespace) -> Figures:
     places = mask_tokens(batch.ids, MaskSettings(103, config.vocabulary, ()), generator=generator)
 
     def step() -> None:
-        logits = network(batch, at=places.places).logits
+        logits = network(batch, at=places.positions).logits
         torch.nn.functional.cross_entropy(logits, places.labels).backward()
 
     found["step ms"] = round(_milliseconds(step, 5), 1)

@@ -32,9 +32,9 @@ from common import AS_IT_COMES, KEEPS, Apart, Row, keep, lengths, whose_memory
 from sets import SETS, Set
 
 from regard.checkpoint.source import from_preset, minilm_folder
-from regard.data.batching.batches import BatchSettings, Plan
+from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.data.batching.examples import LEARN, Examples
-from regard.data.batching.prefetch import Feeder
+from regard.data.batching.prefetch import Prefetcher
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import MaskSettings
 from regard.data.records import ClassifyRecord, Record
@@ -86,11 +86,11 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     learn = {LEARN: np.zeros(len(ids), np.int8)}
     examples = Examples(ids, np.concatenate(([0], np.cumsum(held))), np.arange(len(held)), by_token=learn)
     shape, most = steady_shape(tokens, None, held, 512)
-    plan = Plan(examples.lengths, BatchSettings(tokens, sequences=most))
+    plan = BatchPlan(examples.lengths, BatchSettings(tokens, sequences=most))
     places = [number % plan.steps for number in range(steps)]
     real = [int(held[plan.rows(place)].sum()) for place in places]
     made = (pinned(examples.take(plan.rows(place)).fixed(**vars(shape))) for place in places)
-    feed = iter(Feeder(made))  # batches come from the host as in a training
+    feed = iter(Prefetcher(made))  # batches come from the host as in a training
     optimizer = build_optimizer(network, filled(Settings()), lr=1e-4)
     stepper = Stepper(network, task, optimizer, clip=1.0, dtype=torch.bfloat16, compile=True, record=True)
 

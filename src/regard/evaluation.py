@@ -12,15 +12,15 @@ from typing import Any
 import torch
 
 from regard.checkpoint.files import model_files
-from regard.data.atomic import check_place, whole
+from regard.data.atomic import atomic_path, check_output_path
 from regard.data.batching.preprocessing import Preprocessing
-from regard.data.corpus.sliding_windows import pieces, windows
-from regard.data.formats.writers import format_of_name, table_file
+from regard.data.corpus.sliding_windows import sliding_windows, text_chunks
+from regard.data.formats.writers import output_format, table_file
 from regard.data.names import Columns
-from regard.data.readers import Reader, splits
-from regard.data.recognize import Told
+from regard.data.readers import Reader, split_names
+from regard.data.recognize import ReadOptions
 from regard.data.records import Record
-from regard.data.sources import Source, Where, find
+from regard.data.sources import DataLocation, Source, find_sources
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
 from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
@@ -73,8 +73,8 @@ class Evaluation:
 
         target = Path(path).expanduser()
         plot_format(target)
-        check_place(target, "the picture")
-        with whole(target) as fresh:
+        check_output_path(target, "the picture")
+        with atomic_path(target) as fresh:
             save_report(self.report, fresh, format=plot_format(target), rows=self.rows)
         return target
 
@@ -87,7 +87,7 @@ class Evaluation:
 
 def evaluate(
     model: Model | str | Path,
-    data: Where,
+    data: DataLocation,
     *,
     split: str | None = None,
     columns: Columns | None = None,
@@ -118,12 +118,12 @@ def evaluate(
     target = None if answers is None else Path(answers).expanduser()
     bad = None if skip_bad is None else Path(skip_bad)
     if target is not None:
-        format_of_name(target)
+        output_format(target)
     folder = model.folder if isinstance(model, Model) else Path(model)
     own = [] if folder is None else model_files(folder)
     for name, path in (("skip_bad", bad), ("answers", target)):
         if path is not None:
-            check_place(path, name, inputs=[data, *own], others={"skip_bad": bad})
+            check_output_path(path, name, inputs=[data, *own], others={"skip_bad": bad})
     model = model if isinstance(model, Model) else load(model)
     task, reader = _open(model, data, split=split, columns=columns, encoding=encoding, labels=labels, skip_bad=skip_bad)
     asked = _asked(model, task, reader, window, overlap)
@@ -151,7 +151,7 @@ def evaluate(
         main=meter.main,
         loss=losses[0] / losses[1] if losses[1] else float("nan"),
         data=reader.summary,
-        bad=reader.bad,
+        bad=reader.bad_rows,
         unit="windows" if isinstance(task, Running) else "rows",
         signatures=task.signatures,
         report=report_of(meter),
@@ -182,7 +182,7 @@ def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap
     if not isinstance(task, Running):
         return _Asked(reader, preprocessing)
     shared = OVERLAP if overlap is None else overlap
-    found = windows(pieces(reader), preprocessing.tokenizer, room=window or room_of(model), overlap=shared)
+    found = sliding_windows(text_chunks(reader), preprocessing.tokenizer, size=window or room_of(model), overlap=shared)
     return _Asked(found, preprocessing)
 
 
@@ -218,7 +218,7 @@ def _answered(
 
 def _open(
     model: Model,
-    data: Where,
+    data: DataLocation,
     *,
     split: str | None,
     columns: Columns | None,
@@ -227,7 +227,7 @@ def _open(
     skip_bad: str | Path | None,
 ) -> tuple[Task, Reader]:
     """What the model is asked, and a reader that reads the data as the training did."""
-    sources = find(data, split=_split(data, split))
+    sources = find_sources(data, split=_split(data, split))
     run, separator = trained(model.folder), None
     if run is not None:
         encoding = encoding or run.data.encoding_of(sources)
@@ -237,15 +237,15 @@ def _open(
     task = _minimal(model) if seen == Minimal.name else _task(model)
     if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
         task = task_class("pair").from_settings(task.settings())
-    told = Told.checked(
+    told = ReadOptions.validated(
         columns=columns, task=task.name, labels=labels or _labels(task), encoding=encoding, separator=separator
     )
     return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
 
 
-def _split(data: Where, split: str | None) -> str | None:
+def _split(data: DataLocation, split: str | None) -> str | None:
     """The split that was asked for; of a folder test, else valid."""
-    there = splits(data)
+    there = split_names(data)
     if split is not None and split not in there:
         name = data if isinstance(data, str | Path) else "the data"
         choices = did_you_mean(split, there) if there else ""
@@ -255,9 +255,9 @@ def _split(data: Where, split: str | None) -> str | None:
 
 def _seen(sources: list[tuple[Source, ...]], columns: Columns | None, encoding: str | None) -> str | None:
     """What the rows are for by themselves; None where they do not say."""
-    told = Told.checked(columns=columns, encoding=encoding)
+    told = ReadOptions.validated(columns=columns, encoding=encoding)
     try:
-        return Reader(sources, told).recognised.task
+        return Reader(sources, told).schema.task
     except DataError:
         return None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.atomic import check_place, part_of, whole, whole_file
+from regard.data.atomic import atomic_path, atomic_text_file, check_output_path, part_of
 from regard.errors import FolderError, InputError
 
 
@@ -19,7 +19,7 @@ def names(folder: Path) -> list[str]:
 
 
 def write(target: Path, text: str = "new\n") -> None:
-    with whole_file(target) as file:
+    with atomic_text_file(target) as file:
         file.write(text)
 
 
@@ -57,7 +57,7 @@ def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with pytest.raises(TypeError), whole_file(target) as file:
+    with pytest.raises(TypeError), atomic_text_file(target) as file:
         file.writelines(["half", 1])  # type: ignore[list-item]  # fails after the first
     assert target.read_text() == "old"
     assert names(tmp_path) == ["a.txt"]
@@ -67,9 +67,9 @@ def test_devices_are_written_to(tmp_path: Path) -> None:
     link = tmp_path / "nothing"
     link.symlink_to("/dev/null")
     for target in (Path("/dev/null"), link):
-        check_place(target, "--output")
+        check_output_path(target, "--output")
         write(target)
-        with whole(target) as fresh:
+        with atomic_path(target) as fresh:
             fresh.write_bytes(b"x")
     assert Path("/dev/null").is_char_device()
     assert names(tmp_path) == ["nothing"]
@@ -81,11 +81,11 @@ def test_pipes_are_written_to(tmp_path: Path, how: str) -> None:
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: seen.append(pipe.read_text()))
     reader.start()
-    check_place(pipe, "--output")
+    check_output_path(pipe, "--output")
     if how == "text":
         write(pipe)
     else:
-        with whole(pipe) as fresh:
+        with atomic_path(pipe) as fresh:
             fresh.write_text("new\n")
     reader.join(10)
     assert seen == ["new\n"]
@@ -96,11 +96,11 @@ def test_pipes_are_written_to(tmp_path: Path, how: str) -> None:
 STDOUT = """
 import sys
 from pathlib import Path
-from regard.data.atomic import check_place, whole_file
+from regard.data.atomic import check_output_path, atomic_text_file
 target = Path(sys.argv[1])
-check_place(target, "--output")
+check_output_path(target, "--output")
 print("before", flush=True)
-with whole_file(target) as file:
+with atomic_text_file(target) as file:
     file.write("new\\n")
 print("after")
 """
@@ -126,14 +126,14 @@ def test_process_substitution(tmp_path: Path) -> None:
 def test_an_open_file_for_reading_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("")
     with (tmp_path / "in").open() as file, pytest.raises(InputError, match="cannot be written to"):
-        check_place(Path(f"/dev/fd/{file.fileno()}"), "--output")
+        check_output_path(Path(f"/dev/fd/{file.fileno()}"), "--output")
 
 
 def test_what_a_killed_process_left_is_written_over(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     code = (
-        "import os, signal, sys; from pathlib import Path; from regard.data.atomic import whole_file\n"
-        "with whole_file(Path(sys.argv[1])) as file:\n"
+        "import os, signal, sys; from pathlib import Path; from regard.data.atomic import atomic_text_file\n"
+        "with atomic_text_file(Path(sys.argv[1])) as file:\n"
         "    file.write('half' * 10_000); file.flush(); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     subprocess.run([sys.executable, "-c", code, target], check=False)
@@ -145,7 +145,7 @@ def test_what_a_killed_process_left_is_written_over(tmp_path: Path) -> None:
 
 def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
-    with whole_file(target) as file:
+    with atomic_text_file(target) as file:
         file.write("first")
         with pytest.raises(FolderError, match="another process is writing"):
             write(target)
@@ -171,7 +171,7 @@ def test_the_input_is_not_written_over(data: Path, name: str, given: str) -> Non
     (data.parent / "y.csv").write_text("text,label\n")
     target = Path(name.format(data.parent.name))
     with pytest.raises(InputError, match="is the data itself"):
-        check_place(target, "--output", inputs=[None, given])
+        check_output_path(target, "--output", inputs=[None, given])
 
 
 def test_no_split_of_a_folder_is_written_over(data: Path) -> None:
@@ -181,13 +181,13 @@ def test_no_split_of_a_folder_is_written_over(data: Path) -> None:
         (folder / name).touch()
     for name in ("train.csv", "test.csv"):
         with pytest.raises(InputError, match="is the data itself"):
-            check_place(folder / name, "--answers", inputs=[folder])
-    check_place(folder / "notes.txt", "--answers", inputs=[folder])
+            check_output_path(folder / name, "--answers", inputs=[folder])
+    check_output_path(folder / "notes.txt", "--answers", inputs=[folder])
 
 
 def test_standard_input_is_not_written_over(data: Path) -> None:
-    code = "from pathlib import Path; from regard.data.atomic import check_place\n"
-    code += "check_place(Path('hard.csv'), '--output', inputs=['-'])"
+    code = "from pathlib import Path; from regard.data.atomic import check_output_path\n"
+    code += "check_output_path(Path('hard.csv'), '--output', inputs=['-'])"
     with data.open() as file:
         done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=False)
     assert "is the data itself (stdin)" in done.stderr
@@ -195,10 +195,10 @@ def test_standard_input_is_not_written_over(data: Path) -> None:
 
 def test_two_outputs_are_two_files(data: Path) -> None:
     with pytest.raises(InputError, match="--answers and --skip-bad are the same file"):
-        check_place(Path("new"), "--answers", others={"--skip-bad": Path("./new"), "--answers": Path("new")})
+        check_output_path(Path("new"), "--answers", others={"--skip-bad": Path("./new"), "--answers": Path("new")})
 
 
 @pytest.mark.parametrize("target", ["missing/a.txt", ".", "x.csv/a"])
 def test_places_that_cannot_be_written(data: Path, target: str) -> None:
     with pytest.raises(InputError):
-        check_place(Path(target), "--output")
+        check_output_path(Path(target), "--output")

@@ -10,7 +10,7 @@ import pytest
 
 import regard
 from regard.data.check.run import check
-from regard.data.readers import read, splits
+from regard.data.readers import read, split_names
 from regard.errors import DataError
 from regard.training.load_data import gather
 
@@ -43,12 +43,12 @@ def found(data: Any, **told: Any) -> list[tuple[str, Any]]:
 
 
 def test_clinc_splits_are_read(clinc: Path) -> None:
-    assert splits(clinc) == ("train", "valid", "test")
+    assert split_names(clinc) == ("train", "valid", "test")
     train = [tuple(row) for row in (*CLINC["train"], *CLINC["oos_train"])]
     assert found(clinc) == found(clinc, split="train") == train
     assert found(clinc, split="valid") == [tuple(row) for row in (*CLINC["oos_val"], *CLINC["val"])]
     assert found(clinc, split="test") == [tuple(row) for row in (*CLINC["oos_test"], *CLINC["test"])]
-    assert str(read(clinc, split="test").recognised).endswith("a list for each split; this is test")
+    assert str(read(clinc, split="test").schema).endswith("a list for each split; this is test")
     data = gather(clinc)
     assert (data.task, len(data.train), len(data.dev), data.split_off) == ("classify", 42, 7, False)
     report = check(clinc)
@@ -58,7 +58,7 @@ def test_clinc_splits_are_read(clinc: Path) -> None:
 def test_splits_of_objects_and_faults_inside(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"train": [{"text": "x", "label": "a"}], "note": 5, "validation": [{"text": "y"}]}))
-    assert splits(path) == ("train", "valid")
+    assert split_names(path) == ("train", "valid")
     assert found(path) == [("x", "a")]
     path.write_text('{"train": [["x", "a"],\n["y"]], "test": [["z", "b"]]}')
     with pytest.raises(DataError, match="line 2, row 2: is a list; expected an object"):
@@ -67,11 +67,11 @@ def test_splits_of_objects_and_faults_inside(tmp_path: Path) -> None:
         found(path, split="valid")
     path.write_text('{"train": [["x", "a"], ')
     with pytest.raises(DataError, match="is not JSON"):
-        splits(path)
+        split_names(path)
     for content in ('{"train": 5}', '{"text": "x", "train": ["y"]}', '[{"text": "x", "label": "a"}]'):
         path.write_text(content)
-        assert splits(path) == ()
-    assert splits(tmp_path / "absent.json") == ()
+        assert split_names(path) == ()
+    assert split_names(tmp_path / "absent.json") == ()
 
 
 def test_clinc_is_trained_and_its_test_split_scored(clinc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_trec_lines_are_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("\n".join(TREC) + "\n\n")
     reader = read(path)
-    assert (reader.recognised.format, reader.recognised.task) == ("trec", "classify")
+    assert (reader.schema.format, reader.schema.task) == ("trec", "classify")
     assert [record.label for record in reader] == ["DESC", "ENTY", "ABBR", "DESC"]
     assert found(path, columns={"label": "fine"})[0] == ("How did the fire begin ?", "DESC:manner")
     assert [record.text for record in read(path, task="text")][1] == "What bird sings at night ?"
@@ -105,9 +105,9 @@ def test_trec_lines_are_read(tmp_path: Path, name: str) -> None:
 def test_trec_lines_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.label"
     path.write_text("\n".join([*TREC, "no label here"]))
-    assert read(path).recognised.format == "text"
+    assert read(path).schema.format == "text"
     with pytest.raises(DataError, match=r'a.label line 5: is not a label and a text: .*; expected "LABEL:sub text"'):
         found(path, format="trec")
     assert len(found(path, format="trec", skip_bad=tmp_path / "bad.jsonl")) == 4
     path.write_text("NOTE: this is prose.\nIt goes on.\n")
-    assert read(path).recognised.format == "text"
+    assert read(path).schema.format == "text"

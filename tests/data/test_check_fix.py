@@ -196,7 +196,7 @@ def test_a_copy_reads_back(tmp_path: Path, name: str, content: str, out: str) ->
     target = tmp_path / (out if "." in out else f"b{Path(name).suffix}")
     if name.endswith((".txt", ".conll")) and target.suffix not in (".txt", ".conll"):
         return
-    found = read(tmp_path / name).recognised
+    found = read(tmp_path / name).schema
     done = fix(tmp_path / name, target)
     again = list(read(target, columns=found.columns, like=found))
     assert len(again) == done.rows > 0

@@ -45,7 +45,7 @@ def test_a_table_is_read_and_its_encoding_reported(tmp_path: Path, encoding: str
     with pytest.warns(UserWarning, match=r"mails.csv.* is read as .*, because .* --encoding NAME"):
         reader = read(path)
     assert pairs(list(reader)) == ROWS
-    assert reader.recognised.encoding.startswith(encoding)
+    assert reader.schema.encoding.startswith(encoding)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pairs(list(read(path, encoding=encoding))) == ROWS
@@ -101,7 +101,7 @@ def test_the_first_line_of_excel(tmp_path: Path, first: str, name: str) -> None:
     path.write_text(first + table(), encoding="utf-8-sig", newline="")
     reader = read(path)
     assert pairs(list(reader)) == ROWS
-    assert reader.recognised.delimiter == ";"
+    assert reader.schema.delimiter == ";"
     path.write_text(first + table() + "only one\n", encoding="utf-8", newline="")
     with pytest.raises(DataError, match="line 7: the row has 1 column"):
         list(read(path))
@@ -121,7 +121,7 @@ def test_decimal_commas(tmp_path: Path) -> None:
     again = [record.label for record in read(tmp_path / "fixed.csv") if isinstance(record, ClassifyRecord)]
     assert again == [3.5, 4.0, 1234.25, -0.5]
     path.write_text('text,score\none,"1,234"\ntwo,"5,678"\n')  # between commas it may be a thousand
-    assert read(path).recognised.labels == "single"
+    assert read(path).schema.labels == "single"
 
 
 # Text files
@@ -166,7 +166,7 @@ def test_a_workbook(tmp_path: Path) -> None:
     path = workbook(tmp_path / "mails.xlsx", {"Tabelle1": [["text", "label"], *map(list, ROWS)]})
     reader = read(path)
     assert pairs(list(reader)) == ROWS
-    assert reader.recognised.why.startswith("it is a sheet of a spreadsheet")
+    assert reader.schema.reason.startswith("it is a sheet of a spreadsheet")
     assert check(path).rows == 4
     fix(path, tmp_path / "fixed.csv")
     assert pairs(list(read(tmp_path / "fixed.csv"))) == ROWS
@@ -193,7 +193,7 @@ def test_columns_without_a_name(tmp_path: Path) -> None:
         tmp_path / "a.xlsx", {"a": [[None, "text", None, "label"], [1, "x", 2, "y"], [None, "z", None, "w"]]}
     )
     assert pairs(list(read(path))) == [("x", "y"), ("z", "w")]
-    assert "not used: A, C" in read(path).recognised.why
+    assert "not used: A, C" in read(path).schema.reason
 
 
 def test_workbooks_that_are_none(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_line_of_many_words_takes_no_more_than_a_few_copies(tmp_path: Path) ->
     path = put(tmp_path / "a.txt", "wörd " * (2 << 20))
 
     def use() -> None:
-        assert read(path).recognised.format == "text"
+        assert read(path).schema.format == "text"
 
     assert peak(use) < 12 * path.stat().st_size
 

@@ -10,7 +10,7 @@ import pytest
 
 from regard import cli
 from regard.data.check.run import check
-from regard.data.labels import joined_labels, separator_of
+from regard.data.labels import infer_separator, joined_labels
 from regard.data.names import parse_columns
 from regard.data.readers import read
 from regard.errors import DataError, InputError
@@ -43,11 +43,11 @@ def labels(path: Path, **told: Any) -> list[Any]:
 def test_the_separator_is_the_one_that_occurs_and_is_reported(
     tmp_path: Path, cells: list[str], separator: str | None, wanted: list[Any]
 ) -> None:
-    assert separator_of(cells) == separator
+    assert infer_separator(cells) == separator
     rows = "".join(f"t{number}\t{cell}\n" for number, cell in enumerate(cells))
     reader = read(put(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
     assert [record.label for record in reader] == wanted
-    assert f'labels are separated by "{separator or "|"}"' in str(reader.recognised)
+    assert f'labels are separated by "{separator or "|"}"' in str(reader.schema)
     assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").format
 
 
@@ -55,7 +55,7 @@ def test_other_files_have_the_separator_of_the_first(tmp_path: Path) -> None:
     first = put(tmp_path / "train.tsv", "text\tlabel\nx\tParis, France;new\n")
     second = put(tmp_path / "dev.tsv", "text\tlabel\ny\tParis, France\n")
     assert labels(second, labels="multi") == [("Paris", "France")]
-    assert labels(second, like=read(first, labels="multi").recognised) == [("Paris, France",)]
+    assert labels(second, like=read(first, labels="multi").schema) == [("Paris, France",)]
     assert [record.label for record in read([first, second], labels="multi")][1] == ("Paris, France",)
 
 
@@ -65,7 +65,7 @@ def test_one_hot_columns(tmp_path: Path) -> None:
     assert columns == {"text": "text", "label": ("billing", "log in")}
     reader = read(path, columns=columns)
     assert [record.label for record in reader] == [("billing",), ("billing", "log in"), ()]
-    assert str(reader.recognised).endswith("not used: id; one label for each of 2 columns")
+    assert str(reader.schema).endswith("not used: id; one label for each of 2 columns")
     assert labels(path, columns={"label": ["2", "3"]}) == [("billing",), ("billing", "log in"), ()]
     with pytest.raises(DataError, match=r"line 3: 2 of the label columns are 1 \(billing, log in\); expected one"):
         labels(path, columns=columns, labels="single")

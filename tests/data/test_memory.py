@@ -14,8 +14,8 @@ import pytest
 
 import regard
 from regard.data.check.run import check
-from regard.data.memory import plain
-from regard.data.readers import read, splits
+from regard.data.memory import to_python
+from regard.data.readers import read, split_names
 from regard.data.records import TagRecord
 from regard.errors import DataError, InputError
 from regard.training.load_data import gather
@@ -86,7 +86,7 @@ def test_every_kind_is_read_as_its_rows(kind: str) -> None:
     reader = read(KINDS[kind]())
     wanted = [(row["text"], row["label"]) for row in ROWS]
     assert [(record.text, record.label) for record in reader] == wanted
-    assert str(reader.recognised) == "rows for classify (text=text, label=label): it is in memory"
+    assert str(reader.schema) == "rows for classify (text=text, label=label): it is in memory"
     if kind in ("generator", "iterator"):
         with pytest.raises(DataError, match=r"the data: can be read only once. Give a list"):
             list(reader)
@@ -118,7 +118,7 @@ def test_class_numbers_of_a_dataset_are_named() -> None:
 
 def test_splits_of_a_dict_of_tables() -> None:
     parts = DatasetDict(train=Dataset(ROWS[:30]), validation=Dataset(ROWS[30:36]), test=Dataset(ROWS[36:]))
-    assert splits(parts) == ("train", "valid", "test")
+    assert split_names(parts) == ("train", "valid", "test")
     assert [len(list(read(parts, split=split))) for split in ("train", "valid", "test")] == [30, 6, 4]
     found = gather(parts)
     assert (len(found.train), len(found.dev), found.split_off) == (30, 6, False)
@@ -154,16 +154,16 @@ def test_what_cannot_be_read_is_named_with_its_row(data: Any, says: str) -> None
 
 def test_bad_rows_are_skipped_and_listed(tmp_path: Path) -> None:
     reader = read([ROWS[0], 5, {"text": None, "label": "a"}, ROWS[1]], skip_bad=tmp_path / "bad.jsonl")
-    assert (len(list(reader)), reader.bad) == (2, 2)
+    assert (len(list(reader)), reader.bad_rows) == (2, 2)
     assert len((tmp_path / "bad.jsonl").read_text().splitlines()) == 2
 
 
 def test_missing_values_are_none() -> None:
     missing = type("NAType", (), {})()
-    assert [plain(value) for value in (math.nan, np.float64("nan"), missing, None)] == [None] * 4
-    assert plain(np.int64(3)) == 3
-    assert plain({"a": np.array([1, 2]), "b": ("x", np.str_("y"))}) == {"a": [1, 2], "b": ["x", "y"]}
-    assert plain(pyarrow.scalar("text")) == "text"
+    assert [to_python(value) for value in (math.nan, np.float64("nan"), missing, None)] == [None] * 4
+    assert to_python(np.int64(3)) == 3
+    assert to_python({"a": np.array([1, 2]), "b": ("x", np.str_("y"))}) == {"a": [1, 2], "b": ["x", "y"]}
+    assert to_python(pyarrow.scalar("text")) == "text"
     frame = Frame({"text": ["a", "b", "c"], "label": ["x", math.nan, "y"]})
     assert [record.label for record in read(frame)] == ["x", None, "y"]
 
@@ -220,4 +220,4 @@ def test_datasets() -> None:
     features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["bad", "good"]))
     data = datasets.Dataset.from_list(NUMBERED, features=features)
     assert [record.label for record in read(data)] == [row["label"] for row in ROWS]
-    assert splits(datasets.DatasetDict(train=data, test=data)) == ("train", "test")
+    assert split_names(datasets.DatasetDict(train=data, test=data)) == ("train", "test")

@@ -196,7 +196,7 @@ def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     for _ in range(2):
         seen.clear()
         assert pairs(reader) == [("x", "a"), ("y", "b"), ("w", "c")]
-        assert (reader.rows, reader.bad) == (3, 3)
+        assert (reader.rows, reader.bad_rows) == (3, 3)
     listed = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert [row["line"] for row in listed] == [error.line for error in seen] == [3, 4, 7]
     assert [row["raw"] for row in listed] == ["bad\n", '"open,a\n', "z,d,e\n"]

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from regard.data.names import known_roles, parse_columns
-from regard.data.readers import read, splits
+from regard.data.names import check_roles, parse_columns
+from regard.data.readers import read, split_names
 from regard.data.records import (
-    Answer,
     AnswerRecord,
+    AnswerSpan,
     ClassifyRecord,
     DocumentRecord,
     PairRecord,
@@ -121,7 +121,7 @@ def test_questions_come_back(tmp_path: Path, parts: list[tuple[str, str, str, st
             row["id"],
             row["context"],
             row["question"],
-            tuple(Answer(a["text"], a["answer_start"]) for a in row["answers"]),
+            tuple(AnswerSpan(a["text"], a["answer_start"]) for a in row["answers"]),
         )
         for row in rows
     ]
@@ -132,7 +132,7 @@ def test_questions_come_back(tmp_path: Path, parts: list[tuple[str, str, str, st
     put(tmp_path / "flat.csv", table(cells, ("id", "context", "question", "answers")))
     for name in ("squad.json", "flat.jsonl", "flat.csv"):
         found = read(tmp_path / name)
-        assert found.recognised.task == "answer"
+        assert found.schema.task == "answer"
         assert [(one.id, one.context, one.question, one.answers) for one in found] == wanted
 
 
@@ -147,7 +147,7 @@ def test_translations_come_back(tmp_path: Path, rows: list[tuple[str, str]]) -> 
     tabs = put(tmp_path / "a.tsv", "".join(f"{source}\t{target}\n" for source, target in [("en", "de"), *rows]))
     for where, told in (((first, second), {}), (f"{first},{second}", {}), (lines, {}), (tabs, {"quoting": False})):
         found = read(where, **told)
-        assert dict(found.recognised.columns, translation="") == {"source": "en", "target": "de", "translation": ""}
+        assert dict(found.schema.columns, translation="") == {"source": "en", "target": "de", "translation": ""}
         assert [(record.source, record.target) for record in found] == rows
     swapped = read((first, second), columns={"source": "de"})
     assert [(record.target, record.source) for record in swapped] == rows
@@ -199,7 +199,7 @@ def test_folders_globs_and_lists(tmp_path: Path) -> None:
         put(tmp_path / f"{name}.csv", f"text,label\n{name},a\n")
     put(tmp_path / "test.csv", "label,text\na,test\n")  # another order
     put(tmp_path / "notes.md", "not data")
-    assert splits(tmp_path) == ("train", "valid", "test")
+    assert split_names(tmp_path) == ("train", "valid", "test")
     assert [record.text for record in read(tmp_path)] == ["train-v1"]
     assert [record.text for record in read(tmp_path, split="valid")] == ["dev"]
     assert [record.text for record in read(f"{tmp_path}/*.csv")] == ["dev", "test", "train-v1"]
@@ -270,15 +270,15 @@ def test_format_and_task_are_recognised_and_said(
     tmp_path: Path, name: str, content: str, format: str, task: str, columns: str
 ) -> None:
     reader = read(put(tmp_path / name, content))
-    assert (reader.recognised.format, reader.recognised.task) == (format, task)
-    assert str(reader.recognised).startswith(f"{format} for {task} ({columns}")
-    assert reader.recognised.why
+    assert (reader.schema.format, reader.schema.task) == (format, task)
+    assert str(reader.schema).startswith(f"{format} for {task} ({columns}")
+    assert reader.schema.reason
     assert list(reader)
 
 
 def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     reader = read(put(tmp_path / "a.csv", "\n\nid;text;label;when\n1;x;y;z\n"))
-    assert str(reader.recognised).endswith("not used: id, when")
+    assert str(reader.schema).endswith("not used: id, when")
     assert pairs(reader) == [("x", "y")]
 
 
@@ -311,7 +311,7 @@ def test_squad_two_and_groups(tmp_path: Path) -> None:
     ]
     content = {"data": [{"title": "T", "paragraphs": [{"context": "a b", "qas": questions}]}]}
     found = list(read(put(tmp_path / "dev-v2.0.json", json.dumps(content))))
-    assert [(one.id, one.possible, one.group) for one in found] == [("1", True, "T"), ("2", False, "T")]
+    assert [(one.id, one.answerable, one.group) for one in found] == [("1", True, "T"), ("2", False, "T")]
     path = put(tmp_path / "a.csv", "text,label,user\nx,a,u1\n")
     assert [record.group for record in read(path, columns={"group": "user"})] == ["u1"]
 
@@ -320,7 +320,7 @@ def test_tags_are_kept_as_iob2(tmp_path: Path) -> None:
     content = "-DOCSTART- O\n\n# sent_id = 1\nNew I-LOC\nYork I-LOC\nRome B-LOC\n\n# O\n"
     reader = read(put(tmp_path / "a.conll", content))
     assert [record.tags for record in reader] == [("B-LOC", "I-LOC", "B-LOC"), ("O",)]
-    assert reader.recognised.scheme == "iob1"
+    assert reader.schema.scheme == "iob1"
     packed = put(tmp_path / "c.conll", "Rome B-LOC\n-DOCSTART- O\nParis B-LOC\n\nhere O\n")  # no blank lines around it
     assert [record.tokens for record in read(packed)] == [("Rome",), ("Paris",), ("here",)]  # of two documents
     three = put(tmp_path / "b.conll", "1 New B-LOC x\n2 York E-LOC y\n")
@@ -334,12 +334,12 @@ def test_another_file_is_read_like_the_first(tmp_path: Path) -> None:
     first = read(put(tmp_path / "train.csv", "text,label\nx,a|b\n"))
     second = put(tmp_path / "dev.csv", "text,label\ny,a\n")
     assert pairs(read(second)) == [("y", "a")]
-    assert pairs(read(second, like=first.recognised)) == [("y", ("a",))]
+    assert pairs(read(second, like=first.schema)) == [("y", ("a",))]
     assert pairs(read([tmp_path / "train.csv", second])) == [("x", ("a", "b")), ("y", ("a",))]
 
 
 def test_roles_have_a_singular() -> None:
-    assert known_roles({"token": 0, "tag": "3"}) == {"tokens": "0", "tags": "3"}
+    assert check_roles({"token": 0, "tag": "3"}) == {"tokens": "0", "tags": "3"}
     assert parse_columns("first=#1 String,label=3") == {"first": "#1 String", "label": "3"}
     for wrong in ("text", "text=", "=a", ""):
         with pytest.raises(InputError, match="is not ROLE=NAME"):

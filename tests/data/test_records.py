@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.records import Entity, Place, TagRecord
-from regard.data.tags import entities, known_scheme, scheme_of, to_iob2
+from regard.data.tags import entities, infer_scheme, normalize_scheme, to_iob2
 from regard.errors import DataError, InputError
 
 LABELS = st.sampled_from(["PER", "LOC", "a-b"])
@@ -42,7 +42,7 @@ def test_every_scheme_becomes_the_same_iob2(runs: list[tuple[int, str | None]], 
     tags = written(runs, scheme)
     wanted = tuple(written(runs, "iob2"))
     assert to_iob2(tags, scheme) == wanted
-    assert to_iob2(tags, scheme_of([tags])) == wanted
+    assert to_iob2(tags, infer_scheme([tags])) == wanted
 
 
 @given(sentences())
@@ -69,17 +69,17 @@ def marked(draw: st.DrawFn) -> tuple[str, list[Entity]]:
 @given(marked())
 def test_character_spans_come_back_as_they_were(given: tuple[str, list[Entity]]) -> None:
     text, spans = given
-    record = TagRecord.of_entities(text, spans)
+    record = TagRecord.from_entities(text, spans)
     assert record.entities == tuple(spans)
     assert record.text == text
     assert "".join("".join(record.tokens).split()) == "".join(text.split())
-    again = TagRecord.of_tokens(record.tokens, record.tags)
+    again = TagRecord.from_tokens(record.tokens, record.tags)
     assert [entity.label for entity in again.entities] == [entity.label for entity in spans]
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), max_size=10))
 def test_tokens_slice_back_from_the_text(tokens: list[str]) -> None:
-    record = TagRecord.of_tokens(tokens, None)
+    record = TagRecord.from_tokens(tokens, None)
     assert record.tokens == tuple(tokens)
     assert (record.tags, record.entities) == (None, ())
 
@@ -99,7 +99,7 @@ def test_tokens_slice_back_from_the_text(tokens: list[str]) -> None:
     ],
 )
 def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
-    assert scheme_of([tags]) == scheme
+    assert infer_scheme([tags]) == scheme
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
 )
 def test_broken_tags_are_said(tags: list[str], scheme: str, says: str) -> None:
     with pytest.raises(DataError, match=f"f.conll line 3, column tags: (token . .*: )?{says}"):
-        TagRecord.of_tokens(["w0", "w1"], tags, scheme=scheme, place=Place("f.conll", 3))
+        TagRecord.from_tokens(["w0", "w1"], tags, scheme=scheme, place=Place("f.conll", 3))
 
 
 @pytest.mark.parametrize(
@@ -135,22 +135,22 @@ def test_broken_tags_are_said(tags: list[str], scheme: str, says: str) -> None:
 )
 def test_spans_that_cannot_be_are_said(spans: list[tuple[int, int, str]], says: str) -> None:
     with pytest.raises(DataError, match=f"f line 2, column entities: .*{says}"):
-        TagRecord.of_entities("ab cd", [Entity(*span) for span in spans], place=Place("f", 2))
+        TagRecord.from_entities("ab cd", [Entity(*span) for span in spans], place=Place("f", 2))
 
 
 def test_an_empty_token_is_said() -> None:
     with pytest.raises(DataError, match="column tokens: token 1 is empty"):
-        TagRecord.of_tokens(["a", ""], ["O", "O"])
+        TagRecord.from_tokens(["a", ""], ["O", "O"])
 
 
 def test_schemes_have_other_names() -> None:
-    assert [known_scheme(name) for name in ("BIO", "bioes", "IOB", "IOBES")] == ["iob2", "iobes", "iob1", "iobes"]
+    assert [normalize_scheme(name) for name in ("BIO", "bioes", "IOB", "IOBES")] == ["iob2", "iobes", "iob1", "iobes"]
     with pytest.raises(InputError, match='"iob3" is not a way to write tags'):
-        known_scheme("iob3")
+        normalize_scheme("iob3")
 
 
 def test_a_text_without_tags_is_cut_into_words_and_signs() -> None:
-    record = TagRecord.of_text("Zoë's trip (May).")
+    record = TagRecord.from_text("Zoë's trip (May).")
     assert record.tokens == ("Zoë", "'", "s", "trip", "(", "May", ")", ".")
     assert record.tags is None
     assert record.entities == ()

@@ -50,7 +50,7 @@ def opened(name: str, **told: Any) -> Reader:
 @pytest.mark.parametrize(("name", "told", "task", "rows"), SETS)
 def test_every_set_opens_with_its_right_count(name: str, told: dict[str, Any], task: str, rows: int) -> None:
     reader = opened(name, **told)
-    assert reader.recognised.task == task
+    assert reader.schema.task == task
     assert sum(1 for _ in reader) == reader.rows == rows
 
 

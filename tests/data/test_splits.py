@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.records import (
-    Answer,
     AnswerRecord,
+    AnswerSpan,
     ClassifyRecord,
     DocumentRecord,
     Entity,
@@ -19,7 +19,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.data.splits import bundle, said, split
+from regard.data.splits import content_key, group_records, split_records
 from regard.errors import InputError
 
 PARTS = {"train": 0.8, "valid": 0.1, "test": 0.1}
@@ -35,14 +35,14 @@ def records(count: int, labels: int = 2) -> list[ClassifyRecord]:
 )
 def test_every_record_is_in_one_part_with_all_that_belongs_to_it(rows: list[tuple[int, str, str]], seed: int) -> None:
     given = [ClassifyRecord(f"text {text}", label, group) for text, label, group in rows]
-    if len(bundle(given)) == 1:
+    if len(group_records(given)) == 1:
         with pytest.raises(InputError, match="in 1 group leave none"):
-            split(given, {"train": 0.7, "valid": 0.3}, seed=seed)
+            split_records(given, {"train": 0.7, "valid": 0.3}, seed=seed)
         return
     try:
-        found = split(given, {"train": 0.7, "valid": 0.3}, seed=seed)
+        found = split_records(given, {"train": 0.7, "valid": 0.3}, seed=seed)
     except InputError:  # one of few groups is nearly all
-        assert max(map(len, bundle(given))) > len(rows) / 2
+        assert max(map(len, group_records(given))) > len(rows) / 2
         return
     assert sorted(row for part in found.values() for row in part) == list(range(len(rows)))
     side = {row: name for name, part in found.items() for row in part}
@@ -56,7 +56,7 @@ def test_every_record_is_in_one_part_with_all_that_belongs_to_it(rows: list[tupl
 @given(st.integers(20, 400), st.integers(1, 12), st.integers(0, 3))
 def test_every_label_is_divided_in_the_same_shares(count: int, labels: int, seed: int) -> None:
     given = records(count, labels)
-    for name, rows in split(given, PARTS, seed=seed).items():
+    for name, rows in split_records(given, PARTS, seed=seed).items():
         share = PARTS[name]
         assert abs(len(rows) - share * count) <= 1
         held = Counter(given[row].label for row in rows)
@@ -66,8 +66,8 @@ def test_every_label_is_divided_in_the_same_shares(count: int, labels: int, seed
 
 def test_a_seed_gives_the_same_parts_and_another_gives_others() -> None:
     given = records(200)
-    assert split(given, seed=1) == split(given, seed=1)
-    assert split(given, seed=1) != split(given, seed=2)
+    assert split_records(given, seed=1) == split_records(given, seed=1)
+    assert split_records(given, seed=1) != split_records(given, seed=2)
 
 
 def test_records_hang_together_over_several_steps() -> None:
@@ -77,37 +77,39 @@ def test_records_hang_together_over_several_steps() -> None:
         ClassifyRecord("a ", group="y"),  # the text of the first, the group of the second
         ClassifyRecord("c"),
     ]
-    assert bundle(given) == [[0, 1, 2], [3]]
-    assert bundle(given, lambda record: "one") == [[0, 1, 2, 3]]
+    assert group_records(given) == [[0, 1, 2], [3]]
+    assert group_records(given, lambda record: "one") == [[0, 1, 2, 3]]
 
 
 def test_numbers_are_divided_by_their_size() -> None:
     given = [PairRecord(f"a {number}", "b", float(number)) for number in range(100)]
-    valid = split(given, seed=3)["valid"]
+    valid = split_records(given, seed=3)["valid"]
     assert len(valid) == 10
     assert len({row // 20 for row in valid}) == 5
 
 
 def test_a_key_of_ones_own_divides_too() -> None:
     given = [DocumentRecord(f"{number}") for number in range(100)]
-    valid = split(given, stratify=lambda record: int(said(record)) % 4, seed=0)["valid"]  # type: ignore[call-overload]
+    valid = split_records(given, stratify=lambda record: int(content_key(record)) % 4, seed=0)["valid"]  # type: ignore[call-overload]
     assert max(Counter(row % 4 for row in valid).values()) <= 3
-    assert len(split(given, stratify=False)["valid"]) == 10
+    assert len(split_records(given, stratify=False)["valid"]) == 10
 
 
 def test_every_kind_of_record_is_divided() -> None:
     tagged: list[Record] = [
-        TagRecord.of_entities(f"{number} Ada", [Entity(len(f"{number} "), len(f"{number} Ada"), "PER")] * (number % 2))
+        TagRecord.from_entities(
+            f"{number} Ada", [Entity(len(f"{number} "), len(f"{number} Ada"), "PER")] * (number % 2)
+        )
         for number in range(40)
     ]
     asked: list[Record] = [
-        AnswerRecord(str(number), f"c {number}", "q", (Answer("c", 0),) * (number % 2)) for number in range(40)
+        AnswerRecord(str(number), f"c {number}", "q", (AnswerSpan("c", 0),) * (number % 2)) for number in range(40)
     ]
     pairs: list[Record] = [TranslateRecord(f"s {number}", "t") for number in range(40)]
     several: list[Record] = [ClassifyRecord(f"t {number}", ("a", "b")[: number % 3]) for number in range(40)]
     for kind in (tagged, asked, pairs, several):
-        assert len(split(kind, {"train": 0.75, "valid": 0.25})["valid"]) == 10
-    valid = split(tagged, {"train": 0.75, "valid": 0.25})["valid"]
+        assert len(split_records(kind, {"train": 0.75, "valid": 0.25})["valid"]) == 10
+    valid = split_records(tagged, {"train": 0.75, "valid": 0.25})["valid"]
     assert Counter(row % 2 for row in valid) == {0: 5, 1: 5}
 
 
@@ -123,4 +125,4 @@ def test_every_kind_of_record_is_divided() -> None:
 )
 def test_what_cannot_be_is_said(count: int, parts: dict[str, float], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        split(records(count), parts)
+        split_records(records(count), parts)

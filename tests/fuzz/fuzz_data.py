@@ -260,4 +260,4 @@ def _check_encoding(path: Path, content: bytes) -> None:
         return
     with contextlib.suppress(RegardError, UnicodeDecodeError):
         content.decode()
-        assert Source(path).guess().name == "utf-8"
+        assert Source(path).detected_encoding().name == "utf-8"

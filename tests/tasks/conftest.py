@@ -11,7 +11,6 @@ from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import foreign_tensors, read_folder
 from regard.checkpoint.source import from_preset
 from regard.data.batching.preprocessing import Preprocessing
-from regard.data.records import Answer as Gold
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
@@ -20,6 +19,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
+from regard.data.records import AnswerSpan as Gold
 from regard.model.presets import preset
 from regard.tasks import task_class
 from regard.tasks.inference import answers, runner, score
@@ -260,7 +260,7 @@ def tagged():
         ("Mr Jones wrote to Zoë in New York", "B-PER I-PER O O B-PER O B-LOC I-LOC"),
         ("Paris New York", "B-LOC B-LOC I-LOC"),
     ]
-    return [TagRecord.of_tokens(words.split(), tags.split()) for words, tags in rows]
+    return [TagRecord.from_tokens(words.split(), tags.split()) for words, tags in rows]
 
 
 @pytest.fixture(scope="session")
@@ -307,7 +307,7 @@ def longer():
             case PairRecord():
                 return replace(record, first=" ".join([record.first] * 36), second=" ".join([record.second] * 36))
             case TagRecord():
-                return TagRecord.of_tokens(record.tokens * 36, record.tags and record.tags * 36, scheme="plain")
+                return TagRecord.from_tokens(record.tokens * 36, record.tags and record.tags * 36, scheme="plain")
             case AnswerRecord():
                 return replace(record, context=" ".join([record.context] * 36))
             case TranslateRecord():

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from regard import samples
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.readers import read
-from regard.data.records import Answer as Gold
 from regard.data.records import AnswerRecord, Place
+from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError, InputError
 from regard.metrics.meter import AnswerMeter
 from regard.tasks.answer import BEST, NOTHING, SHOWN, Extract, Said, best_spans
@@ -100,7 +100,7 @@ def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task
 
 def test_a_question_that_leaves_no_room_is_named(small, task):
     record = AnswerRecord("1", "a dog", "who is it? " * 20, (), place=Place("dev.json", row=3))
-    with pytest.raises(DataError, match=r"^dev.json row 3: the question has \d+ tokens: .* leaves no room"):
+    with pytest.raises(DataError, match=r"^dev.json row 3: the question has \d+ tokens: .* no room is left"):
         task.examples([record], small.preprocessing(window=30), labelled=True)
 
 

@@ -78,7 +78,7 @@ def test_a_setting_that_would_do_nothing_is_refused(labelled, kind, settings):
 
 
 def test_windows_without_room_for_a_word_are_refused(small, labelled):
-    with pytest.raises(InputError, match="windows of 2 tokens leave no room for a text beside 2 special ones"):
+    with pytest.raises(InputError, match="windows of 2 tokens leave no room for a text besides 2 special tokens"):
         Classify.from_records(labelled("single")).examples(
             labelled("single"), small.preprocessing(window=2), labelled=True
         )

@@ -10,7 +10,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.data.records import Answer as Gold
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
@@ -20,6 +19,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
+from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError
 from regard.tasks import TASKS, task_class
 from regard.tasks.task import plain
@@ -54,7 +54,7 @@ ROWS = {
         "tagged",
         bad=("tags", ("B-TIME",) * 8),
         blank=("tags", None),
-        make=lambda one, two: TagRecord.of_text(one),
+        make=lambda one, two: TagRecord.from_text(one),
     ),
     "tag words": Row(
         "tagged",

@@ -135,5 +135,5 @@ def test_what_a_batch_says_is_what_its_sequences_say(name: str, tmp_path: Path) 
     at = 2 if isinstance(task, Masked) else 0
     assert sum(row[at] for row in said) == pytest.approx(float(loss.sum), rel=1e-5)
     assert sum(row[1] for row in said) == int(loss.count)
-    blank = task.prepare(batch(task).blank())
+    blank = task.prepare(batch(task).without_targets())
     assert int(words.loss(network(blank.tokens, at=blank.at), blank).count) == 0

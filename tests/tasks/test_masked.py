@@ -7,7 +7,7 @@ import torch
 from regard.checkpoint.source import from_preset
 from regard.data.batching.examples import Inputs
 from regard.data.batching.preprocessing import Preprocessing
-from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, places_for
+from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, max_masked
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
@@ -42,7 +42,7 @@ def test_a_fixed_shape_hides_as_many_words_and_never_those_that_fill_it() -> Non
             assert (found.at[kept] < 440).all()
             assert torch.equal(found["words"][kept], given.tokens.ids[found.at[kept]])
             counts[name].append(int(kept.sum()))
-    assert len(found["words"]) == places_for(1024, 0.15)
+    assert len(found["words"]) == max_masked(1024, 0.15)
     mean, other = np.mean(counts["plain"]), np.mean(counts["steady"])
     error = (440 * 0.15 * 0.85 / 200) ** 0.5
     assert abs(mean - 440 * 0.15) < 4 * error
@@ -87,7 +87,7 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
     checkpoint = from_preset("tiny-bert", heads=task.heads)
     preprocessing = Preprocessing(words, checkpoint.config, window=10)
     examples = task.examples([DocumentRecord(TEXT), DocumentRecord("the market")], preprocessing, labelled=True)
-    assert examples.longest == 10
+    assert examples.max_length == 10
     inside = int((examples.owners == 0).sum())
     assert inside == -(-len(words.encode(TEXT, special=False)) // 8)
     answer = task.answer(DocumentRecord(TEXT), [Guessed(1, 2, 3.0, True), Guessed(0, 1, 1.5, True)])

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from regard.data.corpus.masking import IGNORE
-from regard.data.records import Answer as Gold
 from regard.data.records import AnswerRecord, TagRecord
+from regard.data.records import AnswerSpan as Gold
 from regard.model.transformer import Output
 from regard.tasks.answer import Extract
 from regard.tasks.tag import Tag
@@ -31,7 +31,7 @@ def test_tags_to_pieces_to_tags(small, words, data, window):
     tags = []
     for kind, before, join in zip(kinds, ["O", *kinds], joins, strict=False):
         tags.append(kind if kind == "O" else f"{'I' if join and kind == before else 'B'}-{kind}")
-    record, task = TagRecord.of_tokens(words, tags), Tag(names=NAMES)
+    record, task = TagRecord.from_tokens(words, tags), Tag(names=NAMES)
     examples = task.examples([record], small.preprocessing(window=window), labelled=True)
     label = torch.from_numpy(examples.by_token["label"])
     assert int((label != IGNORE).sum()) == len(words)  # each word is learned once, in one window

@@ -47,12 +47,12 @@ def test_it_learns_its_tags(task):
 
 
 def test_of_an_entity_both_tags_are_known():
-    task = Tag.from_records([TagRecord.of_tokens(["Rome"], ["B-LOC"])])
+    task = Tag.from_records([TagRecord.from_tokens(["Rome"], ["B-LOC"])])
     assert task.names == ("O", "B-LOC", "I-LOC")
 
 
 def test_parts_of_speech_are_counted_by_the_word():
-    task = Tag.from_records([TagRecord.of_tokens(["it", "rains"], ["PRON", "VERB"], scheme="plain")])
+    task = Tag.from_records([TagRecord.from_tokens(["it", "rains"], ["PRON", "VERB"], scheme="plain")])
     assert task.names == ("PRON", "VERB")
     assert not task.iob
     assert isinstance(task.meter(), TokenMeter)
@@ -60,7 +60,7 @@ def test_parts_of_speech_are_counted_by_the_word():
 
 def test_one_tag_is_nothing_to_tell_apart():
     with pytest.raises(InputError, match=r'one tag only \("X"\)'):
-        Tag.from_records([TagRecord.of_tokens(["a"], ["X"], scheme="plain")])
+        Tag.from_records([TagRecord.from_tokens(["a"], ["X"], scheme="plain")])
 
 
 def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
@@ -72,7 +72,7 @@ def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
 
 
 def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
-    record = TagRecord.of_tokens(["in", "Rome"], ["O", "B-LOK"])
+    record = TagRecord.from_tokens(["in", "Rome"], ["O", "B-LOK"])
     with pytest.raises(DataError, match=r'the tag "B-LOK" of word 1 "Rome" is not .* Did you mean "B-LOC"\?'):
         task.examples([record], small.preprocessing(), labelled=True)
 
@@ -91,7 +91,7 @@ def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
 @given(text=st.text(alphabet="ab é.-😀\u0301\u200d\tÅß", max_size=30))
 def test_pieces_and_words_meet_by_their_place(kinds, kind, text):
     """Of any tokenizer: a piece is the first of a word it has a part in, and no other piece before it has."""
-    record, found = TagRecord.of_text(text), kinds[kind].encode(text, special=False)
+    record, found = TagRecord.from_text(text), kinds[kind].encode(text, special=False)
     firsts = list(_firsts(record.spans, found.offsets))
     assert len(firsts) == len(record.spans)
     for (start, end), piece in zip(record.spans, firsts, strict=True):
@@ -134,7 +134,7 @@ def test_words_in_one_piece_are_one_entity():
     backend = tokenizers.Tokenizer(models.WordLevel({"U.S.": 0, "in": 1, "[UNK]": 2}, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     found = Tokenizer(backend).encode("in U.S.", special=False)
-    record = TagRecord.of_text("in U.S.")
+    record = TagRecord.from_text("in U.S.")
     kept = _by_piece(record.spans, found.offsets)
     assert (kept["word"].tolist(), kept["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
@@ -143,7 +143,7 @@ def test_words_in_one_piece_are_one_entity():
 
 
 def test_words_without_a_piece_are_none(task):
-    record = TagRecord.of_tokens(["Anna", "\u200b", "Berg"], None)
+    record = TagRecord.from_tokens(["Anna", "\u200b", "Berg"], None)
     window = Said(np.array([0, 2]), np.array([1, 3]), np.array([3, 4]), np.array([0.9, 0.7]))
     answer = task.answer(record, [window])
     assert answer.tags == ("B-PER", "O", "I-PER")
@@ -151,7 +151,7 @@ def test_words_without_a_piece_are_none(task):
 
 
 def test_entities_are_whole_words_with_their_mean_probability(task):
-    record = TagRecord.of_tokens(["Anna", "Berg", "in", "New", "York"], None)
+    record = TagRecord.from_tokens(["Anna", "Berg", "in", "New", "York"], None)
     answer = task.answer(record, [said(task, "B-PER", "I-PER", "O", "B-LOC", "I-LOC")])
     first, second = answer.entities
     assert first == (0, 9, "PER", "Anna Berg", pytest.approx(0.85))
@@ -171,14 +171,14 @@ def test_entities_are_whole_words_with_their_mean_probability(task):
     ],
 )
 def test_broken_tags_are_mended_as_conlleval_reads_them(task, tags, expected):
-    record = TagRecord.of_tokens(["Anna", "Berg"], None)
+    record = TagRecord.from_tokens(["Anna", "Berg"], None)
     answer = task.answer(record, [said(task, *tags)])
     assert [f"{one.label} {one.text}" for one in answer.entities] == expected
     assert answer.tags == tuple(tags)  # what is scored strictly
 
 
 def test_windows_are_put_together_word_by_word(task):
-    record = TagRecord.of_tokens(["in", "New", "York"], None)
+    record = TagRecord.from_tokens(["in", "New", "York"], None)
     answer = task.answer(record, [said(task, "O", "B-LOC"), said(task, "I-LOC", first=2)])
     assert [one.text for one in answer.entities] == ["New York"]
     assert answer.windows == 2
@@ -195,7 +195,7 @@ def test_every_word_is_learned_in_one_window(small, task, longer, tagged):
 
 
 def test_character_spans_come_back(small, task):
-    record = TagRecord.of_entities("Zoë's trip to New York (May).", [Entity(0, 3, "PER"), Entity(14, 22, "LOC")])
+    record = TagRecord.from_entities("Zoë's trip to New York (May).", [Entity(0, 3, "PER"), Entity(14, 22, "LOC")])
     answer = task.answer(record, [said(task, *record.tags)])
     assert [tuple(one)[:3] for one in answer.entities] == [tuple(one) for one in record.entities]
 
@@ -233,7 +233,7 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
 
 def test_parts_of_speech_are_learned(small, tmp_path):
     rows = [("the dog sleeps", "DET NOUN VERB"), ("a fox jumps", "DET NOUN VERB"), ("it sleeps", "PRON VERB")]
-    records = [TagRecord.of_tokens(text.split(), tags.split(), scheme="plain") for text, tags in rows * 4]
+    records = [TagRecord.from_tokens(text.split(), tags.split(), scheme="plain") for text, tags in rows * 4]
     task, found = small.learned(records, "tag", tmp_path, size=40, steps=40)
     assert task.names == ("DET", "NOUN", "PRON", "VERB")
     assert found.scores["accuracy"].value == 1.0

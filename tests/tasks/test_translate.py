@@ -243,7 +243,7 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
     text = "Good morning. A man sleeps. The dog is awake. Who went to Paris? The fox jumps over the lazy dog."
     long = TranslateRecord(text, "")
     examples = task.examples([long], small.preprocessing(window=14), labelled=False)
-    assert examples.longest <= 14
+    assert examples.max_length <= 14
     parts = [examples.take([row]).tokens.ids for row in range(len(examples))]
     whole = [small.tokenizer.decode(part.tolist()) for part in parts]
     assert " ".join(whole) == small.tokenizer.decode(small.tokenizer.encode(text).ids)

@@ -236,7 +236,7 @@ def test_files_that_are_missing_and_folders_that_are_full_are_said(tmp_path: Pat
     with pytest.raises(FolderError, match="exists and is not empty"):
         run("mlm", tmp_path / "full", words)
     (tmp_path / "one.txt").write_text("only one document.\nof two sentences.")
-    with pytest.raises(InputError, match="1 document, too few to hold 2 out"):
+    with pytest.raises(InputError, match="1 document, too few to use 2 for validation"):
         pretrain(
             [tmp_path / "one.txt"],
             out=tmp_path / "one",

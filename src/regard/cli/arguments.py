@@ -79,10 +79,10 @@ def check_output(
     if path is None:
         return
     from regard.checkpoint.files import model_files
-    from regard.data.atomic import check_place
+    from regard.data.atomic import check_output_path
 
     own = [] if model is None else model_files(Path(model))
-    check_place(path, flag, inputs=[*inputs, *own], others=others)
+    check_output_path(path, flag, inputs=[*inputs, *own], others=others)
 
 
 def check_not_files(texts: Sequence[str], literal: bool, advice: str) -> None:
@@ -113,7 +113,7 @@ def read_texts(name: str, columns: str | None = None, encoding: str | None = Non
     told = {} if columns is None else parse_columns(columns)
     format = "lines" if is_plain(name, columns) else None
     reader = read(name, task="text", format=format, columns=told, encoding=encoding)
-    if told and reader.recognised.format == "text":
+    if told and reader.schema.format == "text":
         raise InputError(f"--columns was given, but {name} is plain text and has none. Leave --columns out.")
     texts = []
     for record in reader:

@@ -20,7 +20,7 @@ from regard.errors import DataError, FolderError, InputError
 
 
 @contextmanager
-def whole(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path) -> Iterator[Path]:
     """A path to write to that takes the target's place at the end, flushed: the old file or the new one, never half.
 
     A link stays, and what it leads to is replaced. What is no regular file (a device, a pipe) is written to instead.
@@ -30,7 +30,7 @@ def whole(target: Path) -> Iterator[Path]:
             yield fresh
         return
     real = real_path(target)
-    with explained(target), locked(part_of(real)) as part:
+    with file_errors(target), locked_part(part_of(real)) as part:
         try:
             os.truncate(part, 0)
             yield part
@@ -42,13 +42,13 @@ def whole(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(target: Path) -> Iterator[TextIO]:
+def atomic_text_file(target: Path) -> Iterator[TextIO]:
     """The same for a file of text, open; a device or a pipe receives each line as it comes."""
     if is_stream(target):
         with open_stream(target) as stream:
             yield stream
         return
-    with whole(target) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
+    with atomic_path(target) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
@@ -67,7 +67,7 @@ def put_in_place(part: Path, real: Path) -> None:
 
 
 @contextmanager
-def locked(part: Path) -> Iterator[Path]:
+def locked_part(part: Path) -> Iterator[Path]:
     """The part, locked against other processes and made where it is not there; the lock ends with the process."""
     handle = _lock(part)
     try:
@@ -140,7 +140,7 @@ def _copied_to(target: Path) -> Iterator[Path]:
         fresh = Path(folder, "output")
         fresh.touch()
         yield fresh
-        with explained(target), fresh.open("rb") as source, open(_opened(target), "wb") as stream:
+        with file_errors(target), fresh.open("rb") as source, open(_opened(target), "wb") as stream:
             shutil.copyfileobj(source, stream)
 
 
@@ -176,7 +176,7 @@ def real_path(target: Path) -> Path:
         raise FolderError(f"{str(target)!r} cannot be the name of a file: {error}.") from error
 
 
-def check_place(
+def check_output_path(
     target: Path, what: str, *, inputs: Iterable[Any] = (), others: Mapping[str, Path | None] | None = None
 ) -> None:
     """Whether a file can be written there, before anything is read or computed.
@@ -218,16 +218,16 @@ def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
 
 def _files(given: Any) -> Iterator[tuple[str, os.stat_result]]:
     """The files that would be read, all splits of a folder among them, with what identifies each."""
-    from regard.data.sources import find, splits_of
+    from regard.data.sources import find_sources, split_files
 
     several = given if isinstance(given, tuple | list) else [given]
     if not all(isinstance(one, str | Path) for one in several):  # rows in memory
         return
     with suppress(OSError, DataError):  # what is wrong with the input is said when it is read
         if isinstance(given, str | Path) and str(given) != "-" and Path(given).expanduser().is_dir():
-            groups = [group for part in splits_of(Path(given).expanduser()).values() for group in part]
+            groups = [group for part in split_files(Path(given).expanduser()).values() for group in part]
         else:
-            groups = find(given)
+            groups = find_sources(given)
         for source in (source for group in groups for source in group):
             with suppress(OSError):
                 yield source.name, os.fstat(0) if source.path is None else source.path.stat()
@@ -254,7 +254,7 @@ def _check_stream(target: Path, what: str) -> None:
 
 
 @contextmanager
-def explained(target: Path) -> Iterator[None]:
+def file_errors(target: Path) -> Iterator[None]:
     """Faults of the file system as errors that name the file."""
     try:
         yield

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from regard.data.formats.lines import Row, value_of
-from regard.data.labels import LabelStyle, loaded, read_label
-from regard.data.labels import shown as _shown
+from regard.data.formats.lines import Row, required_value
+from regard.data.labels import LabelStyle, parse_json_cell, parse_label
+from regard.data.labels import describe_value as _shown
 from regard.data.records import (
-    Answer,
     AnswerRecord,
+    AnswerSpan,
     ClassifyRecord,
     DocumentRecord,
     Label,
@@ -64,7 +64,7 @@ def translate(columns: Columns) -> Make:
     def make(row: Row) -> Record:
         if within is None:
             return TranslateRecord(_text(row, source), _text(row, target), _group(row, columns), row.place)
-        inner = value_of(row, within)
+        inner = required_value(row, within)
         if not isinstance(inner, dict):
             expected = f'an object such as {{"{source}": "…", "{target}": "…"}}'
             raise row.place.error(f"is {_shown(inner)}", column=within, expected=expected)
@@ -108,7 +108,7 @@ def tag(columns: Columns, scheme: str) -> Make:
 
     def make(row: Row) -> Record:
         kinds = None if tags is None or row.values.get(tags) is None else _strings(row, tags)
-        return TagRecord.of_tokens(
+        return TagRecord.from_tokens(
             _strings(row, tokens),
             kinds,
             scheme=scheme,
@@ -124,13 +124,13 @@ def _entities(columns: Columns) -> Make:
     text, marked = columns["text"], columns["entities"]
 
     def make(row: Row) -> Record:
-        given = loaded(value_of(row, marked))
+        given = parse_json_cell(required_value(row, marked))
         if not isinstance(given, list):
             expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
             raise row.place.error(f"is {_shown(given)}", column=marked, expected=expected)
         whole = _text(row, text)
         found = [as_entity(row, one, f"{marked}[{number}]", whole) for number, one in enumerate(given)]
-        return TagRecord.of_entities(whole, found, group=_group(row, columns), place=row.place)
+        return TagRecord.from_entities(whole, found, group=_group(row, columns), place=row.place)
 
     return make
 
@@ -154,12 +154,12 @@ def answer(columns: Columns) -> Make:
     return make
 
 
-def _answers(row: Row, columns: Columns, context: str) -> tuple[Answer, ...] | None:
+def _answers(row: Row, columns: Columns, context: str) -> tuple[AnswerSpan, ...] | None:
     """From SQuAD's list, the hub's {"text": [...], "answer_start": [...]}, or a text with or without its start."""
     column = columns.get("answers")
     impossible = row.values.get(columns.get("impossible", "is_impossible"))
     none = impossible is True or str(impossible).lower() in ("true", "1")
-    given = None if column is None else loaded(value_of(row, column))
+    given = None if column is None else parse_json_cell(required_value(row, column))
     if given is None or column is None:
         return () if none else None
     pairs = _answer_pairs(row, given, column, columns)
@@ -188,7 +188,7 @@ def _answer_pairs(row: Row, given: Any, column: str, columns: Columns) -> list[t
     ]
 
 
-def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answer:
+def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> AnswerSpan:
     """An answer that stands where it says, or that stands in one place only."""
     if not isinstance(text, str) or not text:
         raise row.place.error(f"an answer is {_shown(text)}", column=column, expected="a text that is not empty")
@@ -197,7 +197,7 @@ def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answe
             start = int(start)
     first = context.find(text)
     if start is None and first >= 0 and context.find(text, first + 1) < 0:
-        return Answer(text, first)
+        return AnswerSpan(text, first)
     if start is None:
         times = "more than once" if first >= 0 else "nowhere"
         raise row.place.error(
@@ -210,7 +210,7 @@ def _placed(row: Row, text: Any, start: Any, context: str, column: str) -> Answe
         near = min(_occurrences(context, text), key=lambda at: abs(at - start), default=None)
         fix = "It is nowhere in the context." if near is None else f"It stands at {near}."
         raise row.place.error(f'the answer "{text:.40}" is not at {start}: there is {there}', column=column, fix=fix)
-    return Answer(text, start)
+    return AnswerSpan(text, start)
 
 
 def _occurrences(context: str, text: str) -> list[int]:
@@ -222,14 +222,14 @@ def _occurrences(context: str, text: str) -> list[int]:
 
 
 def _text(row: Row, column: str) -> str:
-    value = value_of(row, column)
+    value = required_value(row, column)
     if not isinstance(value, str):
         raise row.place.error(f"is {_shown(value)}", column=column, expected="a text")
     return value
 
 
 def _strings(row: Row, column: str) -> Sequence[str]:
-    value = loaded(value_of(row, column))
+    value = parse_json_cell(required_value(row, column))
     if isinstance(value, str):
         return value.split()
     if not isinstance(value, list):
@@ -242,9 +242,9 @@ def _strings(row: Row, column: str) -> Sequence[str]:
 
 
 def _group(row: Row, columns: Columns) -> str | None:
-    return str(value_of(row, columns["group"])) if "group" in columns else None
+    return str(required_value(row, columns["group"])) if "group" in columns else None
 
 
 def _label(row: Row, columns: Columns, style: LabelStyle) -> Label | None:
     column = columns.get("label")
-    return None if column is None else read_label(row, column, style)
+    return None if column is None else parse_label(row, column, style)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from regard.data.labels import joined_labels
-from regard.data.recognize import Recognised
+from regard.data.recognize import Schema
 
 
 class Hint(NamedTuple):
@@ -17,7 +17,7 @@ class Hint(NamedTuple):
     fix: str
 
 
-def hints(found: Recognised, labels: Collection[str], *, task: str | None, kind: str | None) -> list[Hint]:
+def reading_hints(found: Schema, labels: Collection[str], *, task: str | None, kind: str | None) -> list[Hint]:
     """Hints about data with these distinct class labels. `task` and `kind` are what the user said."""
     suggestions = []
     if task is None and found.task == "pair" and found.labels == "number":

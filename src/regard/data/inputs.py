@@ -6,13 +6,13 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from regard.data.names import USUAL
+from regard.data.names import COLUMN_ALIASES
 from regard.errors import InputError, counted
 
 
-def id_rows(given: Any, what: str, *, vocabulary: int, longest: int | None) -> list[list[int]]:
+def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -> list[list[int]]:
     """Sequences of ids as lists, or words about the first that cannot be read."""
-    rows = _rows(given, what)
+    rows = _rows(ids, what)
     if not rows:
         raise InputError(f"{what} is an empty list; give at least one sequence.")
     for number, row in enumerate(rows):
@@ -24,19 +24,19 @@ def id_rows(given: Any, what: str, *, vocabulary: int, longest: int | None) -> l
                 f"{what}: sequence {number}, place {place}: id {row[place]} is outside the vocabulary, "
                 f"whose ids are 0 to {vocabulary - 1}. Was it made by another tokenizer?"
             )
-        if longest is not None and len(row) > longest:
+        if max_tokens is not None and len(row) > max_tokens:
             raise InputError(
-                f"{what}: sequence {number} has {counted(len(row), 'token')}; this network has places for {longest}. "
-                f"Cut it into windows of at most {longest} tokens."
+                f"{what}: sequence {number} has {counted(len(row), 'token')}; the limit of this network is "
+                f"{max_tokens}. Split it into windows of at most {max_tokens} tokens."
             )
     return rows
 
 
-def segment_rows(given: Any, ids: list[list[int]], *, kinds: int) -> list[list[int]]:
+def check_segments(segments: Any, ids: list[list[int]], *, kinds: int) -> list[list[int]]:
     """One segment a token for each sequence of ids."""
     if kinds == 0:
         raise InputError("segments were given, but this network has none; leave them out.")
-    rows = _rows(given, "segments")
+    rows = _rows(segments, "segments")
     if len(rows) != len(ids):
         raise InputError(f"{counted(len(ids), 'sequence')} of ids but {len(rows)} of segments; give one for each.")
     for number, (tokens, row) in enumerate(zip(ids, rows, strict=True)):
@@ -47,18 +47,18 @@ def segment_rows(given: Any, ids: list[list[int]], *, kinds: int) -> list[list[i
     return rows
 
 
-def text_list(given: Iterable[str]) -> list[str]:
+def check_texts(texts: Iterable[str]) -> list[str]:
     """Texts with something in them, of a table its text column; that each is a text is for the tokenizer to check."""
     from regard.data.memory import is_table  # which imports the readers of all formats
 
-    if isinstance(given, Mapping) or is_table(given):
-        given = _text_column(given)
-    if isinstance(given, str):
+    if isinstance(texts, Mapping) or is_table(texts):
+        texts = _text_column(texts)
+    if isinstance(texts, str):
         raise InputError("one string was given where a list of texts was expected. Write [text].")
     try:
-        texts = list(given)
+        texts = list(texts)
     except TypeError as error:
-        raise InputError(f"a list of texts was expected, not {given!r}.") from error
+        raise InputError(f"a list of texts was expected, not {texts!r}.") from error
     if not texts:
         raise InputError("the list of texts is empty; give at least one text.")
     for number, text in enumerate(texts):
@@ -73,7 +73,7 @@ def _text_column(given: Any) -> list[str]:
 
     rows = list(table_rows(given))
     names = list(rows[0]) if rows else []
-    column = next((name for name in names if name.strip().lower() in USUAL["text"]), None)
+    column = next((name for name in names if name.strip().lower() in COLUMN_ALIASES["text"]), None)
     if rows and column is None:
         raise InputError(f'a table with {", ".join(names):.80} was given; give the texts alone, such as data["text"].')
     return [row[column] for row in rows] if column is not None else []

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regard.data.formats.lines import Row, value_of
+from regard.data.formats.lines import Row, required_value
 from regard.data.names import SCORES
 from regard.data.records import Label
 
@@ -39,11 +39,11 @@ class LabelStyle:
 SINGLE = LabelStyle()
 
 
-def read_label(row: Row, column: str, style: LabelStyle) -> Label | None:
+def parse_label(row: Row, column: str, style: LabelStyle) -> Label | None:
     """The label of a row: a name, a number or several names; None where there is none."""
     if style.one_hot:
         return _one_hot(row, style)
-    value = value_of(row, column)
+    value = required_value(row, column)
     if style.kind == "multi":
         return _several_names(row, column, value, style.separator)
     if value is None or value == "":
@@ -53,11 +53,15 @@ def read_label(row: Row, column: str, style: LabelStyle) -> Label | None:
     if style.listed:
         value = _only(value)
     if isinstance(value, list | dict):
-        fix = "Read with labels=multi (--labels multi)." if named(value) is not None else _NOT_A_NAME
-        raise row.place.error(f"is {shown(value)}", column=column, expected="one label, as in the rows before", fix=fix)
+        fix = "Read with labels=multi (--labels multi)." if class_names(value) is not None else _NOT_A_NAME
+        raise row.place.error(
+            f"is {describe_value(value)}", column=column, expected="one label, as in the rows before", fix=fix
+        )
     if style.kind == "single" and isinstance(value, str) and JOINED in value:
         fix = "If these are several, read with labels=multi; if it is one name, with labels=class."
-        raise row.place.error(f"is {shown(value)}", column=column, expected="one label, as in the rows before", fix=fix)
+        raise row.place.error(
+            f"is {describe_value(value)}", column=column, expected="one label, as in the rows before", fix=fix
+        )
     return _name(value)
 
 
@@ -67,12 +71,14 @@ _NOT_A_NAME = "A list or an object is not a class name. Name the column of the c
 def _one_hot(row: Row, style: LabelStyle) -> Label:
     names = []
     for column in style.one_hot:
-        value = value_of(row, column)
+        value = required_value(row, column)
         written = "" if value is None else str(value).strip().lower()
         if written in YES:
             names.append(column)
         elif written not in NO:
-            raise row.place.error(f"is {shown(value)}", column=column, expected="1 or 0, as in a one-hot column")
+            raise row.place.error(
+                f"is {describe_value(value)}", column=column, expected="1 or 0, as in a one-hot column"
+            )
     if style.kind == "multi":
         return tuple(names)
     if len(names) != 1:
@@ -85,22 +91,22 @@ def _one_hot(row: Row, style: LabelStyle) -> Label:
 def _several_names(row: Row, column: str, value: Any, separator: str) -> tuple[str, ...] | None:
     if value is None:
         return None
-    given = loaded(value)
+    given = parse_json_cell(value)
     if isinstance(given, list | dict):
-        names = named(given)
+        names = class_names(given)
         if names is None:
             expected = 'a list of names, such as ["billing", "login"]'
-            raise row.place.error(f"is {shown(given)}", column=column, expected=expected, fix=_NOT_A_NAME)
+            raise row.place.error(f"is {describe_value(given)}", column=column, expected=expected, fix=_NOT_A_NAME)
         return names
     parts = (part.strip() for part in _name(given).split(separator))
     return tuple(part for part in parts if part)
 
 
-def named(value: list[Any] | dict[str, Any]) -> tuple[str, ...] | None:
+def class_names(value: list[Any] | dict[str, Any]) -> tuple[str, ...] | None:
     """The names in a list of names, in Label Studio's {"choices": [...]} or in spaCy's {"name": 1.0}; else None."""
     if isinstance(value, dict):
         if isinstance(value.get("choices"), list):
-            return named(value["choices"])
+            return class_names(value["choices"])
         if all(_is_share(share) for share in value.values()):
             return tuple(name for name, share in value.items() if share >= 0.5)
         return None
@@ -115,8 +121,8 @@ def _is_share(value: Any) -> bool:
 
 def _only(value: Any) -> Any:
     """The name in a list of one."""
-    given = loaded(value)
-    names = named(given) if isinstance(given, list | dict) else None
+    given = parse_json_cell(value)
+    names = class_names(given) if isinstance(given, list | dict) else None
     return names[0] if names is not None and len(names) == 1 else value
 
 
@@ -131,11 +137,11 @@ def _number(row: Row, column: str, value: Any) -> float:
         number = math.nan
     if not math.isfinite(number) or isinstance(value, bool):
         fix = "If the labels are classes, read with labels=single."
-        raise row.place.error(f"is {shown(value)}", column=column, expected="a number", fix=fix)
+        raise row.place.error(f"is {describe_value(value)}", column=column, expected="a number", fix=fix)
     return number
 
 
-def loaded(value: Any) -> Any:
+def parse_json_cell(value: Any) -> Any:
     """A value, or what is written as JSON in the cell of a table."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         with contextlib.suppress(ValueError, RecursionError):
@@ -143,7 +149,7 @@ def loaded(value: Any) -> Any:
     return value
 
 
-def shown(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value for a message."""
     if value is None:
         return "missing (null)"
@@ -151,23 +157,23 @@ def shown(value: Any) -> str:
     return f'"{value:.40}"' if isinstance(value, str) else f"{value!r:.40} ({kind})"
 
 
-def style_of(
+def infer_label_style(
     values: Sequence[Any], column: str, *, kind: str | None = None, separator: str | None = None
 ) -> LabelStyle:
     """How these labels are written; `kind` and `separator` are what the user or another file says."""
     present = [value for value in values if value is not None and value != ""]
     listed = bool(present) and all(_only(value) is not value for value in present)
-    kind = kind or ("single" if listed and len(present) > 1 else kind_of_labels(present, column))
+    kind = kind or ("single" if listed and len(present) > 1 else infer_label_kind(present, column))
     if kind != "multi":
         return LabelStyle(kind, listed=listed)
-    return LabelStyle("multi", separator or separator_of(present) or JOINED)
+    return LabelStyle("multi", separator or infer_separator(present) or JOINED)
 
 
-def kind_of_labels(values: Sequence[Any], column: str) -> str:
+def infer_label_kind(values: Sequence[Any], column: str) -> str:
     """multi: lists, or joined by |; number: nearly all are, some with decimals or the column a score; else single."""
     if any(_is_several(value) for value in values):
         return "multi"
-    numbers = [number for number in map(as_number, values) if number is not None]
+    numbers = [number for number in map(to_number, values) if number is not None]
     if not numbers or len(numbers) < 0.9 * len(values):
         return "single"
     decimals = any(not number.is_integer() for number in numbers)
@@ -177,10 +183,10 @@ def kind_of_labels(values: Sequence[Any], column: str) -> str:
 def _is_several(value: Any) -> bool:
     if isinstance(value, str) and value[:1] not in ("[", "{"):
         return JOINED in value and all(value.split(JOINED))
-    return isinstance(loaded(value), list | dict)
+    return isinstance(parse_json_cell(value), list | dict)
 
 
-def as_number(value: Any) -> float | None:
+def to_number(value: Any) -> float | None:
     """A value as a number; None where it is none."""
     try:
         return None if isinstance(value, bool) else float(value)
@@ -188,7 +194,7 @@ def as_number(value: Any) -> float | None:
         return None
 
 
-def separator_of(values: Sequence[Any]) -> str | None:
+def infer_separator(values: Sequence[Any]) -> str | None:
     """What separates the names in these cells: the first of |, ; and the comma that occurs."""
     cells = [value for value in values if isinstance(value, str) and value[:1] not in ("[", "{")]
     return next((separator for separator in SEPARATORS if any(separator in cell for cell in cells)), None)

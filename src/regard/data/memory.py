@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.data.formats.lines import Bad, Row, check_strings
-from regard.data.labels import shown
+from regard.data.formats.lines import OnBadRow, Row, check_strings
+from regard.data.labels import describe_value
 from regard.data.records import Place
 from regard.data.sources import SPLITS, Source
 from regard.errors import DataError
@@ -79,7 +79,7 @@ class MemorySource(Source):
                 raise DataError(f'holds no "{split}"', file=NAME, fix=f"It holds: {', '.join(splits)}.")
         self.data = data if split is None else splits.get(split, data)
         self.name = f"{NAME}, {split}," if splits else NAME
-        self.path, self.encoding, self.sheet, self.part = None, None, None, None
+        self.path, self.encoding, self.sheet, self.split = None, None, None, None
         self.once = isinstance(self.data, Iterator)
         self._ahead: list[Any] = []
         self._begun = False
@@ -112,7 +112,7 @@ class MemorySource(Source):
         rows = self._rows(itertools.islice(items, count), lambda error, raw: None)
         return [row.values for row in rows]
 
-    def rows(self, bad: Bad) -> Iterator[Row]:
+    def rows(self, bad: OnBadRow) -> Iterator[Row]:
         """Every row, with its number."""
         if not self.once:
             yield from self._rows(_items(self.data, self.name), bad)
@@ -123,7 +123,7 @@ class MemorySource(Source):
         ahead, self._ahead = self._ahead, []
         yield from self._rows(itertools.chain(ahead, self.data), bad)
 
-    def _rows(self, items: Iterable[Any], bad: Bad) -> Iterator[Row]:
+    def _rows(self, items: Iterable[Any], bad: OnBadRow) -> Iterator[Row]:
         names = _class_names(self.data)
         for number, item in enumerate(items, 1):
             place = Place(self.name, None, number)
@@ -172,7 +172,7 @@ def _in_rows(columns: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     lengths = {}
     for column, values in columns.items():
         if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
-            what = f'the column "{column:.40}" is {shown(values)}'
+            what = f'the column "{column:.40}" is {describe_value(values)}'
             raise DataError(what, file=name, expected="a list of values, or a list of dicts for rows")
         lengths[column] = len(values)
     if len(set(lengths.values())) > 1:
@@ -200,8 +200,8 @@ def _class_names(data: Any) -> dict[str, Sequence[str]]:
 
 def _values(item: Any, place: Place, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        raise place.error(f"is {shown(item)}", expected=ROW)
-    values = {str(column): plain(value) for column, value in item.items()}
+        raise place.error(f"is {describe_value(item)}", expected=ROW)
+    values = {str(column): to_python(value) for column, value in item.items()}
     for column, classes in names.items():
         if column in values:
             values[column] = _named(values[column], classes, place, column)
@@ -221,18 +221,18 @@ def _named(value: Any, classes: Sequence[str], place: Place, column: str) -> Any
     return classes[value]
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """A value as Python's own types have it; None where it is missing (NaN, NA, NaT)."""
     if hasattr(value, "as_py"):  # a pyarrow scalar
-        return plain(value.as_py())
+        return to_python(value.as_py())
     if hasattr(value, "tolist"):  # numpy's strings, numbers and arrays
-        return plain(value.tolist())
+        return to_python(value.tolist())
     if isinstance(value, float) and math.isnan(value):
         return None
     if type(value).__name__ in MISSING:
         return None
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): to_python(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [to_python(one) for one in value]
     return value

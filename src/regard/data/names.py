@@ -9,7 +9,7 @@ from regard.errors import DataError, InputError, did_you_mean, setting
 Columns = Mapping[str, str | int | Sequence[str]]  # role -> column, or for label the columns of one-hot labels
 
 # The first name that is there is taken.
-USUAL: dict[str, tuple[str, ...]] = {
+COLUMN_ALIASES: dict[str, tuple[str, ...]] = {
     "good": ("sentence_good",),
     "bad": ("sentence_bad",),
     "kind": ("uid",),
@@ -56,12 +56,14 @@ NEEDED: dict[str, tuple[tuple[str, ...], ...]] = {
 UNLABELLED = {"tag": (("tokens",),), "classify": (("text",),)}  # only where the task is told
 MAYBE = {"minimal": ("kind",), "answer": ("answers",), "pair": ("label",)}
 OWN = ("group", "id", "impossible", "start")  # looked for only where they are told
-ROLES = (*USUAL, *OWN, "token", "tag")
+ROLES = (*COLUMN_ALIASES, *OWN, "token", "tag")
 TASKS = {**dict.fromkeys(("masked", "causal", "two-sided"), "text"), "embed": "pair", **{task: task for task in NEEDED}}
-SAY = 'Say it: --columns text=NAME,label=NAME, by name or by number from 0 (columns={"text": "NAME"} in Python).'
+COLUMNS_HELP = (
+    'Say it: --columns text=NAME,label=NAME, by name or by number from 0 (columns={"text": "NAME"} in Python).'
+)
 
 
-def known_task(given: str) -> str:
+def record_type_of_task(given: str) -> str:
     if given not in TASKS:
         raise InputError(f'{setting("task")}: "{given}" is not a task.{did_you_mean(given, TASKS)}')
     return TASKS[given]
@@ -81,11 +83,11 @@ def parse_columns(written: str) -> dict[str, str | tuple[str, ...]]:
         last = role.strip()
         found[last] = [name]
     columns = {role: names[0] if len(names) == 1 else tuple(names) for role, names in found.items()}
-    known_roles(columns)
+    check_roles(columns)
     return columns
 
 
-def known_roles(columns: Columns) -> dict[str, str]:
+def check_roles(columns: Columns) -> dict[str, str]:
     """The columns the user named, by role, as strings; several label columns are joined by commas."""
     plural = {"token": "tokens", "tag": "tags"}
     found = {}
@@ -109,12 +111,14 @@ def one_hot_columns(columns: Columns) -> tuple[str, ...]:
 def is_header(cells: Sequence[str], told: Mapping[str, str]) -> bool:
     """Whether a first row names columns: a told or a usual name is in it, or nothing but languages."""
     low = [cell.strip().lower() for cell in cells]
-    usual = {name for names in USUAL.values() for name in names}
+    usual = {name for names in COLUMN_ALIASES.values() for name in names}
     named = any(name in cells and not name.isdigit() for name in told.values())
     return named or any(cell in usual for cell in low) or (len(low) > 1 and set(low) <= LANGUAGES)
 
 
-def resolve(names: Sequence[str], told: Mapping[str, str], task: str | None, file: str) -> tuple[str, dict[str, str]]:
+def assign_columns(
+    names: Sequence[str], told: Mapping[str, str], task: str | None, file: str
+) -> tuple[str, dict[str, str]]:
     """The task, and the column of each of its roles."""
     roles = _roles(names, told, file)
     for kind, choices in NEEDED.items():
@@ -132,17 +136,17 @@ def resolve(names: Sequence[str], told: Mapping[str, str], task: str | None, fil
         f"the columns ({', '.join(names[:12]):.200}) do not say what they are" + (f" for {task}" if task else ""),
         file=file,
         expected=" or ".join(", ".join(choice) for choice in wanted),
-        fix=SAY,
+        fix=COLUMNS_HELP,
     )
 
 
 def _roles(names: Sequence[str], told: Mapping[str, str], file: str) -> dict[str, str]:
     """Every role some column has: as told, else by its usual name."""
-    nested = next((name for name in names if name.lower() in USUAL["translation"]), None)
+    nested = next((name for name in names if name.lower() in COLUMN_ALIASES["translation"]), None)
     inner = {"source", "target"} if nested is not None else set()
-    roles = {role: name if role in inner else column_named(role, name, names, file) for role, name in told.items()}
+    roles = {role: name if role in inner else find_column(role, name, names, file) for role, name in told.items()}
     low = {name.strip().lower(): name for name in reversed(names) if name not in roles.values()}
-    for role, usual in USUAL.items():
+    for role, usual in COLUMN_ALIASES.items():
         found = next((low[name] for name in usual if name in low), None)
         if found is not None:
             roles.setdefault(role, found)
@@ -153,7 +157,7 @@ def _roles(names: Sequence[str], told: Mapping[str, str], file: str) -> dict[str
     return roles
 
 
-def column_named(role: str, name: str, names: Sequence[str], file: str) -> str:
+def find_column(role: str, name: str, names: Sequence[str], file: str) -> str:
     if name in names:
         return name
     if name.isdigit() and int(name) < len(names):

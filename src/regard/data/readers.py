@@ -1,7 +1,7 @@
 """From a path, a folder, a glob, two aligned files or stdin to records, one at a time.
 
     reader = read("reviews.csv", columns={"text": "review", "label": "stars"})
-    reader.recognised  # what it is taken for, and why
+    reader.schema  # format, task and columns, and how they were inferred
     for record in reader: ...
 
 A reader holds one row at a time, whatever the size of the file. A row that cannot be used stops it with a DataError
@@ -19,17 +19,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.data.atomic import check_place, open_text
+from regard.data.atomic import check_output_path, open_text
 from regard.data.formats import plain_text as texts
 from regard.data.formats.detect import check_text
 from regard.data.formats.json_files import splits_inside
-from regard.data.formats.lines import Bad, LeftOut, Row
-from regard.data.formats.lines import lines as numbered
+from regard.data.formats.lines import ExcludedRow, OnBadRow, Row
+from regard.data.formats.lines import read_lines as numbered
 from regard.data.memory import MemorySource, splits_in_memory
 from regard.data.names import Columns
-from regard.data.recognize import Recognised, Told, arranged, recognise, rows
+from regard.data.recognize import ReadOptions, Schema, convert_export, infer_schema, rows
 from regard.data.records import Record
-from regard.data.sources import Source, Where, find, holds_splits, splits_of, suffix_of
+from regard.data.sources import DataLocation, Source, find_sources, holds_splits, split_files, suffix_of
 from regard.errors import DataError, counted, shortened
 from regard.foreign import reading
 
@@ -37,7 +37,7 @@ BEGINNING = 4096  # bytes that show whether a file holds several splits
 
 
 def read(
-    where: Where,
+    data: DataLocation,
     *,
     split: str | None = None,
     task: str | None = None,
@@ -48,11 +48,11 @@ def read(
     labels: str | None = None,
     scheme: str | None = None,
     encoding: str | None = None,
-    like: Recognised | None = None,
+    like: Schema | None = None,
     skip_bad: str | Path | None = None,
     on_bad: Callable[[DataError], None] | None = None,
 ) -> Reader:
-    """A reader of records. What is not told is recognised from the content.
+    """A reader of records. Options that are not given are inferred from the content.
 
     where: a path, a list of paths, a folder with train, valid and test (see `split`), a glob, two aligned files as a
         tuple or as "a.en,a.de", or "-" for stdin; or rows in memory: dicts, a dict of columns, a data frame, a Dataset.
@@ -62,14 +62,14 @@ def read(
         part of the name).
     scheme: how tags are written: iob1, iob2, iobes, bilou, plain.
     encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is then reported.
-    like: what another file was recognised as; task, labels and tags are then read in the same way.
+    like: the schema of another file; task, labels and tags are then read in the same way.
     skip_bad: where rows that cannot be used are written as JSON lines, with the reason.
     on_bad: called with the reason for each of them instead, or besides.
     """
     if like is not None:
         task, labels, scheme = task or like.task, labels or like.labels, scheme or like.scheme
     separator = like.style.separator if like is not None and like.labels == "multi" else None
-    told = Told.checked(
+    told = ReadOptions.validated(
         columns=columns,
         task=task,
         format=format,
@@ -80,19 +80,19 @@ def read(
         encoding=encoding,
         separator=separator,
     )
-    with reading(shortened(str(where), 100), DataError):
-        groups = find(where, split=split)
+    with reading(shortened(str(data), 100), DataError):
+        groups = find_sources(data, split=split)
     return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
 
 
-def splits(where: Where) -> tuple[str, ...]:
+def split_names(data: DataLocation) -> tuple[str, ...]:
     """The splits of a folder, of a JSON object with a list for each, or of a dict of tables: some of train, valid and
     test; none of anything else."""
-    if not isinstance(where, str | Path):
-        return tuple(splits_in_memory(where))
-    path = Path(where).expanduser()
+    if not isinstance(data, str | Path):
+        return tuple(splits_in_memory(data))
+    path = Path(data).expanduser()
     if path.is_dir():
-        return tuple(splits_of(path))
+        return tuple(split_files(path))
     return _splits_inside(path) if path.is_file() and suffix_of(path) in (".json", "") else ()
 
 
@@ -119,35 +119,35 @@ class Reader:
     def __init__(
         self,
         sources: list[tuple[Source, ...]],
-        told: Told,
+        told: ReadOptions,
         *,
         skip_bad: Path | None = None,
         on_bad: Callable[[DataError], None] | None = None,
     ) -> None:
-        self.sources, self.told, self.skip_bad, self.on_bad = sources, told, skip_bad, on_bad
-        self.rows, self.bad = 0, 0
+        self.sources, self.options, self.skip_bad, self.on_bad = sources, told, skip_bad, on_bad
+        self.rows, self.bad_rows = 0, 0
         for source in itertools.chain.from_iterable(sources):
             source.encoding = told.encoding
-        self.left_out: Counter[str] = Counter()
+        self.excluded: Counter[str] = Counter()
         self._thrown: BaseException | None = None  # by `on_bad`, which is not about the data
         self._check_skip_bad()
-        self.recognised = self._look(sources[0], told)
+        self.schema = self._look(sources[0], told)
 
     @property
     def summary(self) -> str:
-        """What the data was recognised as, and how many rows were left out in the latest pass."""
-        if not self.left_out:
-            return str(self.recognised)
-        counts = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.most_common())
-        return f"{self.recognised}; rows left out: {counts}"
+        """The schema in words, and how many rows were excluded in the latest pass."""
+        if not self.excluded:
+            return str(self.schema)
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in self.excluded.most_common())
+        return f"{self.schema}; rows left out: {counts}"
 
     def __iter__(self) -> Iterator[Record]:
         return (record for _, record in self.with_rows())
 
     def with_rows(self) -> Iterator[tuple[Row, Record]]:
         """The records, each with the row that it was made from."""
-        self.rows, self.bad = 0, 0
-        self.left_out.clear()
+        self.rows, self.bad_rows = 0, 0
+        self.excluded.clear()
         with contextlib.ExitStack() as stack:
             bad = self._bad(stack)
             for sources, found in self.parts():
@@ -161,7 +161,7 @@ class Reader:
 
     def lines(self) -> Iterator[tuple[str, bool]]:
         """The lines of plain text as they stand, blank ones too, and whether a file begins with them."""
-        self.rows, self.bad = 0, 0
+        self.rows, self.bad_rows = 0, 0
         with contextlib.ExitStack() as stack:
             bad = self._bad(stack)
             for (source,), _ in self.parts():
@@ -172,18 +172,18 @@ class Reader:
                         yield line.replace("\r\n", "\n"), begins
                         begins = False
 
-    def parts(self) -> Iterator[tuple[tuple[Source, ...], Recognised]]:
-        """Every file, or two aligned ones, with what it was recognised as."""
+    def parts(self) -> Iterator[tuple[tuple[Source, ...], Schema]]:
+        """Every file, or two aligned ones, with its schema."""
         for number, sources in enumerate(self.sources):
-            yield sources, self.recognised if number == 0 else self._look(sources, self._same())
+            yield sources, self.schema if number == 0 else self._look(sources, self._same())
 
-    def _look(self, sources: tuple[Source, ...], told: Told) -> Recognised:
+    def _look(self, sources: tuple[Source, ...], told: ReadOptions) -> Schema:
         for source in sources:
-            source.guess()  # which may warn, and a warning may be an error that is not about the data
+            source.detected_encoding()  # which may warn, and a warning may be an error that is not about the data
         with reading(sources[0].name, DataError):
             if len(sources) == 2:
                 return _aligned(sources, told)
-            return recognise(sources[0], told)
+            return infer_schema(sources[0], told)
 
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[None]:
@@ -196,16 +196,16 @@ class Reader:
                 raise self._thrown from None
             raise
 
-    def _same(self) -> Told:
+    def _same(self) -> ReadOptions:
         """The other files are read like the first."""
-        found = self.recognised
+        found = self.schema
         separator = found.style.separator if found.labels == "multi" else None
-        return replace(self.told, task=found.task, labels=found.labels, scheme=found.scheme, separator=separator)
+        return replace(self.options, task=found.task, labels=found.labels, scheme=found.scheme, separator=separator)
 
     def _nothing(self, name: str) -> None:
-        bad = f": {counted(self.bad, 'bad row')} and no other" if self.bad else ""
-        if self.left_out:
-            bad = f": {', '.join(f'{count:,} {reason}' for reason, count in self.left_out.most_common())}"
+        bad = f": {counted(self.bad_rows, 'bad row')} and no other" if self.bad_rows else ""
+        if self.excluded:
+            bad = f": {', '.join(f'{count:,} {reason}' for reason, count in self.excluded.most_common())}"
         raise DataError(f"holds no row that can be used{bad}", file=name, expected="at least one")
 
     def _check_skip_bad(self) -> None:
@@ -216,20 +216,20 @@ class Reader:
         read = [
             "-" if source.path is None else source.path for source in every if source.path or source.name == "stdin"
         ]
-        check_place(self.skip_bad, "skip_bad", inputs=read)
+        check_output_path(self.skip_bad, "skip_bad", inputs=read)
 
-    def _bad(self, stack: contextlib.ExitStack) -> Bad:
+    def _bad(self, stack: contextlib.ExitStack) -> OnBadRow:
         """What happens to a bad row: it stops the reading, or is counted and written down."""
         stops = self.skip_bad is None and self.on_bad is None
         file = None if self.skip_bad is None else stack.enter_context(open_text(self.skip_bad))
 
         def note(error: DataError, raw: str) -> None:
-            if isinstance(error, LeftOut):
-                self.left_out[error.message] += 1
+            if isinstance(error, ExcludedRow):
+                self.excluded[error.message] += 1
                 return
             if stops:
                 raise error
-            self.bad += 1
+            self.bad_rows += 1
             try:
                 if file is not None:
                     file.write(json.dumps(_noted(error, raw)) + "\n")
@@ -257,8 +257,8 @@ def _noted(error: DataError, raw: str) -> dict[str, Any]:
     }
 
 
-def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[tuple[Row, Record]]:
-    make = found.maker()
+def _records(sources: tuple[Source, ...], found: Schema, bad: OnBadRow) -> Iterator[tuple[Row, Record]]:
+    make = found.parser()
     for row in rows_of(sources, found, bad):
         try:
             record = make(row)
@@ -272,10 +272,10 @@ def _records(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterat
         yield row, record
 
 
-def rows_of(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterator[Row]:
+def rows_of(sources: tuple[Source, ...], schema: Schema, bad: OnBadRow) -> Iterator[Row]:
     """The rows of a file, or of two aligned ones, before they become records."""
     if isinstance(sources[0], MemorySource):
-        yield from arranged(sources[0].rows(bad), found, bad)
+        yield from convert_export(sources[0].rows(bad), schema, bad)
         return
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(source.open()) for source in sources]
@@ -283,7 +283,7 @@ def rows_of(sources: tuple[Source, ...], found: Recognised, bad: Bad) -> Iterato
             names, ends = (sources[0].name, sources[1].name), _ends(sources)
             yield from texts.aligned_rows(streams[0], streams[1], names, ends, bad)
         else:
-            yield from rows(streams[0], sources[0].name, found, bad)
+            yield from rows(streams[0], sources[0].name, schema, bad)
 
 
 def _ends(sources: tuple[Source, ...]) -> tuple[str, str]:
@@ -292,7 +292,7 @@ def _ends(sources: tuple[Source, ...]) -> tuple[str, str]:
     return ("0", "1") if first == second else (first, second)
 
 
-def _aligned(sources: tuple[Source, ...], told: Told) -> Recognised:
+def _aligned(sources: tuple[Source, ...], told: ReadOptions) -> Schema:
     """Two files whose lines belong together; they are named by the ends of their names."""
     if told.task not in (None, "translate") or told.format not in (None, "aligned"):
         raise DataError("two aligned files were given, for the task translate", expected=f"data for {told.task}")
@@ -307,4 +307,4 @@ def _aligned(sources: tuple[Source, ...], told: Told) -> Recognised:
             )
         other = ends[1 - ends.index(end)]
         columns = {"source": end, "target": other} if role == "source" else {"source": other, "target": end}
-    return Recognised("aligned", "translate", columns, "two files were given, line by line", header=False)
+    return Schema("aligned", "translate", columns, "two files were given, line by line", header=False)

@@ -17,23 +17,23 @@ from regard.data.formats import json_files as objects
 from regard.data.formats import plain_text as texts
 from regard.data.formats.annotations import annotated_roles, layout_of, plain_rows
 from regard.data.formats.detect import check_text, delimiter_of, format_of, quoted, whole_lines
-from regard.data.formats.lines import Bad, Row
-from regard.data.labels import JOINED, SINGLE, LabelStyle, as_number, style_of
+from regard.data.formats.lines import OnBadRow, Row
+from regard.data.labels import JOINED, SINGLE, LabelStyle, infer_label_style, to_number
 from regard.data.memory import MemorySource
 from regard.data.names import (
-    SAY,
-    USUAL,
+    COLUMN_ALIASES,
+    COLUMNS_HELP,
     Columns,
-    column_named,
+    assign_columns,
+    check_roles,
+    find_column,
     is_header,
-    known_roles,
-    known_task,
     one_hot_columns,
-    resolve,
+    record_type_of_task,
 )
 from regard.data.records import Place
 from regard.data.sources import FIRST_READ, Source, holds_splits
-from regard.data.tags import known_scheme, scheme_of
+from regard.data.tags import infer_scheme, normalize_scheme
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.text.encodings import UTF8, known_encoding
 
@@ -45,7 +45,7 @@ LABEL = re.compile(r"[\w.+:/|-]{1,40}")
 
 
 @dataclass(frozen=True)
-class Told:
+class ReadOptions:
     """What the user says of a file; None is for us to find out."""
 
     columns: Mapping[str, str]
@@ -60,15 +60,15 @@ class Told:
     one_hot: tuple[str, ...] = ()
 
     @classmethod
-    def checked(cls, *, columns: Columns | None = None, **told: Any) -> Told:
+    def validated(cls, *, columns: Columns | None = None, **told: Any) -> ReadOptions:
         """With every name known."""
         for name, known in (("format", FORMATS), ("labels", LABELS)):
             if told.get(name) is not None and told[name] not in known:
                 raise InputError(f'{setting(name)}: "{told[name]}" is not known.{did_you_mean(told[name], known)}')
         if told.get("task") is not None:
-            told["task"] = known_task(told["task"])
+            told["task"] = record_type_of_task(told["task"])
         if told.get("scheme") is not None:
-            told["scheme"] = known_scheme(told["scheme"])
+            told["scheme"] = normalize_scheme(told["scheme"])
         if told.get("encoding") is not None:
             told["encoding"] = known_encoding(told["encoding"])
         one_hot = one_hot_columns(columns or {})
@@ -76,17 +76,17 @@ class Told:
             raise InputError(
                 f"{setting('labels', 'number')} was given with several label columns; numbers are read from one column."
             )
-        return cls(columns=known_roles(columns or {}), one_hot=one_hot, **told)
+        return cls(columns=check_roles(columns or {}), one_hot=one_hot, **told)
 
 
 @dataclass(frozen=True)
-class Recognised:
+class Schema:
     """What a file was found to be, and why, in words to say."""
 
     format: str
     task: str
     columns: Mapping[str, str]
-    why: str
+    reason: str
     delimiter: str = ","
     header: bool = True
     quoting: bool = True
@@ -95,35 +95,35 @@ class Recognised:
     decimal_comma: str | None = None  # the column with numbers such as 3,5
     encoding: str = UTF8
     part: str | None = None  # the split, of a file that holds several
-    layout: str = ""  # the tool that wrote the rows, where they are rearranged before they are read
+    export: str = ""  # the tool that wrote the rows, where they are rearranged before they are read
 
     @property
     def labels(self) -> str:
         """What labels are: single, class, multi or number."""
         return self.style.kind
 
-    def maker(self) -> Make:
+    def parser(self) -> Make:
         """What makes a record of a row."""
         return maker(self.task, self.columns, style=self.style, scheme=self.scheme)
 
     def __str__(self) -> str:
         columns = ", ".join(f"{role}={name}" for role, name in self.columns.items())
-        return f"{self.format} for {self.task} ({columns}): {self.why}"
+        return f"{self.format} for {self.task} ({columns}): {self.reason}"
 
 
-def rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[Row]:
+def rows(stream: BinaryIO, name: str, schema: Schema, bad: OnBadRow) -> Iterator[Row]:
     """The rows of a file of a known format; those of an annotation tool as plain rows."""
-    return arranged(_rows(stream, name, found, bad), found, bad)
+    return convert_export(_rows(stream, name, schema, bad), schema, bad)
 
 
-def arranged(written: Iterator[Row], found: Recognised, bad: Bad) -> Iterator[Row]:
+def convert_export(written: Iterator[Row], found: Schema, bad: OnBadRow) -> Iterator[Row]:
     """Rows as they were written, as plain rows."""
-    if not found.layout:
+    if not found.export:
         return written
-    return plain_rows(written, found.layout, found.columns, bad, labeled=found.task != "text")
+    return plain_rows(written, found.export, found.columns, bad, labeled=found.task != "text")
 
 
-def _rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[Row]:
+def _rows(stream: BinaryIO, name: str, found: Schema, bad: OnBadRow) -> Iterator[Row]:
     if found.format in ("csv", "tsv"):
         return tables.rows(
             stream,
@@ -147,10 +147,10 @@ def _rows(stream: BinaryIO, name: str, found: Recognised, bad: Bad) -> Iterator[
     return read[found.format](stream, name, bad)
 
 
-def recognise(source: Source, told: Told) -> Recognised:
+def infer_schema(source: Source, told: ReadOptions) -> Schema:
     """Look at the beginning of a file; at more of it where that is too little to know."""
     if isinstance(source, MemorySource):
-        layout = Recognised("rows", "", {}, "it is in memory")
+        layout = Schema("rows", "", {}, "it is in memory")
         return from_sample(source.name, layout, told, source.sample(SAMPLE))
     head = source.head()
     check_text(head, source.name)
@@ -162,18 +162,18 @@ def recognise(source: Source, told: Told) -> Recognised:
     return _recognise(source, source.head(SECOND_READ), told)
 
 
-def _recognise(source: Source, head: bytes, told: Told) -> Recognised:
+def _recognise(source: Source, head: bytes, told: ReadOptions) -> Schema:
     format, why = (told.format, "as told") if told.format else format_of(head, source.suffix)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError("holds nothing but space", file=source.name, expected="at least one row")
-    layout = Recognised(format, "", {}, why, encoding=source.guess().name)
+    layout = Schema(format, "", {}, why, encoding=source.detected_encoding().name)
     if format in ("csv", "tsv"):
         return _table(source.name, whole_lines(head), layout, told)
     if format in ("text", "lines"):
         return _plain(source.name, layout, told)
     if format == "json" and holds_splits(head):
-        part = source.part or "train"
-        layout = replace(layout, part=part, why=f"{why}; this is {part}")
+        part = source.split or "train"
+        layout = replace(layout, part=part, reason=f"{why}; this is {part}")
     sample = _sample(source, head, layout)
     if format == "conll":
         return _conll(source.name, layout, told, sample)
@@ -182,7 +182,7 @@ def _recognise(source: Source, head: bytes, told: Told) -> Recognised:
     return from_sample(source.name, layout, told, sample)
 
 
-def from_sample(name: str, layout: Recognised, told: Told, sample: list[dict[str, Any]]) -> Recognised:
+def from_sample(name: str, layout: Schema, told: ReadOptions, sample: list[dict[str, Any]]) -> Schema:
     """By the names and the values of the first rows."""
     tool = layout_of(sample)
     if tool:
@@ -193,17 +193,17 @@ def from_sample(name: str, layout: Recognised, told: Told, sample: list[dict[str
         if faults and not sample:
             what = f"no row of the first {len(faults)} can be used: {faults[0].message}"
             raise DataError(what, file=name, expected="at least one that was annotated and accepted")
-        layout = replace(layout, layout=tool, why=f"{layout.why}; {tool}")
+        layout = replace(layout, export=tool, reason=f"{layout.reason}; {tool}")
     names = list(dict.fromkeys(name for row in sample for name in row))
     if not names:
         raise DataError("holds no row that can be read", file=name, expected="at least one object with columns")
     return _named(name, layout, told, names, sample)
 
 
-def _sample(source: Source, head: bytes, layout: Recognised) -> list[dict[str, Any]]:
+def _sample(source: Source, head: bytes, layout: Schema) -> list[dict[str, Any]]:
     """The first rows. What is wrong with them is said when they are read."""
     if layout.format == "parquet":
-        source.settle()
+        source.copy_to_disk()
         with source.open() as stream:
             found = itertools.islice(parquet.rows(stream, source.name, _ignore), SAMPLE)
             return [row.values for row in found]
@@ -222,21 +222,21 @@ def _ignore(error: DataError, raw: str) -> None:
     """A sample passes over bad rows."""
 
 
-def _plain(name: str, layout: Recognised, told: Told) -> Recognised:
+def _plain(name: str, layout: Schema, told: ReadOptions) -> Schema:
     task = told.task or "text"
     if task not in ("text", "classify"):
-        raise DataError(f"is plain text ({layout.why})", file=name, expected=f"columns for {task}")
+        raise DataError(f"is plain text ({layout.reason})", file=name, expected=f"columns for {task}")
     return replace(layout, task=task, columns={"text": "text"})
 
 
-def _squad(name: str, layout: Recognised, told: Told) -> Recognised:
+def _squad(name: str, layout: Schema, told: ReadOptions) -> Schema:
     if told.task not in (None, "answer"):
         raise DataError("is SQuAD, for the task answer", file=name, expected=f"data for {told.task}")
     columns = {"id": "id", "context": "context", "question": "question", "answers": "answers", "group": "title"}
-    return replace(layout, task="answer", columns={**columns, **told.columns}, why="it is SQuAD's JSON")
+    return replace(layout, task="answer", columns={**columns, **told.columns}, reason="it is SQuAD's JSON")
 
 
-def _conll(name: str, layout: Recognised, told: Told, sample: Sequence[dict[str, Any]]) -> Recognised:
+def _conll(name: str, layout: Schema, told: ReadOptions, sample: Sequence[dict[str, Any]]) -> Schema:
     if not sample:
         raise DataError("holds no sentence that can be read", file=name, expected="a word and its tag a line")
     names = [column for column in sample[0] if column != "line"]
@@ -244,24 +244,24 @@ def _conll(name: str, layout: Recognised, told: Told, sample: Sequence[dict[str,
         raise DataError("holds tagged words, for the task tag", file=name, expected=f"data for {told.task}")
     if len(names) < 2:
         raise DataError("has one column", file=name, expected="a word and its tag on each line")
-    _, columns = resolve(names, {"tokens": "0", "tags": names[-1], **told.columns}, "tag", name)
-    scheme = told.scheme or scheme_of(row[columns["tags"]] for row in sample)
-    return replace(layout, task="tag", columns=columns, scheme=scheme, why=f"{layout.why}; tags are {scheme}")
+    _, columns = assign_columns(names, {"tokens": "0", "tags": names[-1], **told.columns}, "tag", name)
+    scheme = told.scheme or infer_scheme(row[columns["tags"]] for row in sample)
+    return replace(layout, task="tag", columns=columns, scheme=scheme, reason=f"{layout.reason}; tags are {scheme}")
 
 
-def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
+def _table(name: str, text: str, layout: Schema, told: ReadOptions) -> Schema:
     delimiter = delimiter_of(layout.format, text)
     quoting = told.quoting
     if quoting is None:
         quoting = layout.format == "csv" or quoted(text, delimiter)
     cells = _cells(text, name, delimiter=delimiter, quoting=quoting)
     if not cells:
-        raise DataError("holds no row that can be read", file=name, expected="a table with a header", fix=SAY)
+        raise DataError("holds no row that can be read", file=name, expected="a table with a header", fix=COLUMNS_HELP)
     named = {**told.columns, **{f"label {column}": column for column in told.one_hot}}
     header = is_header(cells[0], named) if told.header is None else told.header
-    why = f"{layout.why}; {'the first row names the columns' if header else 'no header'}"
+    why = f"{layout.reason}; {'the first row names the columns' if header else 'no header'}"
     why += "" if quoting or layout.format == "csv" else "; quotes are mere characters"
-    layout = replace(layout, delimiter=delimiter, quoting=quoting, header=header, why=why)
+    layout = replace(layout, delimiter=delimiter, quoting=quoting, header=header, reason=why)
     if not header and not told.columns:
         return _guessed(name, layout, told, cells)
     names = cells[0] if header else [str(number) for number in range(len(cells[0]))]
@@ -274,13 +274,15 @@ def _table(name: str, text: str, layout: Recognised, told: Told) -> Recognised:
 
 
 def _with_points(
-    layout: Recognised, told: Told, names: Sequence[str], sample: list[dict[str, Any]]
-) -> tuple[Recognised, list[dict[str, Any]]]:
+    layout: Schema, told: ReadOptions, names: Sequence[str], sample: list[dict[str, Any]]
+) -> tuple[Schema, list[dict[str, Any]]]:
     """Labels such as 3,5 are numbers where nothing else is in their column: then they are read as 3.5."""
-    column = told.columns.get("label") or next((name for name in names if name.strip().lower() in USUAL["label"]), "")
+    column = told.columns.get("label") or next(
+        (name for name in names if name.strip().lower() in COLUMN_ALIASES["label"]), ""
+    )
     values = [row[column] for row in sample if row.get(column)]
     broken = [value for value in values if tables.DECIMAL.fullmatch(value)]
-    if not broken or any(as_number(tables.with_point(value)) is None for value in values):
+    if not broken or any(to_number(tables.with_point(value)) is None for value in values):
         return layout, sample
     changed = [row | {column: tables.with_point(row[column])} if row.get(column) else row for row in sample]
     return replace(layout, decimal_comma=column), changed
@@ -305,10 +307,10 @@ def _cells(text: str, name: str, *, delimiter: str, quoting: bool) -> list[list[
     return found
 
 
-def _guessed(name: str, layout: Recognised, told: Told, cells: Sequence[Sequence[str]]) -> Recognised:
+def _guessed(name: str, layout: Schema, told: ReadOptions, cells: Sequence[Sequence[str]]) -> Schema:
     """Two columns without known names: a text and its label, or in a TSV a text and its translation."""
     shown = " | ".join(f"{cell:.30}" for cell in cells[0][:6])
-    fault = DataError(f"has no column with a known name (the first row is: {shown})", file=name, fix=SAY)
+    fault = DataError(f"has no column with a known name (the first row is: {shown})", file=name, fix=COLUMNS_HELP)
     pairs = [row for row in cells if len(row) == 2]
     if len(cells[0]) != 2 or told.task not in (None, "classify", "translate"):
         raise fault
@@ -318,13 +320,13 @@ def _guessed(name: str, layout: Recognised, told: Told, cells: Sequence[Sequence
         header = pairs[0][label] not in values
         names = pairs[0] if header else ["0", "1"]
         columns = {"text": names[1 - label], "label": names[label]}
-        why = f"{layout.why}; column {label} repeats like a label"
-        layout = replace(layout, task="classify", columns=columns, header=header, why=why)
+        why = f"{layout.reason}; column {label} repeats like a label"
+        layout = replace(layout, task="classify", columns=columns, header=header, reason=why)
         return _labelled(layout, told, values)
     if told.task == "classify" or layout.format != "tsv":
         raise fault
-    why = f"{layout.why}; two columns of text are taken for a text and its translation"
-    return replace(layout, task="translate", columns={"source": "0", "target": "1"}, why=why)
+    why = f"{layout.reason}; two columns of text are taken for a text and its translation"
+    return replace(layout, task="translate", columns={"source": "0", "target": "1"}, reason=why)
 
 
 def _label_like(values: Sequence[str]) -> bool:
@@ -336,40 +338,40 @@ def _label_like(values: Sequence[str]) -> bool:
 
 
 def _named(
-    name: str, layout: Recognised, told: Told, names: Sequence[str], sample: Sequence[dict[str, Any]]
-) -> Recognised:
+    name: str, layout: Schema, told: ReadOptions, names: Sequence[str], sample: Sequence[dict[str, Any]]
+) -> Schema:
     """By the names of the columns, and by their values where these are annotations."""
-    one_hot = tuple(column_named("label", column, names, name) for column in told.one_hot)
+    one_hot = tuple(find_column("label", column, names, name) for column in told.one_hot)
     given = annotated_roles(names, sample, told.columns, told.task, name)
-    task, columns = resolve([*names, *([given["label"]] if one_hot else [])], given, told.task, name)
+    task, columns = assign_columns([*names, *([given["label"]] if one_hot else [])], given, told.task, name)
     unused = [column for column in names if column not in columns.values() and column not in one_hot]
-    why = layout.why + (f"; not used: {', '.join(unused[:8]):.120}" if unused else "")
-    found = replace(layout, task=task, columns=columns, why=why)
+    why = layout.reason + (f"; not used: {', '.join(unused[:8]):.120}" if unused else "")
+    found = replace(layout, task=task, columns=columns, reason=why)
     if one_hot:
         why = f"{why}; one label for each of {len(one_hot)} columns"
-        return replace(found, style=LabelStyle(told.labels or "multi", one_hot=one_hot), why=why)
+        return replace(found, style=LabelStyle(told.labels or "multi", one_hot=one_hot), reason=why)
     if task in ("classify", "pair") and "label" in columns:
         return _labelled(found, told, [row.get(columns["label"]) for row in sample])
     if task == "tag" and "tags" in columns:
         scheme = told.scheme or _scheme([row.get(columns["tags"]) for row in sample])
-        return replace(found, scheme=scheme, why=f"{found.why}; tags are {scheme}")
+        return replace(found, scheme=scheme, reason=f"{found.reason}; tags are {scheme}")
     if "translation" in columns:
         return replace(found, columns={**_languages(name, columns, sample), **columns})
     return found
 
 
-def _labelled(found: Recognised, told: Told, values: Sequence[Any]) -> Recognised:
+def _labelled(found: Schema, told: ReadOptions, values: Sequence[Any]) -> Schema:
     """With the way its labels are written."""
-    style = style_of(values, found.columns["label"], kind=told.labels, separator=told.separator)
-    why = found.why
+    style = infer_label_style(values, found.columns["label"], kind=told.labels, separator=told.separator)
+    why = found.reason
     if style.kind == "multi" and (style.separator != JOINED or told.labels == "multi"):
         why = f'{why}; labels are separated by "{style.separator}"'
-    return replace(found, style=style, why=why)
+    return replace(found, style=style, reason=why)
 
 
 def _scheme(values: Sequence[Any]) -> str:
     split = [value.split() if isinstance(value, str) and value[:1] != "[" else value for value in values]
-    return scheme_of(tags for tags in split if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags))
+    return infer_scheme(tags for tags in split if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags))
 
 
 def _languages(name: str, columns: Mapping[str, str], sample: Sequence[dict[str, Any]]) -> dict[str, str]:

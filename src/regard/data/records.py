@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from regard.data.tags import TagFault, entities, to_iob2
+from regard.data.tags import TagError, entities, to_iob2
 from regard.errors import DataError, counted
 
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -88,7 +88,7 @@ class TagRecord:
         return tuple(Entity(self.spans[first][0], self.spans[last - 1][1], label) for first, last, label in found)
 
     @classmethod
-    def of_tokens(
+    def from_tokens(
         cls,
         tokens: Sequence[str],
         tags: Sequence[str] | None,
@@ -113,19 +113,19 @@ class TagRecord:
             at += len(token) + 1
         try:
             kept = None if tags is None else to_iob2(tags, scheme)
-        except TagFault as fault:
+        except TagError as fault:
             at_word = place if lines is None else place._replace(line=lines[fault.word])
             what = f'token {fault.word} "{tokens[fault.word]}": {fault.message}'
             raise at_word.error(what, column="tags", expected=fault.expected, fix=fault.fix) from fault
         return cls(" ".join(tokens), tuple(spans), kept, group, place)
 
     @classmethod
-    def of_text(cls, text: str, *, group: str | None = None, place: Place = NOWHERE) -> TagRecord:
+    def from_text(cls, text: str, *, group: str | None = None, place: Place = NOWHERE) -> TagRecord:
         """A text that nobody has tagged, cut into words and signs."""
         return cls(text, tuple(_words(text, 0, len(text))), None, group, place)
 
     @classmethod
-    def of_entities(
+    def from_entities(
         cls, text: str, marked: Sequence[Entity], *, group: str | None = None, place: Place = NOWHERE
     ) -> TagRecord:
         """From character spans. A word that a span cuts becomes two, so that no entity is moved or lost."""
@@ -167,7 +167,7 @@ def _check_entities(text: str, order: Sequence[Entity], place: Place) -> None:
         at = end
 
 
-class Answer(NamedTuple):
+class AnswerSpan(NamedTuple):
     """A stretch of the context that answers a question."""
 
     text: str
@@ -181,12 +181,12 @@ class AnswerRecord:
     id: str
     context: str
     question: str
-    answers: tuple[Answer, ...] | None = None
+    answers: tuple[AnswerSpan, ...] | None = None
     group: str | None = None
     place: Place = NOWHERE
 
     @property
-    def possible(self) -> bool | None:
+    def answerable(self) -> bool | None:
         return None if self.answers is None else bool(self.answers)
 
 

@@ -27,7 +27,7 @@ from regard.foreign import reading
 from regard.text.encodings import UTF8, Guess, as_utf8, detect, named_encoding, tell_guess
 from regard.text.unpack import DAMAGED, unpacked
 
-Where = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
+DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
 
 PACKED = (".gz", ".xz")
 EXCEL = (".xlsx", ".xlsm")
@@ -57,11 +57,11 @@ class Source:
     def __init__(self, name: str | Path, *, sheet: str | None = None, suffix: str | None = None) -> None:
         self.encoding: str | None = None
         self.sheet, self._suffix = sheet, suffix
-        self.part: str | None = None  # the split to read of a file that holds several
+        self.split: str | None = None  # the split to read of a file that holds several
         self._guess: Guess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)
-        self.once = self.path is None or not stat.S_ISREG(self.path.stat().st_mode)
+        self.single_pass = self.path is None or not stat.S_ISREG(self.path.stat().st_mode)
         self._replay: _Replay | None = None
         self._begun = False
         self._kept: object = None
@@ -88,27 +88,27 @@ class Source:
             raise DataError("is empty", file=self.name, expected="at least one row")
         return held
 
-    def settle(self) -> None:
+    def copy_to_disk(self) -> None:
         """Lay what can be read only once down in a file of its own, for formats that are read from their end."""
-        if self.once:
+        if self.single_pass:
             kept = tempfile.NamedTemporaryFile()  # noqa: SIM115 (lives as long as this source)
             self._begin()
             with self._unpacked() as stream:
                 shutil.copyfileobj(stream, kept)
             kept.flush()
-            self._kept, self.path, self.once = kept, Path(kept.name), False
+            self._kept, self.path, self.single_pass = kept, Path(kept.name), False
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The unpacked bytes, and at their end a look whether the file is still the one that was opened."""
-        if self.once and self._begun:
+        if self.single_pass and self._begun:
             raise DataError("can be read only once", file=self.name, fix="Save it to a file to read it again.")
-        self.guess()  # before what is read once is no longer kept
+        self.detected_encoding()  # before what is read once is no longer kept
         self._begin()
         with self._text() as stream:
             yield stream
 
-    def guess(self) -> Guess:
+    def detected_encoding(self) -> Guess:
         """The encoding, as the user named it or as it was recognized; then it is reported, once."""
         if self._guess is None:
             with reading(self.name, DataError):
@@ -126,13 +126,13 @@ class Source:
             if self.encoding is not None:
                 return Guess(named_encoding(self.encoding, stream.read(FIRST_READ), self.name), "")
             first = stream.read(FIRST_READ)
-            more = iter(()) if self.once else iter(lambda: stream.read(FIRST_READ), b"")
+            more = iter(()) if self.single_pass else iter(lambda: stream.read(FIRST_READ), b"")
             return detect(itertools.chain([first], more))
 
     @contextlib.contextmanager
     def _text(self) -> Iterator[BinaryIO]:
         """The bytes in UTF-8; of a spreadsheet, its sheet as CSV."""
-        guess = self.guess()
+        guess = self.detected_encoding()
         with self._unpacked() as stream, contextlib.ExitStack() as stack:
             if guess.name != UTF8:
                 yield as_utf8(stream, guess.name, self.name)
@@ -162,7 +162,7 @@ class Source:
             self._check_unchanged(before)
 
     def _raw(self, stack: contextlib.ExitStack) -> tuple[io.BufferedReader, os.stat_result | None]:
-        if not self.once and self.path is not None:
+        if not self.single_pass and self.path is not None:
             try:
                 file = stack.enter_context(self.path.open("rb"))
             except OSError as error:
@@ -250,7 +250,7 @@ def suffix_of(path: Path) -> str:
     return name.suffix.lower()
 
 
-def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
+def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple[Source, ...]]:
     """The sources to read one after the other; a tuple of two holds aligned lines."""
     from regard.data.memory import MemorySource, in_memory
 
@@ -266,19 +266,19 @@ def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
             raise DataError(what, expected="a path, several, rows as dicts, a dict of columns, or a table")
         if not where:
             raise DataError("no file was given", expected="at least one")
-        return [sources for one in where for sources in find(one, split=split)]
+        return [sources for one in where for sources in find_sources(one, split=split)]
     name = str(where)
     if name == "-":
         return [(Source("-"),)]
     path = Path(name).expanduser()
     if path.is_dir():
-        splits = splits_of(path)
+        splits = split_files(path)
         if split is not None and split not in splits:
             raise DataError(f'holds no "{split}"', file=str(path), fix=f"It holds: {', '.join(splits)}.")
         return splits[split or next(iter(splits))]
     if path.exists():
         source = Source(path)
-        source.part = split
+        source.split = split
         return [(source,)]
     book, hash, sheet = name.rpartition("#")
     if hash and suffix_of(Path(book)) in EXCEL:
@@ -286,7 +286,7 @@ def find(where: Where, *, split: str | None = None) -> list[tuple[Source, ...]]:
     if any(letter in name for letter in "*?["):
         return _globbed(name)
     if name.count(",") == 1:
-        return find(tuple(name.split(",")), split=split)
+        return find_sources(tuple(name.split(",")), split=split)
     return [(Source(_file(path)),)]
 
 
@@ -309,7 +309,7 @@ def _globbed(pattern: str) -> list[tuple[Source, ...]]:
     return cast("list[tuple[Source, ...]]", files)
 
 
-def splits_of(folder: Path) -> dict[str, list[tuple[Source, ...]]]:
+def split_files(folder: Path) -> dict[str, list[tuple[Source, ...]]]:
     """The files of a folder by the split in their names: train-v1.1.json.gz, dev.tsv, train.en with train.de."""
     named: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.data.formats.lines import Row
-from regard.data.labels import shown
+from regard.data.labels import describe_value
 from regard.data.records import Entity
 
 ENDS = ("start", "end"), ("start_offset", "end_offset")
@@ -48,12 +48,12 @@ def _as_dict(row: Row, given: Any, column: str) -> Mapping[str, Any]:
         return dict(zip(("start", "end", "label"), given, strict=False))
     if isinstance(given, dict):
         return given
-    raise row.place.error(f"is {shown(given)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
+    raise row.place.error(f"is {describe_value(given)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
 
 
 def _whole(row: Row, value: Any, column: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise row.place.error(f"is {shown(value)}", column=column, expected="a whole number")
+        raise row.place.error(f"is {describe_value(value)}", column=column, expected="a whole number")
     return value
 
 
@@ -61,11 +61,11 @@ def _span_label(row: Row, span: Mapping[str, Any], column: str) -> str:
     label = span.get("label")
     if "label" not in span and isinstance(span.get("labels"), list):
         if len(span["labels"]) != 1:
-            what = f"has {len(span['labels'])} labels: {shown(span['labels'])}"
+            what = f"has {len(span['labels'])} labels: {describe_value(span['labels'])}"
             raise row.place.error(what, column=column, expected="one label for each span")
         label = span["labels"][0]
     if not isinstance(label, str) or not label:
-        raise row.place.error(f"is {shown(label)}", column=f"{column}.label", expected="a name, such as PER")
+        raise row.place.error(f"is {describe_value(label)}", column=f"{column}.label", expected="a name, such as PER")
     return label
 
 

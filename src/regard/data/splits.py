@@ -27,7 +27,7 @@ PARTS = {"train": 0.9, "valid": 0.1}
 BINS = 10  # for labels that are numbers
 
 
-def split(
+def split_records(
     records: Sequence[Record],
     parts: Mapping[str, float] = PARTS,
     *,
@@ -42,7 +42,7 @@ def split(
     group: what stays on one side; `record.group` unless told. Equal records always do.
     """
     _check(records, parts)
-    bundles = bundle(records, group)
+    bundles = group_records(records, group)
     strata = _strata(records, stratify)
     order = list(range(len(bundles)))
     random.Random(seed).shuffle(order)
@@ -61,7 +61,7 @@ def split(
     return found
 
 
-def bundle(records: Sequence[Record], group: Key | None = None) -> list[list[int]]:
+def group_records(records: Sequence[Record], group: Key | None = None) -> list[list[int]]:
     """Records that must not be parted: of one group or equal in what they say, however many steps apart."""
     leader = list(range(len(records)))
 
@@ -74,7 +74,7 @@ def bundle(records: Sequence[Record], group: Key | None = None) -> list[list[int
     first: dict[Hashable, int] = {}
     for row, record in enumerate(records):
         named = record.group if group is None else group(record)
-        for key in (("says", said(record)), ("group", named)):
+        for key in (("says", content_key(record)), ("group", named)):
             if key != ("group", None):
                 one, other = sorted((root(first.setdefault(key, row)), root(row)))
                 leader[other] = one
@@ -84,7 +84,7 @@ def bundle(records: Sequence[Record], group: Key | None = None) -> list[list[int
     return list(found.values())
 
 
-def said(record: Record) -> Hashable:
+def content_key(record: Record) -> Hashable:
     """What a record says, whatever its label: two records that say the same are duplicates."""
     match record:
         case PairRecord():
@@ -119,7 +119,7 @@ def _stratum(record: Record, edges: Sequence[float]) -> str:
         case TagRecord():
             return repr(sorted({entity.label for entity in record.entities}))
         case AnswerRecord():
-            return repr(record.possible)
+            return repr(record.answerable)
         case _:
             return ""
 

@@ -17,7 +17,7 @@ TAG = re.compile(r"O|[BIESLU]-.+", re.DOTALL)
 LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bilou": "BILU"}
 
 
-class TagFault(DataError):
+class TagError(DataError):
     """A tag that cannot stand where it does; `word` counts from 0 in its sentence."""
 
     def __init__(self, what: str, word: int, *, expected: str | None = None, fix: str | None = None) -> None:
@@ -25,7 +25,7 @@ class TagFault(DataError):
         self.word = word
 
 
-def scheme_of(sequences: Iterable[Sequence[str]]) -> str:
+def infer_scheme(sequences: Iterable[Sequence[str]]) -> str:
     """How these tags are written; `plain` where they are no entities, such as parts of speech."""
     letters: set[str] = set()
     follows, opens = True, True  # every I- carries on what stands before it; every B- parts two of one kind
@@ -44,7 +44,7 @@ def scheme_of(sequences: Iterable[Sequence[str]]) -> str:
     return "iob1" if opens and not follows else "iob2"
 
 
-def known_scheme(given: str) -> str:
+def normalize_scheme(given: str) -> str:
     """The name of a scheme, or words about it."""
     name = {"bio": "iob2", "iob": "iob1", "bioes": "iobes", "biolu": "bilou"}.get(given.lower(), given.lower())
     if name not in SCHEMES:
@@ -61,14 +61,14 @@ def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     for number, tag in enumerate(tags):
         if tag == "O":
             if before[0] in _unfinished(scheme):
-                raise TagFault(f'"O" stands after "{before}", but the entity of that is not closed', number)
+                raise TagError(f'"O" stands after "{before}", but the entity of that is not closed', number)
             kept.append(tag)
         else:
             opening = _opens(tags, number, before, scheme)
             kept.append(("B" if opening else "I") + tag[1:])
         before = tag
     if before[0] in _unfinished(scheme):
-        raise TagFault(f'"{before}" is the last tag of the sentence, but its entity is not closed', len(tags) - 1)
+        raise TagError(f'"{before}" is the last tag of the sentence, but its entity is not closed', len(tags) - 1)
     return tuple(kept)
 
 
@@ -82,16 +82,16 @@ def _opens(tags: Sequence[str], number: int, before: str, scheme: str) -> bool:
     letter, same = tag[:1], before != "O" and before[1:] == tag[1:]
     if TAG.fullmatch(tag) is None or letter not in LETTERS[scheme]:
         letters = ", ".join(f'"{one}-…"' for one in LETTERS[scheme])
-        raise TagFault(f'"{tag}" is no tag of the scheme {scheme}', number, expected=f'"O", {letters}')
+        raise TagError(f'"{tag}" is no tag of the scheme {scheme}', number, expected=f'"O", {letters}')
     if scheme == "iob1":
         return letter == "B" or not same
     inside = letter in "IEL"
     going = before[0] in (_unfinished(scheme) or "BI")
     if inside and not (same and going):
         fix = "Open it with B-, or read the file as IOB1 (scheme iob1)." if scheme == "iob2" else None
-        raise TagFault(f'"{tag}" carries on an entity, but stands after "{before}"', number, fix=fix)
+        raise TagError(f'"{tag}" carries on an entity, but stands after "{before}"', number, fix=fix)
     if not inside and scheme != "iob2" and before != "O" and going:
-        raise TagFault(f'"{tag}" opens an entity, but the one of "{before}" is not closed', number)
+        raise TagError(f'"{tag}" opens an entity, but the one of "{before}" is not closed', number)
     return not inside
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from regard.data.inputs import id_rows
+from regard.data.inputs import check_ids
 from regard.errors import InputError
 from regard.generate.decode import decode, follow, prepare
 from regard.generate.loop import Job, Network, Row
@@ -122,7 +122,9 @@ class Writer:
     def _checked(self, prompts: Any, settings: Mapping[str, Any]) -> list[list[int]]:
         config = self.network.config
         slide = Decoding.of(settings, usual=self.usual).slide and config.kind == "decoder"
-        return id_rows(prompts, "prompts", vocabulary=config.vocabulary, longest=None if slide else config.max_tokens)
+        return check_ids(
+            prompts, "prompts", vocabulary=config.vocabulary, max_tokens=None if slide else config.max_tokens
+        )
 
     def _read(self, prompts: Sequence[Any], settings: Mapping[str, Any]) -> list[list[int]]:
         """Prompts as ids. What a tokenizer puts after a text would end a decoder's prompt, and stays out of it."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.config import RecurrentConfig
-from regard.data.batching.sequences import Piece, cut
+from regard.data.batching.sequences import SequenceWindow, split_into_windows
 from regard.errors import InputError
 from regard.model import hooks as taps
 from regard.predict.inputs import check_encoding
@@ -96,7 +96,7 @@ def attention_windows(
         )
 
 
-def _pieces(encoding: Encoding, longest: int | None) -> Iterator[tuple[Piece, Sequence[int]]]:
+def _pieces(encoding: Encoding, longest: int | None) -> Iterator[tuple[SequenceWindow, Sequence[int]]]:
     """Each window with the places of its tokens in the text: what `cut` makes of the places themselves."""
     places = Encoding(
         tuple(range(len(encoding.ids))),
@@ -106,13 +106,13 @@ def _pieces(encoding: Encoding, longest: int | None) -> Iterator[tuple[Piece, Se
         encoding.special,
         encoding.texts,
     )
-    for piece in cut(0, places, longest):
+    for piece in split_into_windows(0, places, longest):
         yield replace(piece, ids=[encoding.ids[place] for place in piece.ids]), piece.ids
 
 
 @torch.inference_mode()
 def _weights(
-    model: Model, piece: Piece, layers: Sequence[int] | None, heads: Sequence[int] | None
+    model: Model, piece: SequenceWindow, layers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> dict[int, Tensor]:
     batch = model.ragged([piece.ids], [piece.segments]).to(model.device)
     seen = taps.attention(model.network, batch, layers=layers, heads=heads, stack="reader")

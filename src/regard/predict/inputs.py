@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.data.names import USUAL
+from regard.data.names import COLUMN_ALIASES
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
@@ -68,7 +68,7 @@ def as_list(given: Any) -> list[Any]:
 def is_pair(item: Any) -> bool:
     """Whether these are two texts that belong together."""
     if isinstance(item, Mapping):
-        return all(any(name in item for name in USUAL[role]) for role in ("first", "second"))
+        return all(any(name in item for name in COLUMN_ALIASES[role]) for role in ("first", "second"))
     return isinstance(item, PairRecord) or (
         isinstance(item, tuple) and len(item) == 2 and all(isinstance(text, str) for text in item)
     )
@@ -99,11 +99,11 @@ def as_record(item: Any, kind: type[Any], number: int) -> Record:
         return AnswerRecord(str(number), second, first, place=place)
     if kind is TagRecord and _is_words(item):
         _check(item, number, place)
-        return TagRecord.of_tokens(item, None, place=place)
+        return TagRecord.from_tokens(item, None, place=place)
     text = _one(item, kind, number)
     _check((text,), number, place)
     if kind is TagRecord:
-        return TagRecord.of_text(text, place=place)
+        return TagRecord.from_text(text, place=place)
     if kind is TranslateRecord:
         return TranslateRecord(text, "", place=place)
     return DocumentRecord(text, place=place) if kind is DocumentRecord else ClassifyRecord(text, place=place)
@@ -135,9 +135,11 @@ def _two(item: Any, kind: type[Any], number: int) -> tuple[str, str]:
 
 
 def _column(item: Mapping[str, Any], role: str, number: int) -> Any:
-    name = next((name for name in USUAL[role] if name in item), None)
+    name = next((name for name in COLUMN_ALIASES[role] if name in item), None)
     if name is None:
-        raise InputError(f'input {number} has {", ".join(map(str, item)):.80}; expected "{USUAL[role][0]}" among them.')
+        raise InputError(
+            f'input {number} has {", ".join(map(str, item)):.80}; expected "{COLUMN_ALIASES[role][0]}" among them.'
+        )
     return item[name]
 
 

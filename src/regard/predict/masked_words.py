@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from regard.data.batching.sequences import cut
+from regard.data.batching.sequences import split_into_windows
 from regard.errors import InputError, NotFinite, counted, setting
 from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
@@ -44,7 +44,7 @@ def fill(model: Model, text: str, *, top: int) -> list[list[Filled]]:
     text, spans = _masked(tokenizer, text)
     encoding = tokenizer.encode(text)
     check_encoding(encoding, "the text", model.config.vocabulary)
-    pieces = list(cut(0, encoding, model.config.max_tokens))
+    pieces = list(split_into_windows(0, encoding, model.config.max_tokens))
     batch = Ragged.of(
         [piece.ids for piece in pieces],
         segments=[piece.segments for piece in pieces] if model.config.segments > 1 else None,

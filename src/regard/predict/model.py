@@ -17,8 +17,8 @@ from torch import Tensor
 from regard.checkpoint.folder import Checkpoint, write_folder
 from regard.config import POOLS, Config
 from regard.data.batching.examples import Inputs
-from regard.data.batching.sequences import Piece, batches, cut
-from regard.data.inputs import id_rows, segment_rows, text_list
+from regard.data.batching.sequences import SequenceWindow, split_into_windows, token_batches
+from regard.data.inputs import check_ids, check_segments, check_texts
 from regard.data.records import Record
 from regard.errors import InputError, NotFinite, counted, did_you_mean, setting
 from regard.model import hooks as taps
@@ -142,8 +142,8 @@ class Model(Writes):
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[Output]:
         """States and logits of each sequence, in order; encoder-decoders also need what the decoder has so far."""
-        sources = id_rows(ids, "ids", vocabulary=self.config.vocabulary, longest=self.config.max_tokens)
-        kinds = None if segments is None else segment_rows(segments, sources, kinds=self.config.segments)
+        sources = check_ids(ids, "ids", vocabulary=self.config.vocabulary, max_tokens=self.config.max_tokens)
+        kinds = None if segments is None else check_segments(segments, sources, kinds=self.config.segments)
         both = self.config.kind == "encoder-decoder"
         if both != (decoder_ids is not None):
             raise InputError(
@@ -152,15 +152,15 @@ class Model(Writes):
             )
         targets = None
         if decoder_ids is not None:
-            targets = id_rows(
-                decoder_ids, "decoder_ids", vocabulary=self.config.output_vocabulary, longest=self.config.max_tokens
+            targets = check_ids(
+                decoder_ids, "decoder_ids", vocabulary=self.config.output_vocabulary, max_tokens=self.config.max_tokens
             )
             if len(targets) != len(sources):
                 count = counted(len(sources), "sequence")
                 raise InputError(f"{count} of ids but {len(targets)} of decoder_ids; give one each.")
         found: list[Output | None] = [None] * len(sources)
         sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]
-        for rows in batches(sizes, batch_tokens):
+        for rows in token_batches(sizes, batch_tokens):
             batch = self.ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
             target = None if targets is None else self.ragged([targets[row] for row in rows])
             output = self._runner("outputs")(batch) if target is None else self._runner("both")(batch, target)
@@ -190,12 +190,12 @@ class Model(Writes):
         if how is not None and how not in POOLS:
             raise InputError(f'{setting("pool")} "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
         depth = self._layer(layer)
-        texts = text_list(texts)
+        texts = check_texts(texts)
         pieces = self._pieces(texts)
         parts: list[list[Tensor]] = [[] for _ in texts]
         counts: list[list[int]] = [[] for _ in texts]
         done = 0
-        for rows in batches([len(piece.ids) for piece in pieces], batch_tokens):
+        for rows in token_batches([len(piece.ids) for piece in pieces], batch_tokens):
             chosen = [pieces[row] for row in rows]
             batch = self.ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
             states = batch.split(self._runner(depth)(batch).float())
@@ -416,14 +416,14 @@ class Model(Writes):
                 self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))
         return self._runs[what]
 
-    def _pieces(self, texts: Sequence[str]) -> list[Piece]:
+    def _pieces(self, texts: Sequence[str]) -> list[SequenceWindow]:
         """Every text as one sequence, or as windows where it is too long."""
         tokenizer = self.need_tokenizer()
-        pieces: list[Piece] = []
+        pieces: list[SequenceWindow] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
             for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):
                 check_encoding(encoding, f"text {row}", self.config.vocabulary)
-                pieces += cut(row, encoding, self.config.max_tokens)
+                pieces += split_into_windows(row, encoding, self.config.max_tokens)
         return pieces
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.data.names import ROLES
 from regard.data.readers import Reader
-from regard.data.recognize import Told
+from regard.data.recognize import ReadOptions
 from regard.data.sources import FIRST_READ, Source
 from regard.errors import DataError
 from regard.text.encodings import UTF8, detect
@@ -58,7 +58,7 @@ class Remembered:
         if self.encoding in (None, UTF8):
             return None
         for source in chain.from_iterable(sources):
-            if source.path is None or source.once:
+            if source.path is None or source.single_pass:
                 return None
             if not _is_utf8(source):
                 return self.encoding
@@ -85,7 +85,7 @@ def _is_utf8(source: Source) -> bool:
 def has_columns(sources: Sources, named: Mapping[str, Any], **told: Any) -> bool:
     """Whether data has these columns. Numbers of columns are meant for files whose columns have no names."""
     try:
-        found = Reader(sources, Told.checked(columns=named, **told)).recognised
+        found = Reader(sources, ReadOptions.validated(columns=named, **told)).schema
     except DataError:
         return False
     return not (found.header and any(str(name).isdigit() for name in named.values()))

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.batching.windows import windows
-from regard.data.inputs import text_list
+from regard.data.inputs import check_texts
 from regard.data.names import Columns
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
-from regard.data.sources import TABLES, Where, suffix_of
+from regard.data.sources import TABLES, DataLocation, suffix_of
 from regard.errors import DataError, InputError, setting
 from regard.predict.load import load
 from regard.predict.model import BATCH_TOKENS, Model
@@ -77,7 +77,7 @@ class FileText(NamedTuple):
 
 def search(
     model: Model | str | Path,
-    data: Where,
+    data: DataLocation,
     query: str | Sequence[str],
     *,
     top: int = 10,
@@ -134,7 +134,7 @@ def search_texts(
     """The same for texts in hand, without a cache."""
     queries = _queries(query)
     _check_top(top)
-    given = text_list(texts)
+    given = check_texts(texts)
     found = passage_vectors(
         model, given, window=_window(model, window), pool=pool, batch_tokens=batch_tokens, progress=progress
     )
@@ -142,7 +142,7 @@ def search_texts(
     return [[_match(found, place, score, given) for place, score in best] for best in nearest(found, asked, top)]
 
 
-def read_texts(data: Where, columns: Columns | None = None, encoding: str | None = None) -> list[FileText]:
+def read_texts(data: DataLocation, columns: Columns | None = None, encoding: str | None = None) -> list[FileText]:
     """The texts of a file with their lines; blank ones are left out."""
     plain = columns is None and isinstance(data, str | Path) and _is_plain(Path(data))
     reader = read(data, task="text", format="lines" if plain else None, columns=columns or {}, encoding=encoding)
@@ -190,7 +190,7 @@ class _Store:
         return found
 
 
-def _cache_folder(data: Where, cache: str | Path | None) -> tuple[Path | None, str]:
+def _cache_folder(data: DataLocation, cache: str | Path | None) -> tuple[Path | None, str]:
     """The folder for the cache, or None and why there is none."""
     if cache is not None:
         folder = Path(cache).expanduser()
@@ -207,7 +207,7 @@ def _cache_folder(data: Where, cache: str | Path | None) -> tuple[Path | None, s
     return folder, ""
 
 
-def _name(data: Where) -> str:
+def _name(data: DataLocation) -> str:
     if isinstance(data, str | Path) and str(data) != "-":
         return Path(data).name
     return "texts"
@@ -260,7 +260,7 @@ def passages(texts: Sequence[str], tokenizer: Tokenizer, window: int) -> Iterato
         if encoding is None or len(encoding) <= room:
             yield row, 0, len(text)
             continue
-        cuts = windows(len(encoding), room=room, overlap=int(room * OVERLAP))
+        cuts = windows(len(encoding), size=room, overlap=int(room * OVERLAP))
         spans = [(encoding.offsets[cut.start][0], encoding.offsets[cut.end - 1][1]) for cut in cuts]
         shown = [(start, end) for start, end in spans if text[start:end].strip()]
         for start, end in shown or [(0, len(text))]:

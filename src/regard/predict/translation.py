@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from regard.data.batching.examples import Inputs
-from regard.data.batching.sequences import batches
-from regard.data.inputs import text_list
+from regard.data.batching.sequences import token_batches
+from regard.data.inputs import check_texts
 from regard.data.records import TranslateRecord
 from regard.errors import InputError
 from regard.generate.generator import Continuation
@@ -80,11 +80,11 @@ def translations(
     """The best translations of each text, the best first, so many `tokens` of texts at once."""
     if model.config.kind != "encoder-decoder":
         raise InputError(f"this {model.family} model is of kind {model.config.kind}; only encoder-decoders translate.")
-    texts, preprocessing = text_list(texts), model.preprocessing(prefix=prefix)
+    texts, preprocessing = check_texts(texts), model.preprocessing(prefix=prefix)
     rows = Translate().examples([TranslateRecord(text, "") for text in texts], preprocessing, labelled=False)
     sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
     found: list[list[Continuation]] = [[] for _ in sources]
-    for part in batches([len(source) for source in sources], max(tokens, max(map(len, sources)))):
+    for part in token_batches([len(source) for source in sources], max(tokens, max(map(len, sources)))):
         given = [sources[row] for row in part]
         own = settings.get("max_tokens") is None
         rooms = rows.by_sequence["most"][part].clip(min=1).tolist() if own else None

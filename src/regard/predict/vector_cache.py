@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.atomic import whole
+from regard.data.atomic import atomic_path
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _fits(found: Vectors, texts: int, width: int) -> bool:
 def write_cache(path: Path, key: str, vectors: Vectors) -> str | None:
     """Keep the vectors; where that cannot be done, the reason."""
     try:
-        with whole(path) as fresh, fresh.open("wb") as file:
+        with atomic_path(path) as fresh, fresh.open("wb") as file:
             np.savez(
                 file,
                 allow_pickle=False,

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from regard.data import records as rows
-from regard.data.batching.examples import Builder, Examples, Inputs
-from regard.data.batching.framing import Frame, Framed, context_windows
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
+from regard.data.batching.framing import Frame, FramedSequence, context_windows
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, Record
@@ -118,7 +118,7 @@ class Extract(Task):
         return {"span": 2}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         asked = [record for record in records if isinstance(record, AnswerRecord)]
         contexts = {text: number for number, text in enumerate(dict.fromkeys(record.context for record in asked))}
         told = preprocessing.tokenizer.encode_batch(list(contexts), special=False)
@@ -214,7 +214,7 @@ def best_spans(
     return first, first + chosen % longest, flat[chosen]
 
 
-def _known(record: Record) -> tuple[rows.Answer, ...]:
+def _known(record: Record) -> tuple[rows.AnswerSpan, ...]:
     """The answers of a record that somebody has looked for."""
     assert isinstance(record, AnswerRecord)
     if record.answers is None:
@@ -226,16 +226,16 @@ def _known(record: Record) -> tuple[rows.Answer, ...]:
 
 def _windows(
     record: AnswerRecord, frame: Frame, question: Sequence[int], context: Sequence[int], preprocessing: Preprocessing
-) -> Iterator[Framed]:
+) -> Iterator[FramedSequence]:
     try:
         yield from context_windows(
-            frame, question, context, longest=preprocessing.max_tokens, overlap=preprocessing.overlap
+            frame, question, context, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
         )
     except InputError as error:
         raise record.place.error(str(error).rstrip(".")) from error
 
 
-def _tokens_of(answers: Sequence[rows.Answer], offsets: Places) -> tuple[int, int] | None:
+def _tokens_of(answers: Sequence[rows.AnswerSpan], offsets: Places) -> tuple[int, int] | None:
     """First and last token of the first answer; None where there is none, or where it left no token."""
     if not answers:
         return None
@@ -245,14 +245,14 @@ def _tokens_of(answers: Sequence[rows.Answer], offsets: Places) -> tuple[int, in
     return (first, last) if first <= last else None
 
 
-def _target(cut: Framed, wanted: tuple[int, int] | None) -> tuple[int, int]:
+def _target(cut: FramedSequence, wanted: tuple[int, int] | None) -> tuple[int, int]:
     """Where the answer stands in a window that shows all of it; else the first token."""
-    places = [None, None] if wanted is None else [cut.place(1, token) for token in wanted]
+    places = [None, None] if wanted is None else [cut.position(1, token) for token in wanted]
     start, end = places
     return (0, 0) if start is None or end is None else (start, end)
 
 
-def _characters(cut: Framed, offsets: Places) -> dict[str, Places]:
+def _characters(cut: FramedSequence, offsets: Places) -> dict[str, Places]:
     """For each token of the context where it begins and ends in it."""
     found = {}
     for column, name in enumerate(("begin", "finish")):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from regard.data.batching.examples import LEARN, Builder, Examples, Inputs
+from regard.data.batching.examples import LEARN, Examples, ExamplesBuilder, Inputs
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
@@ -53,11 +53,11 @@ class Causal(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """Long texts in windows that overlap: a token counts where it has the most before it."""
-        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
         for row, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
             done = 0
-            for cut in single_windows(frame, ids, longest=preprocessing.max_tokens, overlap=preprocessing.overlap):
+            for cut in single_windows(frame, ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap):
                 again = np.array([token is not None and token < done for token in cut.tokens])
                 learn = np.where(again, IGNORE, 0).astype(np.int8)
                 done = max((token + 1 for token in cut.tokens if token is not None), default=done)

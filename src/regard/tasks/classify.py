@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from regard.data.batching.examples import Builder, Examples, Inputs
-from regard.data.batching.framing import no_room
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
+from regard.data.batching.framing import window_too_small
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
@@ -130,7 +130,7 @@ class Classify(Task):
         return PROBLEMS[self.kind]
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        builder = Builder(segments=preprocessing.segments)
+        builder = ExamplesBuilder(segments=preprocessing.segments)
         for row, cuts in enumerate(self.sequences(records, preprocessing)):
             record = records[row]
             assert isinstance(record, ClassifyRecord | PairRecord)
@@ -151,8 +151,8 @@ class Classify(Task):
                 len(text) if preprocessing.max_tokens is None else preprocessing.max_tokens - len(before) - len(after)
             )
             if room < min(len(text), 1):
-                raise no_room(preprocessing.max_tokens or 0, len(before) + len(after))
-            cuts = windows(len(text), room=max(room, 1), overlap=int(max(room, 1) * preprocessing.overlap))
+                raise window_too_small(preprocessing.max_tokens or 0, len(before) + len(after))
+            cuts = windows(len(text), size=max(room, 1), overlap=int(max(room, 1) * preprocessing.overlap))
             yield [([*before, *text[cut.start : cut.end], *after], None) for cut in cuts]
 
     def target(self, record: Labelled) -> Any:

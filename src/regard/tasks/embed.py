@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord, Record
@@ -115,19 +115,19 @@ class Embed(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """A row holds the windows of both texts of a pair, so that they are always in one batch."""
-        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         pairs = [record for record in records if isinstance(record, PairRecord)]
         texts = [text for pair in pairs for text in (pair.first, pair.second)]
         for number, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
             row, second = divmod(number, 2)
             label = {"label": np.float32(self._target(pairs[row]))} if labelled and self.scale else {}
-            for cut in single_windows(frame, ids, longest=preprocessing.max_tokens, overlap=preprocessing.overlap):
+            for cut in single_windows(frame, ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap):
                 opens = cut.parts[0].window.start == 0
                 last = cut.parts[0].window.end == len(ids)
                 own = _own(cut.own, opens=opens, closes=last)
                 shown = {"opens": np.int64(opens), **label}
                 joined = bool(second) or not opens
-                builder.add(row, cut.ids, cut.segments, by_sequence=shown, by_token={"own": own}, joined=joined)
+                builder.add(row, cut.ids, cut.segments, by_sequence=shown, by_token={"own": own}, same_row=joined)
         return builder.build()
 
     def _target(self, record: PairRecord) -> float:

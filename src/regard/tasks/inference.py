@@ -15,7 +15,7 @@ import torch
 from regard.data.batching.examples import Inputs
 from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
-from regard.data.batching.sequences import batches
+from regard.data.batching.sequences import token_batches
 from regard.data.records import Record
 from regard.errors import InputError, NotFinite, RegardError, setting
 from regard.metrics.confidence import Score
@@ -91,7 +91,7 @@ def answers(
     while held := list(islice(stream, task.chunk_size)):
         examples = task.examples(held, preprocessing, labelled=labelled)
         found: list[Any] = [None] * len(examples)
-        for rows in batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
+        for rows in token_batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
             try:
                 parts = said_of(task, run, examples, rows, device=device, losses=losses if labelled else None)
                 for part, told in parts:

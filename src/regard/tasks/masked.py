@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.batching.examples import LEARN, Builder, Examples, Inputs
+from regard.data.batching.examples import LEARN, Examples, ExamplesBuilder, Inputs
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.preprocessing import Preprocessing
-from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, places_for
+from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, mask_fixed, mask_tokens, max_masked
 from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.data.records import DocumentRecord, Record
 from regard.errors import InputError
@@ -67,7 +67,7 @@ class Masked(Task):
                 "Use another objective, or learn a WordPiece vocabulary: regard tokenizer FILE --out DIR"
             )
         if unit == "word":
-            WordStarts.of(tokenizer)  # says so where they cannot be told
+            WordStarts.from_tokenizer(tokenizer)  # says so where they cannot be told
         special = tuple(sorted(set(tokenizer.special.values())))
         return cls(MaskSettings(tokenizer.mask, vocabulary or tokenizer.size, special, rate=rate, unit=unit), follows)
 
@@ -92,11 +92,11 @@ class Masked(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """Texts cut into windows that do not overlap: every word has one chance to be hidden."""
-        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
-        starts = WordStarts.of(preprocessing.tokenizer) if self.masks.unit == "word" else None
+        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        starts = WordStarts.from_tokenizer(preprocessing.tokenizer) if self.masks.unit == "word" else None
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
         for row, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
-            for cut in single_windows(frame, ids, longest=preprocessing.max_tokens, overlap=0.0):
+            for cut in single_windows(frame, ids, max_tokens=preprocessing.max_tokens, overlap=0.0):
                 begins = {} if starts is None else {BEGINS: starts(np.array(cut.ids))}
                 builder.add(row, cut.ids, cut.segments, by_token={LEARN: np.zeros(len(cut), np.int8), **begins})
         return builder.build()
@@ -104,14 +104,14 @@ class Masked(Task):
     def prepare(self, inputs: Inputs) -> Inputs:
         tokens, learn_N = inputs.tokens, inputs[LEARN] != IGNORE
         begins_N = inputs[BEGINS] != 0 if self.masks.unit == "word" else None
-        if inputs.steady:
-            room = places_for(tokens.tokens, self.masks.rate, unit=self.masks.unit)
-            found = mask_fixed(tokens.ids, self.masks, places=room, words=begins_N, valid=learn_N)
+        if inputs.fixed_shape:
+            room = max_masked(tokens.tokens, self.masks.rate, unit=self.masks.unit)
+            found = mask_fixed(tokens.ids, self.masks, positions=room, words=begins_N, valid=learn_N)
             words = found.labels
         else:
             found = mask_tokens(tokens.ids, self.masks, words=begins_N)
-            words = torch.where(learn_N[found.places], found.labels, IGNORE)
-        return replace(inputs, tokens=replace(tokens, ids=found.ids), at=found.places, by_place={"words": words})
+            words = torch.where(learn_N[found.positions], found.labels, IGNORE)
+        return replace(inputs, tokens=replace(tokens, ids=found.ids), at=found.positions, by_place={"words": words})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None

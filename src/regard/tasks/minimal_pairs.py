@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
 from regard.data.batching.framing import Frame
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
@@ -80,7 +80,7 @@ class Minimal(Costs):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         """One sequence a sentence for a model of next words, one a token for a model of hidden words."""
-        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         pairs = [record for record in records if isinstance(record, MinimalRecord)]
         texts = [text for pair in pairs for text in (pair.good, pair.bad)]
         for number, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):

@@ -29,5 +29,7 @@ class Pair(Classify):
         firsts = preprocessing.tokenizer.ids_batch([pair.first for pair in pairs], special=False)
         seconds = preprocessing.tokenizer.ids_batch([pair.second for pair in pairs], special=False)
         for first, second in zip(firsts, seconds, strict=True):
-            cuts = pair_windows(frame, first, second, longest=preprocessing.max_tokens, overlap=preprocessing.overlap)
+            cuts = pair_windows(
+                frame, first, second, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
+            )
             yield [(cut.ids, cut.segments) for cut in cuts]

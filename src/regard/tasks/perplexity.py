@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from regard.data.batching.examples import Builder, Examples
+from regard.data.batching.examples import Examples, ExamplesBuilder
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.corpus.sliding_windows import TextWindow
@@ -44,7 +44,7 @@ class Running(Costs):
         return {"language": 0}
 
     def examples(self, records: Sequence[Any], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        builder = Builder()
+        builder = ExamplesBuilder()
         for row, record in enumerate(records):
             words = np.array([*record.ids[1:], IGNORE], np.int64)
             words[: record.fresh - 1] = IGNORE

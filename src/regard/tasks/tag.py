@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional as F
 
-from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
@@ -138,7 +138,7 @@ class Tag(Task):
         return {name: number for number, name in enumerate(self.names)}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        builder, frame = Builder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
+        builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
         encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
         for row, (record, found) in enumerate(zip(tagged, encodings, strict=True)):
@@ -146,7 +146,7 @@ class Tag(Task):
             if labelled:
                 pieces["label"] = self._targets(record, pieces["word"])
             for cut in single_windows(
-                frame, found.ids, longest=preprocessing.max_tokens, overlap=preprocessing.overlap
+                frame, found.ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
             ):
                 (part,) = cut.parts
                 own, held = part.window, {name: np.full(len(cut), IGNORE) for name in pieces}
@@ -175,7 +175,7 @@ class Tag(Task):
 
     def prepare(self, inputs: Inputs) -> Inputs:
         """Only states of first pieces are wanted. How many they are a GPU would have to be waited for."""
-        if inputs.steady or inputs.tokens.ids.device.type != "cpu":
+        if inputs.fixed_shape or inputs.tokens.ids.device.type != "cpu":
             return inputs
         at = (inputs["word"] >= 0).nonzero().squeeze(1)
         return replace(inputs, at=at, by_token={}, by_place={name: of[at] for name, of in inputs.by_token.items()})

@@ -12,10 +12,10 @@ import torch
 from torch.nn import functional as F
 
 from regard.config import Config
-from regard.data.batching.examples import Builder, Examples, Inputs
+from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
-from regard.data.corpus.sentences import sentences
+from regard.data.corpus.sentences import split_sentences
 from regard.data.records import Record, TranslateRecord
 from regard.errors import InputError
 from regard.metrics.meter import Meter
@@ -102,7 +102,7 @@ class Translate(Task):
         room = None if longest is None else longest - len(before) - len(after)
         texts = [_target(pair) for pair in pairs] if labelled else []
         targets = [[*ahead, *ids, *end] for ids in words.ids_batch(texts, special=False)]
-        builder, aim, long = Builder(), Builder(), 0
+        builder, aim, long = ExamplesBuilder(), ExamplesBuilder(), 0
         for row, cuts in enumerate(sources(pairs, preprocessing, room)):
             aims = targets[row] if labelled else [IGNORE]
             if labelled and (len(cuts) > 1 or (longest is not None and len(aims) > longest)):
@@ -207,7 +207,7 @@ def _parts(text: str, preprocessing: Preprocessing, room: int) -> list[list[int]
     """As many sentences in each part as fit; one that does not fit is cut into equal parts."""
     parts: list[list[int]] = []
     for ids in preprocessing.tokenizer.ids_batch(
-        [preprocessing.prefix + one for one in sentences(text)], special=False
+        [preprocessing.prefix + one for one in split_sentences(text)], special=False
     ):
         if parts and not preprocessing.prefix and len(parts[-1]) + len(ids) <= room:
             parts[-1] += ids

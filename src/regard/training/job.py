@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-from regard.data.batching.batches import BatchSettings, Plan
+from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.model.network import Network
 from regard.tasks.inference import Rows, Scored
 from regard.tasks.task import Task
@@ -72,7 +72,7 @@ def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> i
         return settings.steps
     epochs = settings.epochs or 1.0
     first = source.epoch(0)
-    plan = Plan(first.lengths, batches)
+    plan = BatchPlan(first.lengths, batches)
     if source.epoch(1) is not first:
         return max(1, round(epochs * plan.steps))
     whole = sum(plan.at(epoch).steps for epoch in range(int(epochs)))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from regard.data.atomic import check_place
-from regard.data.hints import hints
+from regard.data.atomic import check_output_path
+from regard.data.hints import reading_hints
 from regard.data.names import Columns, one_hot_columns
-from regard.data.readers import Reader, read, splits
+from regard.data.readers import Reader, read, split_names
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
@@ -23,7 +23,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.data.splits import said, split
+from regard.data.splits import content_key, split_records
 from regard.errors import InputError, setting
 from regard.training.settings import Settings
 
@@ -66,8 +66,8 @@ def gather(
             )
         return data
     if skip_bad is not None:
-        check_place(Path(skip_bad), "skip_bad", inputs=[data, dev])
-    inside = splits(data)
+        check_output_path(Path(skip_bad), "skip_bad", inputs=[data, dev])
+    inside = split_names(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
     records = list(reader)
     other = _dev_reader(data, dev, inside, reader, columns, told)
@@ -76,7 +76,7 @@ def gather(
         _check_overlap(records, held)
     elif dev_fraction > 0:
         try:
-            parts = split(records, {"train": 1 - dev_fraction, "dev": dev_fraction}, seed=seed)
+            parts = split_records(records, {"train": 1 - dev_fraction, "dev": dev_fraction}, seed=seed)
         except InputError as error:
             raise InputError(
                 f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."
@@ -84,7 +84,7 @@ def gather(
         records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
     else:
         held = []
-    name = task or reader.recognised.task
+    name = task or reader.schema.task
     found = _hints(reader, [*records, *held], task, told.get("labels"))
     kept = _remembered(reader, columns, told.get("encoding"))
     return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held), found, kept)
@@ -92,7 +92,7 @@ def gather(
 
 def _remembered(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:
     """What evaluation and prediction need to read other files in the same way."""
-    known = reader.recognised
+    known = reader.schema
     several = one_hot_columns(columns or {})
     named: dict[str, Any] = {role: known.columns.get(role, str(name)) for role, name in (columns or {}).items()}
     if several:
@@ -106,7 +106,7 @@ def _hints(reader: Reader, records: list[Record], task: str | None, kind: str | 
     labels = {record.label for record in records if isinstance(record, ClassifyRecord | PairRecord)}
     names = {label for label in labels if isinstance(label, str)}
     said = []
-    for hint in hints(reader.recognised, names, task=task, kind=kind):
+    for hint in reading_hints(reader.schema, names, task=task, kind=kind):
         text = f"{hint.message}. {hint.fix}"
         if hint.kind == "joined-labels":
             warnings.warn(text, UserWarning, stacklevel=2)
@@ -119,17 +119,17 @@ def _dev_reader(
     data: Where, dev: Where | None, inside: tuple[str, ...], reader: Reader, columns: Any, told: Mapping[str, Any]
 ) -> Reader | None:
     if dev is not None:
-        part = "valid" if "valid" in splits(dev) else None
-        return read(dev, split=part, columns=columns, like=reader.recognised, **told)
+        part = "valid" if "valid" in split_names(dev) else None
+        return read(dev, split=part, columns=columns, like=reader.schema, **told)
     if "valid" in inside:
-        return read(data, split="valid", columns=columns, like=reader.recognised, **told)
+        return read(data, split="valid", columns=columns, like=reader.schema, **told)
     return None
 
 
 def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     """Rows that are in both make the score a lie: refused where they are many, said where they are few."""
-    known = {said(record) for record in train}
-    both = [record for record in dev if said(record) in known]
+    known = {content_key(record) for record in train}
+    both = [record for record in dev if content_key(record) in known]
     if not both:
         return
     where = both[0].place

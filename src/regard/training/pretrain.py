@@ -17,8 +17,8 @@ from regard.checkpoint.manifest import RUN
 from regard.checkpoint.source import find, from_preset
 from regard.config import Config
 from regard.data.batching.framing import Frame
-from regard.data.corpus.store_files import building, remove_store
-from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource, held_out
+from regard.data.corpus.store_files import building_folder, remove_store
+from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource, split_corpus
 from regard.data.corpus.token_store import Corpus, tokenizer_hash
 from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
@@ -144,11 +144,11 @@ def pretrain(
     window = chosen.window or WINDOW
     longest = min(window, checkpoint.config.max_tokens or window)
     frame = Frame.of(words)
-    starts = WordStarts.of(words) if mask_unit == "word" and hides else None
-    source = TextSource(texts.train, frame, objective, longest=longest, seed=chosen.seed, starts=starts)
+    starts = WordStarts.from_tokenizer(words) if mask_unit == "word" and hides else None
+    source = TextSource(texts.train, frame, objective, max_tokens=longest, seed=chosen.seed, starts=starts)
     held = None
     if isinstance(texts.dev, Stream):
-        held = TextSource(texts.dev, frame, objective, longest=longest, seed=chosen.seed, starts=starts).epoch(0)
+        held = TextSource(texts.dev, frame, objective, max_tokens=longest, seed=chosen.seed, starts=starts).epoch(0)
     network = checkpoint.network.to(device)
     lengths = source.epoch(0).lengths
     gpu = device.type == "cuda"
@@ -195,7 +195,7 @@ def _remove_texts(place: Path) -> None:
     """Remove the tokenized text, and its folder unless something else is in it."""
     for name in ("train", "dev"):
         remove_store(place / name)
-        shutil.rmtree(building(place / name), ignore_errors=True)
+        shutil.rmtree(building_folder(place / name), ignore_errors=True)
     with contextlib.suppress(OSError):
         place.rmdir()
 
@@ -308,11 +308,13 @@ def _texts(
 
     corpus = build(files, "train")
     share = 0.0 if dev is not None else settings.dev_fraction
-    learned, held = held_out(corpus, share=share, seed=settings.seed, least=2 if objective == "mlm+nsp" else 1)
+    learned, held = split_corpus(
+        corpus, fraction=share, seed=settings.seed, min_documents=2 if objective == "mlm+nsp" else 1
+    )
     known = [corpus.index["files"], corpus.index["tokenizer"]]
     if dev is not None:
         other = build([dev] if isinstance(dev, str | Path) else dev, "dev")
-        held = held_out(other, share=0.0)[0]
+        held = split_corpus(other, fraction=0.0)[0]
         known.append(other.index["files"])
     text = hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
     why = f"plain text: {counted(len(corpus), 'document')}, {counted(int(corpus.bounds[-1]), 'token')}"

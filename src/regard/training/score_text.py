@@ -8,7 +8,7 @@ import time
 import numpy as np
 import torch
 
-from regard.data.batching.sequences import batches
+from regard.data.batching.sequences import token_batches
 from regard.data.corpus.text_source import PairRows, Stream
 from regard.data.records import DocumentRecord
 from regard.tasks.inference import Rows, Run, Scored, said_of
@@ -25,7 +25,7 @@ def score_rows(
     began, meter, losses = time.monotonic(), task.meter(), [0.0, 0.0]
     torch.manual_seed(seed)
     lengths = rows.lengths.tolist()
-    for chosen in batches(lengths, max(batch_tokens, max(lengths, default=1))):
+    for chosen in token_batches(lengths, max(batch_tokens, max(lengths, default=1))):
         for _, told in said_of(task, run, rows, chosen, device=device, losses=losses):
             for said in told:
                 task.update(meter, task.answer(NOTHING, [said]), NOTHING)

@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.atomic import check_place, whole
+from regard.data.atomic import atomic_path, check_output_path
 from regard.errors import DataError, FolderError, InputError, counted, shortened
 from regard.foreign import open_regular, reading
 from regard.text.unpack import DAMAGED, unpacked
@@ -30,7 +30,7 @@ def check_target(path: str | Path) -> bool:
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} must end in .bin (word2vec's binary format), .txt or .vec (its text format).")
-    check_place(path, "the file of vectors")
+    check_output_path(path, "the file of vectors")
     return SUFFIXES[path.suffix]
 
 
@@ -41,7 +41,7 @@ def save_vectors(vectors: Vectors, path: str | Path) -> None:
     for word in vectors.words:
         if not word or " " in word or "\n" in word:
             raise InputError(f"the word {word!r} cannot be written: the formats end a word at a blank.")
-    with whole(path) as fresh, fresh.open("wb") as file:
+    with atomic_path(path) as fresh, fresh.open("wb") as file:
         file.write(f"{len(vectors)} {vectors.table.shape[1]}\n".encode())
         for word, row in zip(vectors.words, vectors.table.astype("<f4", copy=False), strict=True):
             numbers = row.tobytes() if binary else " ".join(row.astype(str).tolist()).encode()

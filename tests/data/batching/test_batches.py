@@ -18,8 +18,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.batching.batches import BatchSettings, Plan, shuffled
-from regard.data.batching.prefetch import Feeder
+from regard.data.batching.batches import BatchPlan, BatchSettings, shuffled
+from regard.data.batching.prefetch import Prefetcher
 from regard.errors import InputError
 from regard.ragged import Ragged
 
@@ -53,10 +53,10 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, BatchSettings]:
     return np.array(lengths), BatchSettings(tokens, sequences, seed=draw(st.integers(0, 9)), ranks=ranks)
 
 
-def of_rank(plan: Plan, rank: int) -> Plan:
+def of_rank(plan: BatchPlan, rank: int) -> BatchPlan:
     given = plan.settings
     settings = BatchSettings(given.tokens, given.sequences, given.seed, rank, given.ranks)
-    return Plan(plan.lengths, settings, epoch=plan.epoch, step=plan.step)
+    return BatchPlan(plan.lengths, settings, epoch=plan.epoch, step=plan.step)
 
 
 @settings(deadline=None, max_examples=150)
@@ -65,7 +65,7 @@ def test_every_sequence_is_read_once_by_one_rank_in_as_many_steps(
     case: tuple[np.ndarray, BatchSettings], epoch: int
 ) -> None:
     lengths, given = case
-    plans = [of_rank(Plan(lengths, given, epoch=epoch), rank) for rank in range(given.ranks)]
+    plans = [of_rank(BatchPlan(lengths, given, epoch=epoch), rank) for rank in range(given.ranks)]
     assert len({plan.steps for plan in plans}) == 1
     batches = [batch.rows for plan in plans for batch in plan]
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
@@ -84,34 +84,34 @@ def test_going_on_from_a_stored_position_is_never_having_stopped(
     case: tuple[np.ndarray, BatchSettings], data: st.DataObject
 ) -> None:
     lengths, given = case
-    plan = Plan(lengths, given, epoch=2)
+    plan = BatchPlan(lengths, given, epoch=2)
     whole = [batch.rows.tolist() for batch in plan]
     step = data.draw(st.integers(0, plan.steps))
     stored = json.loads(json.dumps(plan.at(2, step).state()))
-    later = Plan(lengths.copy(), given).resume(stored)
+    later = BatchPlan(lengths.copy(), given).resume(stored)
     assert [batch.rows.tolist() for batch in later] == whole[step:]
     assert [(batch.epoch, batch.step) for batch in later] == [(2, number) for number in range(step, plan.steps)]
 
 
 def test_a_position_of_other_batches_is_refused() -> None:
     lengths = log_normal(500, 30)
-    state = Plan(lengths, BatchSettings(1024)).at(1, 3).state()
-    for other in (Plan(lengths, BatchSettings(1024, seed=1)), Plan(lengths[1:], BatchSettings(1024))):
+    state = BatchPlan(lengths, BatchSettings(1024)).at(1, 3).state()
+    for other in (BatchPlan(lengths, BatchSettings(1024, seed=1)), BatchPlan(lengths[1:], BatchSettings(1024))):
         with pytest.raises(InputError, match="other batches"):
             other.resume(state)
-    ranks = [Plan(lengths, BatchSettings(1024, rank=rank, ranks=2)).state() for rank in (0, 1)]
+    ranks = [BatchPlan(lengths, BatchSettings(1024, rank=rank, ranks=2)).state() for rank in (0, 1)]
     assert ranks[0] == ranks[1]
 
 
 def test_every_epoch_and_every_seed_has_its_own_order() -> None:
     lengths = log_normal(2000, 30)
     orders = {
-        tuple(Plan(lengths, BatchSettings(1024, seed=seed), epoch=epoch).layout.rows)
+        tuple(BatchPlan(lengths, BatchSettings(1024, seed=seed), epoch=epoch).layout.rows)
         for seed in range(3)
         for epoch in range(3)
     }
     assert len(orders) == 9
-    again = [Plan(lengths, BatchSettings(1024, seed=1)).layout.rows for _ in range(2)]
+    again = [BatchPlan(lengths, BatchSettings(1024, seed=1)).layout.rows for _ in range(2)]
     assert (again[0] == again[1]).all()
 
 
@@ -128,9 +128,9 @@ def test_batches_are_full(name: str, tokens: int) -> None:
         lengths = log_normal(67_349, 14, spread=0.6, longest=66)
     else:
         lengths = real(name)
-    plan = Plan(lengths, BatchSettings(tokens))
+    plan = BatchPlan(lengths, BatchSettings(tokens))
     assert plan.fill >= 0.98
-    shared = Plan(lengths, BatchSettings(tokens, ranks=4))
+    shared = BatchPlan(lengths, BatchSettings(tokens, ranks=4))
     assert shared.fill >= 0.98 * shared.steps / (shared.steps + 1), "at most three batches more"
 
 
@@ -144,7 +144,7 @@ def test_lengths_are_mixed_and_nothing_drifts(mean: int, tokens: int) -> None:
     lengths = log_normal(20_000, mean, spread=0.6)
     slopes, places = [], []
     for epoch in range(8):
-        plan = Plan(lengths, BatchSettings(tokens), epoch=epoch)
+        plan = BatchPlan(lengths, BatchSettings(tokens), epoch=epoch)
         rows = [lengths[batch.rows] for batch in plan]
         assert all(len(held) == 1 or held[0] > held[-1] for held in rows)
         means = np.array([held.mean() for held in rows])
@@ -162,15 +162,15 @@ def _in_errors(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def test_lengths_that_cannot_fill_a_batch_are_still_packed() -> None:
-    plan = Plan(np.full(5000, 300), BatchSettings(512))
+    plan = BatchPlan(np.full(5000, 300), BatchSettings(512))
     assert plan.steps == 5000
-    assert Plan(np.full(999, 256), BatchSettings(512)).steps <= 503
+    assert BatchPlan(np.full(999, 256), BatchSettings(512)).steps <= 503
 
 
 def test_a_million_sequences_are_planned_in_seconds() -> None:
     lengths = log_normal(1_000_000, 128)
     began = time.perf_counter()
-    plan = Plan(lengths, BatchSettings(16_384))
+    plan = BatchPlan(lengths, BatchSettings(16_384))
     assert plan.fill > 0.99
     assert time.perf_counter() - began < 10  # under 5 on a machine that does nothing else
     began = time.perf_counter()
@@ -197,18 +197,18 @@ def test_a_million_sequences_are_planned_in_seconds() -> None:
 )
 def test_what_cannot_be_is_said(lengths: list[int], given: dict[str, int], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        Plan(lengths, BatchSettings(**given))
+        BatchPlan(lengths, BatchSettings(**given))
     with pytest.raises(InputError, match="no position"):
-        Plan([1], BatchSettings(8)).at(-1)
+        BatchPlan([1], BatchSettings(8)).at(-1)
     with pytest.raises(InputError, match="step 1 was asked for"):
-        Plan([1], BatchSettings(8)).rows(1)
+        BatchPlan([1], BatchSettings(8)).rows(1)
 
 
 def test_the_feeder_hands_over_everything_in_order_and_anew_each_time() -> None:
-    feeder = Feeder(range(100), depth=3)
+    feeder = Prefetcher(range(100), depth=3)
     assert list(feeder) == list(range(100))
     assert list(feeder) == list(range(100))
-    assert list(Feeder([])) == []
+    assert list(Prefetcher([])) == []
 
 
 def test_the_feeder_runs_ahead_but_not_too_far() -> None:
@@ -219,7 +219,7 @@ def test_the_feeder_runs_ahead_but_not_too_far() -> None:
             made.append(number)
             yield number
 
-    taken = iter(Feeder(source(), depth=3))
+    taken = iter(Prefetcher(source(), depth=3))
     for number in range(10):
         assert next(taken) == number
         time.sleep(0.005)
@@ -233,7 +233,7 @@ def test_an_error_in_the_thread_is_raised_where_the_items_are_taken() -> None:
         yield 1
         raise InputError("row 2 is bad")
 
-    taken = iter(Feeder(broken()))
+    taken = iter(Prefetcher(broken()))
     assert next(taken) == 1
     with pytest.raises(InputError, match="row 2 is bad") as caught:
         next(taken)
@@ -251,7 +251,7 @@ def test_leaving_the_loop_ends_the_thread_and_closes_the_source() -> None:
             closed.set()
 
     before = threading.active_count()
-    for item in Feeder(endless()):
+    for item in Prefetcher(endless()):
         assert item == 1
         break
     assert closed.wait(2)
@@ -262,18 +262,18 @@ def test_leaving_the_loop_ends_the_thread_and_closes_the_source() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 def test_batches_arrive_on_the_gpu() -> None:
     batches = [Ragged.of([[1, 2, 3], [number]]) for number in range(5)]
-    for number, batch in enumerate(Feeder(batches, device="cuda")):
+    for number, batch in enumerate(Prefetcher(batches, device="cuda")):
         assert batch.ids.tolist() == [1, 2, 3, number]
         assert batch.ids.device.type == batch.bounds.device.type == "cuda"
 
 
 def test_tensors_are_moved_wherever_they_stand() -> None:
     item = {"a": [torch.ones(2)], "b": (Ragged.of([[1]]), "text", None)}
-    for moved in Feeder([item], device="meta"):
+    for moved in Prefetcher([item], device="meta"):
         assert moved["a"][0].device.type == moved["b"][0].ids.device.type == "meta"
         assert moved["b"][1:] == ("text", None)
 
 
 def test_a_depth_of_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="at least 1 item ahead"):
-        Feeder([], depth=0)
+        Prefetcher([], depth=0)

@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers, processors
 
-from regard.data.batching.framing import Frame, Framed, Marks, context_windows, pair_windows, single_windows
-from regard.data.batching.sequences import cut
-from regard.data.batching.windows import Window, side_by_side, windows
+from regard.data.batching.framing import (
+    Frame,
+    FramedSequence,
+    SpecialTokens,
+    context_windows,
+    pair_windows,
+    single_windows,
+)
+from regard.data.batching.sequences import split_into_windows
+from regard.data.batching.windows import Window, paired_windows, windows
 from regard.errors import InputError
 from regard.text.tokenizer import Tokenizer
 
@@ -42,11 +49,16 @@ TEXT = st.lists(st.sampled_from(["the", "man", "went", "höme", "東", ".", "zzz
 def test_the_frames_of_bert_and_roberta() -> None:
     assert (
         Frame(
-            (Marks((1,), (0,)), Marks((2,), (0,))), Marks((1,), (0,)), Marks((2,), (0,)), Marks((2,), (1,)), 0, (0, 1)
+            (SpecialTokens((1,), (0,)), SpecialTokens((2,), (0,))),
+            SpecialTokens((1,), (0,)),
+            SpecialTokens((2,), (0,)),
+            SpecialTokens((2,), (1,)),
+            0,
+            (0, 1),
         )
         == BERT
     )
-    assert (BERT.around_one, BERT.around_two) == (2, 3)
+    assert (BERT.special_count, BERT.pair_special_count) == (2, 3)
     found = BERT.pair([7, 8], [9])
     assert found.ids == [1, 7, 8, 2, 9, 2]
     assert found.segments == [0, 0, 0, 0, 1, 1]
@@ -56,7 +68,7 @@ def test_the_frames_of_bert_and_roberta() -> None:
     roberta = Frame.of(tokenizer("roberta"))
     assert roberta.pair([7, 8], [9]).ids == [3, 7, 8, 4, 4, 9, 4]
     assert set(roberta.pair([7, 8], [9]).segments) == {0}
-    assert (roberta.around_one, roberta.around_two) == (2, 4)
+    assert (roberta.special_count, roberta.pair_special_count) == (2, 4)
     assert roberta.single([7]).ids == [3, 7, 4]
 
 
@@ -72,10 +84,10 @@ def test_framed_texts_are_what_the_tokenizer_gives(kind: str, first: str, second
         assert framed.segments == list(whole.segments)
         assert framed.texts == list(whole.texts)
         assert framed.own == [not special for special in whole.special]
-    assert frame.around_two == len(own.encode(first, second)) - len(a) - len(b)
+    assert frame.pair_special_count == len(own.encode(first, second)) - len(a) - len(b)
 
 
-def check(found: list[Framed], texts: tuple[range, ...], longest: int, *, full: bool = False) -> None:
+def check(found: list[FramedSequence], texts: tuple[range, ...], longest: int, *, full: bool = False) -> None:
     """Every window fits and holds what it says it holds; every token of every text is in one, and owned by one."""
     owned: list[tuple[int, int]] = []
     for sequence in found:
@@ -88,7 +100,7 @@ def check(found: list[Framed], texts: tuple[range, ...], longest: int, *, full: 
             else:
                 assert token is not None
                 assert sequence.ids[place] == texts[text][token]
-                assert sequence.place(text, token) == place
+                assert sequence.position(text, token) == place
                 owned += [(text, token)] * sequence.own[place]
     assert sorted(owned) == [(text, token) for text, tokens in enumerate(texts) for token in range(len(tokens))]
     assert not full or all(len(sequence) == longest for sequence in found)
@@ -104,9 +116,9 @@ OVERLAP = st.floats(0, 0.9)
 @given(st.integers(0, 200), st.integers(3, 40), OVERLAP)
 def test_windows_over_a_text(length: int, longest: int, overlap: float) -> None:
     ids = run(0, length)
-    found = single_windows(BERT, ids, longest=longest, overlap=overlap)
+    found = single_windows(BERT, ids, max_tokens=longest, overlap=overlap)
     check(found, (ids,), longest, full=length > longest)
-    assert len(found) == len(windows(length, room=longest - 2, overlap=int((longest - 2) * overlap)))
+    assert len(found) == len(windows(length, size=longest - 2, overlap=int((longest - 2) * overlap)))
     assert all(sequence.ids[0] == 1 and sequence.ids[-1] == 2 for sequence in found)
 
 
@@ -114,28 +126,30 @@ def test_windows_over_a_text(length: int, longest: int, overlap: float) -> None:
 @given(st.lists(st.sampled_from(WORDS[5:]), min_size=1, max_size=60).map(" ".join), st.integers(4, 20))
 def test_windows_over_a_text_are_those_of_predict(text: str, longest: int) -> None:
     own = tokenizer("bert")
-    found = single_windows(BERT, own.ids_batch([text], special=False)[0], longest=longest)
-    assert [sequence.ids for sequence in found] == [piece.ids for piece in cut(0, own.encode(text), longest)]
+    found = single_windows(BERT, own.ids_batch([text], special=False)[0], max_tokens=longest)
+    assert [sequence.ids for sequence in found] == [
+        piece.ids for piece in split_into_windows(0, own.encode(text), longest)
+    ]
 
 
 @given(st.integers(0, 20), st.integers(0, 200), st.integers(1, 30), OVERLAP)
 def test_every_window_over_a_context_holds_the_whole_question(asked: int, told: int, room: int, overlap: float) -> None:
     question, context = run(0, asked), run(1, told)
     longest = asked + 3 + room
-    found = context_windows(BERT, question, context, longest=longest, overlap=overlap)
+    found = context_windows(BERT, question, context, max_tokens=longest, overlap=overlap)
     check(found, (question, context), longest, full=told > room)
     for sequence in found:
         assert sequence.ids[: asked + 2] == [1, *question, 2]
         assert sequence.segments == [0] * (asked + 2) + [1] * (len(sequence) - asked - 2)
     shown = [sequence.parts[1].window for sequence in found]
-    assert shown == windows(told, room=room, overlap=int(room * overlap))
+    assert shown == windows(told, size=room, overlap=int(room * overlap))
     assert [any(sequence.own[1 : asked + 1]) for sequence in found] == [asked > 0] + [False] * (len(found) - 1)
 
 
 @given(st.integers(0, 120), st.integers(0, 120), st.integers(2, 40), OVERLAP)
 def test_every_token_of_two_long_texts_is_in_some_window(a: int, b: int, room: int, overlap: float) -> None:
     first, second = run(0, a), run(1, b)
-    found = pair_windows(BERT, first, second, longest=room + 3, overlap=overlap)
+    found = pair_windows(BERT, first, second, max_tokens=room + 3, overlap=overlap)
     check(found, (first, second), room + 3)
     if a + b <= room:
         assert len(found) == 1
@@ -156,20 +170,20 @@ def test_every_token_of_two_long_texts_is_in_some_window(a: int, b: int, room: i
 
 
 def test_two_long_texts_side_by_side() -> None:
-    found = side_by_side(12, 7, room=9, overlap=0)
+    found = paired_windows(12, 7, size=9, overlap=0)
     assert [(left.start, left.end, right.start, right.end) for left, right in found] == [
         (0, 5, 0, 4),
         (5, 10, 3, 7),
         (7, 12, 3, 7),
     ]
     assert found[2][1] == Window(3, 7, 3, 3), "shown again, not owned again"
-    assert side_by_side(12, 4, room=9, overlap=0.4) == [
-        (left, right if number == 0 else right.again)
+    assert paired_windows(12, 4, size=9, overlap=0.4) == [
+        (left, right if number == 0 else right.context_only)
         for number, (left, right) in enumerate(
-            (window, Window(0, 4, 0, 4)) for window in windows(12, room=5, overlap=2)
+            (window, Window(0, 4, 0, 4)) for window in windows(12, size=5, overlap=2)
         )
     ]
-    assert side_by_side(3, 2, room=5, overlap=0.5) == [(Window(0, 3, 0, 3), Window(0, 2, 0, 2))]
+    assert paired_windows(3, 2, size=5, overlap=0.5) == [(Window(0, 3, 0, 3), Window(0, 2, 0, 2))]
 
 
 def test_offsets_and_words_are_found_in_the_text() -> None:
@@ -177,7 +191,7 @@ def test_offsets_and_words_are_found_in_the_text() -> None:
     asked, told = "the höme.", "東 the man 😀 went höme. " * 6
     question, context = own.encode_batch([asked, told], special=False)
     seen = set()
-    for sequence in context_windows(BERT, question.ids, context.ids, longest=14, overlap=0.3):
+    for sequence in context_windows(BERT, question.ids, context.ids, max_tokens=14, overlap=0.3):
         for place, (text, token) in enumerate(zip(sequence.texts, sequence.tokens, strict=True)):
             if text is not None and token is not None:
                 start, end = (question, context)[text].offsets[token]
@@ -188,28 +202,28 @@ def test_offsets_and_words_are_found_in_the_text() -> None:
 
 
 def test_no_limit_is_one_window() -> None:
-    assert single_windows(BERT, run(0, 500), longest=None) == [BERT.single(run(0, 500))]
+    assert single_windows(BERT, run(0, 500), max_tokens=None) == [BERT.single(run(0, 500))]
     whole = [BERT.pair(run(0, 500), run(1, 500))]
-    assert pair_windows(BERT, run(0, 500), run(1, 500), longest=None) == whole
-    assert context_windows(BERT, run(0, 500), run(1, 500), longest=None) == whole
+    assert pair_windows(BERT, run(0, 500), run(1, 500), max_tokens=None) == whole
+    assert context_windows(BERT, run(0, 500), run(1, 500), max_tokens=None) == whole
 
 
 def test_what_cannot_be_is_said() -> None:
     with pytest.raises(
-        InputError, match=r"the question has 9 tokens: with 3 special ones .* window of 12\. .* more than 12"
+        InputError, match=r"the question has 9 tokens: with 3 special tokens .* window of 12 tokens\. .* more than 12"
     ):
-        context_windows(BERT, run(0, 9), run(1, 1), longest=12)
-    assert len(context_windows(BERT, run(0, 9), run(1, 0), longest=12)) == 1, "no context, nothing to show"
+        context_windows(BERT, run(0, 9), run(1, 1), max_tokens=12)
+    assert len(context_windows(BERT, run(0, 9), run(1, 0), max_tokens=12)) == 1, "no context, nothing to show"
     with pytest.raises(
-        InputError, match="windows of 2 tokens leave no room for a text beside 2 special ones; use at least 3"
+        InputError, match="windows of 2 tokens leave no room for a text besides 2 special tokens; use at least 3"
     ):
-        single_windows(BERT, run(0, 9), longest=2)
+        single_windows(BERT, run(0, 9), max_tokens=2)
     with pytest.raises(InputError, match=r"windows of 4 tokens leave no room .* use at least 5"):
-        pair_windows(BERT, run(0, 9), run(1, 9), longest=4)
+        pair_windows(BERT, run(0, 9), run(1, 9), max_tokens=4)
     with pytest.raises(InputError, match=r"cannot share 1\.0 of their room"):
-        pair_windows(BERT, run(0, 9), run(1, 9), longest=9, overlap=1.0)
+        pair_windows(BERT, run(0, 9), run(1, 9), max_tokens=9, overlap=1.0)
     with pytest.raises(InputError, match="room for at least 2 tokens, not 1"):
-        side_by_side(4, 4, room=1, overlap=0)
+        paired_windows(4, 4, size=1, overlap=0)
 
 
 def test_a_frame_is_seen_with_any_vocabulary() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batching.sequences import batches, cut
+from regard.data.batching.sequences import split_into_windows, token_batches
 from regard.text.tokenizer import Encoding
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 60))
 def test_every_row_is_in_one_batch_that_holds_no_more_than_asked(lengths: list[int], tokens: int) -> None:
-    found = list(batches(lengths, tokens))
+    found = list(token_batches(lengths, tokens))
     assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
     for rows in found:
         assert len(rows) == 1 or sum(lengths[row] for row in rows) <= tokens
@@ -24,7 +24,7 @@ def test_every_token_is_kept_once_and_every_window_fits(length: int, before: int
     special = (True,) * before + (False,) * length + (True,) * after
     ids, nothing = tuple(range(len(special))), (0,) * len(special)
     encoding = Encoding(ids, nothing, ((0, 0),) * len(ids), nothing, special, nothing)
-    pieces = list(cut(3, encoding, longest))
+    pieces = list(split_into_windows(3, encoding, longest))
     assert [token for piece in pieces for token in piece.ids[piece.keep]] == list(ids)
     assert [piece.last for piece in pieces] == [False] * (len(pieces) - 1) + [True]
     for piece in pieces:

@@ -22,7 +22,7 @@ def cuts(draw: st.DrawFn) -> tuple[int, int, int]:
 @given(cuts())
 def test_every_token_is_in_a_window_and_owned_once(cut: tuple[int, int, int]) -> None:
     length, room, overlap = cut
-    found = windows(length, room=room, overlap=overlap)
+    found = windows(length, size=room, overlap=overlap)
     assert {token for window in found for token in range(window.start, window.end)} == set(range(length))
     assert [token for window in found for token in range(window.own_start, window.own_end)] == list(range(length))
     for window in found:
@@ -33,7 +33,7 @@ def test_every_token_is_in_a_window_and_owned_once(cut: tuple[int, int, int]) ->
 @given(cuts())
 def test_windows_are_full_and_overlap(cut: tuple[int, int, int]) -> None:
     length, room, overlap = cut
-    found = windows(length, room=room, overlap=overlap)
+    found = windows(length, size=room, overlap=overlap)
     assert all(len(window) == min(room, length) for window in found)
     assert all(left.end - right.start >= overlap for left, right in pairwise(found))
     assert all(left.start < right.start for left, right in pairwise(found))
@@ -43,13 +43,13 @@ def test_windows_are_full_and_overlap(cut: tuple[int, int, int]) -> None:
 def test_no_window_too_many(cut: tuple[int, int, int]) -> None:
     length, room, overlap = cut
     most = 1 if length <= room else 1 + math.ceil((length - room) / (room - overlap))
-    assert len(windows(length, room=room, overlap=overlap)) == most
+    assert len(windows(length, size=room, overlap=overlap)) == most
 
 
 @given(cuts())
 def test_the_owner_shows_most_of_what_stands_around(cut: tuple[int, int, int]) -> None:
     length, room, overlap = cut
-    found = windows(length, room=room, overlap=overlap)
+    found = windows(length, size=room, overlap=overlap)
 
     def context(window: Window, token: int) -> float:
         left = math.inf if window.start == 0 else token - window.start
@@ -63,12 +63,12 @@ def test_the_owner_shows_most_of_what_stands_around(cut: tuple[int, int, int]) -
 
 
 def test_an_empty_run_is_one_empty_window() -> None:
-    assert windows(0, room=4, overlap=2) == [Window(0, 0, 0, 0)]
+    assert windows(0, size=4, overlap=2) == [Window(0, 0, 0, 0)]
 
 
 def test_the_last_window_is_moved_until_it_is_full() -> None:
-    assert windows(7, room=4, overlap=1) == [Window(0, 4, 0, 4), Window(3, 7, 4, 7)]
-    assert windows(6, room=4, overlap=1) == [Window(0, 4, 0, 3), Window(2, 6, 3, 6)]
+    assert windows(7, size=4, overlap=1) == [Window(0, 4, 0, 4), Window(3, 7, 4, 7)]
+    assert windows(6, size=4, overlap=1) == [Window(0, 4, 0, 3), Window(2, 6, 3, 6)]
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_the_last_window_is_moved_until_it_is_full() -> None:
 )
 def test_what_cannot_be_is_said(length: int, room: int, overlap: int, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        windows(length, room=room, overlap=overlap)
+        windows(length, size=room, overlap=overlap)

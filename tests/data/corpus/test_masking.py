@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.data.corpus.masking import IGNORE, Masked, MaskSettings, mask_fixed, mask_tokens, places_for
-from regard.data.corpus.sentence_pairs import blocks, draw_pairs
+from regard.data.corpus.masking import IGNORE, MaskedTokens, MaskSettings, mask_fixed, mask_tokens, max_masked
+from regard.data.corpus.sentence_pairs import sample_pairs, token_blocks
 from regard.errors import InputError
 
 N, V = 1_000_000, 1000
@@ -26,7 +26,9 @@ def text(count: int = N) -> torch.Tensor:
     return torch.randint(V, (count,), generator=torch.Generator().manual_seed(5))
 
 
-def masked(ids: torch.Tensor, given: MaskSettings = BERT, seed: int = 0, words: torch.Tensor | None = None) -> Masked:
+def masked(
+    ids: torch.Tensor, given: MaskSettings = BERT, seed: int = 0, words: torch.Tensor | None = None
+) -> MaskedTokens:
     return mask_tokens(ids, given, words=words, generator=torch.Generator().manual_seed(seed))
 
 
@@ -39,9 +41,9 @@ def test_shares_are_what_they_say(rate: float) -> None:
     ids = text()
     plain = ~torch.isin(ids, torch.tensor(SPECIAL))
     found = masked(ids, replace(BERT, rate=rate))
-    count = len(found.places)
+    count = len(found.positions)
     assert near(count / int(plain.sum()), rate, int(plain.sum()))
-    shown = found.ids[found.places]
+    shown = found.ids[found.positions]
     hidden, kept = (shown == 103), (shown == found.labels)
     drawn = ~hidden & ~kept
     words = V - len(SPECIAL)
@@ -62,12 +64,12 @@ def test_only_the_chosen_places_change_and_special_tokens_never(unit: str) -> No
     starts = torch.rand(len(ids), generator=torch.Generator().manual_seed(1)) < 0.6
     given = replace(BERT, unit=unit)
     found = masked(ids, given, words=starts if unit == "word" else None)
-    assert (found.labels == ids[found.places]).all()
+    assert (found.labels == ids[found.positions]).all()
     rest = torch.ones(len(ids), dtype=torch.bool)
-    rest[found.places] = False
+    rest[found.positions] = False
     assert (found.ids[rest] == ids[rest]).all()
     assert not torch.isin(found.labels, torch.tensor(SPECIAL)).any()
-    assert (found.places.diff() > 0).all()
+    assert (found.positions.diff() > 0).all()
     again = masked(ids, given, words=starts if unit == "word" else None)
     other = masked(ids, given, seed=1, words=starts if unit == "word" else None)
     assert torch.equal(found.ids, again.ids)
@@ -80,12 +82,12 @@ def test_words_are_chosen_whole() -> None:
     number = starts.long().cumsum(0) - int(starts[0])
     found = masked(ids, replace(BERT, unit="word"), words=starts)
     chosen = torch.zeros(N)
-    chosen[found.places] = 1
+    chosen[found.positions] = 1
     size = torch.bincount(number).double()
     share = torch.bincount(number, weights=chosen.double()) / size
     assert set(share.unique().tolist()) <= {0.0, 1.0}
     spread = (float((size**2).sum()) * 0.15 * 0.85) ** 0.5 / N
-    assert abs(len(found.places) / N - 0.15) < 3 * spread
+    assert abs(len(found.positions) / N - 0.15) < 3 * spread
     assert torch.equal(masked(ids, replace(BERT, unit="word"), words=number).ids, found.ids)
 
 
@@ -93,20 +95,20 @@ def test_spans_cover_the_rate_at_every_place_and_are_long() -> None:
     ids = torch.randint(200, V, (N,), generator=torch.Generator().manual_seed(5))
     found = masked(ids, replace(BERT, unit="span"))
     chosen = torch.zeros(N)
-    chosen[found.places] = 1
+    chosen[found.positions] = 1
     blocks = chosen.view(-1, 1000).mean(1)  # far longer than a span, so that they are independent
     assert abs(float(blocks.mean()) - 0.15) < 3 * float(blocks.std()) / len(blocks) ** 0.5
-    runs = len(found.places) / int((found.places.diff() > 1).sum() + 1)
+    runs = len(found.positions) / int((found.positions.diff() > 1).sum() + 1)
     assert 3.0 < runs < 5.5
     heads = torch.stack([_chosen(ids[:20], seed) for seed in range(1500)]).mean(0)
     assert ((heads - 0.15).abs() < 4 * (0.15 * 0.85 / 1500) ** 0.5).all(), "the first tokens as often as the others"
-    one = masked(ids, replace(BERT, unit="span", stop=1.0, longest=1))
-    assert near(len(one.places) / N, 0.15, N)
+    one = masked(ids, replace(BERT, unit="span", span_stop=1.0, max_span=1))
+    assert near(len(one.positions) / N, 0.15, N)
 
 
 def _chosen(ids: torch.Tensor, seed: int) -> torch.Tensor:
     chosen = torch.zeros(len(ids))
-    chosen[masked(ids, replace(BERT, unit="span"), seed=seed).places] = 1
+    chosen[masked(ids, replace(BERT, unit="span"), seed=seed).positions] = 1
     return chosen
 
 
@@ -117,17 +119,17 @@ def test_few_tokens_are_no_trouble(unit: str, count: int) -> None:
     found = masked(torch.full((count,), 7), replace(BERT, unit=unit, rate=0.99), words=words)
     assert len(found.ids) == count
     none = masked(torch.full((5,), 101), replace(BERT, rate=0.99))
-    assert len(none.places) == 0
+    assert len(none.positions) == 0
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         ({"rate": 0.0}, "mask_rate is 0"),
-        ({"masked": 0.8, "random": 0.3}, "do not make a whole"),
+        ({"mask_fraction": 0.8, "random_fraction": 0.3}, "add up to at most 1"),
         ({"unit": "letter"}, "Choose one of: token, word, span"),
         ({"mask": 1000}, "must lie in a vocabulary of 1000"),
-        ({"stop": 0.0}, "stop 0.0"),
+        ({"span_stop": 0.0}, "stop 0.0"),
     ],
 )
 def test_what_cannot_be_is_said(change: dict[str, float], says: str) -> None:
@@ -157,10 +159,10 @@ def fixed(
     places: int | None = None,
     words: torch.Tensor | None = None,
     valid: torch.Tensor | None = None,
-) -> Masked:
-    room = places_for(len(ids), given.rate, unit=given.unit) if places is None else places
+) -> MaskedTokens:
+    room = max_masked(len(ids), given.rate, unit=given.unit) if places is None else places
     generator = torch.Generator(ids.device).manual_seed(seed)
-    return mask_fixed(ids, given, places=room, words=words, generator=generator, valid=valid)
+    return mask_fixed(ids, given, positions=room, words=words, generator=generator, valid=valid)
 
 
 def starts_of(ids: torch.Tensor, given: MaskSettings) -> torch.Tensor | None:
@@ -174,14 +176,14 @@ def test_a_fixed_number_of_places_holds_what_mask_tokens_chooses(unit: str) -> N
     ids, given = text(), replace(BERT, unit=unit)
     starts = starts_of(ids, given)
     found, other = fixed(ids, given, words=starts), masked(ids, given, words=starts)
-    count = len(other.places)
-    assert len(found.places) == len(found.labels) == places_for(N, 0.15, unit=unit)
-    assert len(found.places.unique()) == len(found.places)
-    assert torch.equal(found.places[:count], other.places)
+    count = len(other.positions)
+    assert len(found.positions) == len(found.labels) == max_masked(N, 0.15, unit=unit)
+    assert len(found.positions.unique()) == len(found.positions)
+    assert torch.equal(found.positions[:count], other.positions)
     assert torch.equal(found.labels[:count], other.labels)
     assert (found.labels[count:] == IGNORE).all()
     rest = torch.ones(N, dtype=torch.bool)
-    rest[found.places[:count]] = False
+    rest[found.positions[:count]] = False
     assert torch.equal(found.ids[rest], ids[rest])
 
 
@@ -190,8 +192,8 @@ def test_shares_at_a_fixed_number_of_places(unit: str) -> None:
     ids, given = text(), replace(BERT, unit=unit)
     found = fixed(ids, given, seed=3, words=starts_of(ids, given))
     kept = found.labels != IGNORE
-    labels, shown = found.labels[kept], found.ids[found.places[kept]]
-    units = len(labels) if unit != "span" else int((found.places[kept].diff() > 1).sum())
+    labels, shown = found.labels[kept], found.ids[found.positions[kept]]
+    units = len(labels) if unit != "span" else int((found.positions[kept].diff() > 1).sum())
     errors = 3 if unit != "span" else 4.5  # runs differ in length, so their shares spread more
     hidden, same = shown == 103, shown == labels
     words = V - len(SPECIAL)
@@ -209,9 +211,9 @@ def test_a_surplus_is_left_out_at_random() -> None:
     ids = torch.randint(200, V, (N,), generator=torch.Generator().manual_seed(5))
     found = fixed(ids, places=100_000)
     assert (found.labels != IGNORE).all()
-    assert (found.places.diff() > 0).all()
-    assert set(found.places.tolist()) < set(masked(ids).places.tolist())
-    tenths = torch.bincount(found.places // (N // 10), minlength=10).double()
+    assert (found.positions.diff() > 0).all()
+    assert set(found.positions.tolist()) < set(masked(ids).positions.tolist())
+    tenths = torch.bincount(found.positions // (N // 10), minlength=10).double()
     assert float(((tenths - 10_000) ** 2 / 9_000).sum()) < 9 + 3 * 18**0.5, "from all parts alike"
 
 
@@ -220,10 +222,10 @@ def test_a_surplus_leaves_out_whole_words_and_spans(unit: str) -> None:
     ids, given = text(20_000), replace(BERT, unit=unit)
     starts = starts_of(ids, given)
     whole = masked(ids, given, words=starts)
-    bound = starts.long().cumsum(0)[whole.places] if starts is not None else _run_numbers(whole.places)
+    bound = starts.long().cumsum(0)[whole.positions] if starts is not None else _run_numbers(whole.positions)
     for places in (0, 1, 2, 1000, 1001, 1002, 1003):
         found = fixed(ids, given, places=places, words=starts)
-        kept = torch.isin(whole.places, found.places[found.labels != IGNORE])
+        kept = torch.isin(whole.positions, found.positions[found.labels != IGNORE])
         share = torch.bincount(bound, weights=kept.double()) / torch.bincount(bound).clamp(min=1)
         assert set(share.unique().tolist()) <= {0.0, 1.0}
         assert places - 40 <= int(kept.sum()) <= places
@@ -238,7 +240,7 @@ def test_only_valid_tokens_are_chosen(unit: str) -> None:
     ids, given = text(20_000), replace(BERT, unit=unit, rate=0.5)
     valid = torch.arange(len(ids)) < 15_000
     found = fixed(ids, given, words=starts_of(ids, given), valid=valid)
-    chosen = found.places[found.labels != IGNORE]
+    chosen = found.positions[found.labels != IGNORE]
     assert valid[chosen].all()
     assert near(len(chosen) / 15_000, 0.5 * (1 - len(SPECIAL) / V), 15_000, errors=10)
 
@@ -246,14 +248,16 @@ def test_only_valid_tokens_are_chosen(unit: str) -> None:
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
 def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: str) -> None:
     ids, given = text(2000), replace(BERT, unit=unit)
-    starts, room = starts_of(ids, given), places_for(2000, 0.15, unit=unit)
+    starts, room = starts_of(ids, given), max_masked(2000, 0.15, unit=unit)
     run = torch.compile(
-        lambda tokens, words: mask_fixed(tokens, given, places=room, words=words), backend="aot_eager", fullgraph=True
+        lambda tokens, words: mask_fixed(tokens, given, positions=room, words=words),
+        backend="aot_eager",
+        fullgraph=True,
     )
     found = run(ids, starts)
     kept = found.labels != IGNORE
-    assert len(found.places) == room
-    assert (found.labels[kept] == ids[found.places[kept]]).all()
+    assert len(found.positions) == room
+    assert (found.labels[kept] == ids[found.positions[kept]]).all()
     assert near(int(kept.sum()) / 2000, 0.15, 2000, errors=10)
 
     class Names(TorchDispatchMode):
@@ -266,7 +270,7 @@ def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: str) -> N
             return func(*args, **(kwargs or {}))
 
     with Names() as names:
-        mask_fixed(ids, given, places=room, words=starts, valid=ids > 5)
+        mask_fixed(ids, given, positions=room, words=starts, valid=ids > 5)
     waits = ("nonzero", "_local_scalar_dense", "masked_select", "unique", "lift_fresh", "_to_copy.device")
     assert [name for name, by_mask in names.seen if by_mask or any(wait in name for wait in waits)] == []
 
@@ -276,8 +280,8 @@ def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: str) -> N
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
 def test_a_fixed_number_of_places_in_a_cuda_graph(unit: str) -> None:
     ids, given = text(16_384).cuda(), replace(BERT, unit=unit)
-    starts, room = starts_of(ids, given), places_for(16_384, 0.15, unit=unit)
-    call = partial(mask_fixed, ids, given, places=room, words=starts)
+    starts, room = starts_of(ids, given), max_masked(16_384, 0.15, unit=unit)
+    call = partial(mask_fixed, ids, given, positions=room, words=starts)
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         call()
@@ -289,9 +293,9 @@ def test_a_fixed_number_of_places_in_a_cuda_graph(unit: str) -> None:
     for _ in range(3):
         graph.replay()
         kept = found.labels != IGNORE
-        assert torch.equal(found.labels[kept], ids[found.places[kept]])
+        assert torch.equal(found.labels[kept], ids[found.positions[kept]])
         assert near(int(kept.sum()) / 16_384, 0.15, 16_384, errors=12)
-        seen.append(found.places.clone())
+        seen.append(found.positions.clone())
     assert not torch.equal(seen[0], seen[1])
     assert not torch.equal(seen[1], seen[2])
 
@@ -303,21 +307,21 @@ def test_few_tokens_and_few_places(unit: str, count: int) -> None:
     words = torch.ones(count, dtype=torch.bool) if unit == "word" else None
     for places in range(count + 1):
         found = fixed(ids, given, places=places, words=words)
-        assert len(found.places) == len(found.labels) == places
+        assert len(found.positions) == len(found.labels) == places
         assert len(found.ids) == count
     with pytest.raises(InputError, match=f"{count + 1} places were asked for, but there are {count} tokens"):
         fixed(ids, given, places=count + 1, words=words)
 
 
 def test_room_for_what_is_chosen() -> None:
-    assert places_for(16_384, 0.15) == 2688
-    assert places_for(100, 0.15) == 64
-    assert places_for(40, 0.15) == 40
+    assert max_masked(16_384, 0.15) == 2688
+    assert max_masked(100, 0.15) == 64
+    assert max_masked(40, 0.15) == 40
     for unit in ("token", "word", "span"):
-        given, room = replace(BERT, unit=unit), places_for(4096, 0.15, unit=unit)
+        given, room = replace(BERT, unit=unit), max_masked(4096, 0.15, unit=unit)
         ids = torch.randint(200, V, (4096,), generator=torch.Generator().manual_seed(5))
         starts = starts_of(ids, given)
-        counts = [len(masked(ids, given, seed, words=starts).places) for seed in range(300)]
+        counts = [len(masked(ids, given, seed, words=starts).positions) for seed in range(300)]
         assert max(counts) <= room < 1.6 * 0.15 * 4096
 
 
@@ -331,7 +335,7 @@ def corpus(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", ["next", "order"])
 def test_half_of_the_pairs_are_true_and_the_others_are_not(kind: str) -> None:
     sentences, documents = corpus(10_000)
-    found = draw_pairs(sentences, documents, longest=128, kind=kind)
+    found = sample_pairs(sentences, documents, max_tokens=128, kind=kind)
     assert near(float((found.labels == 0).mean()), 0.5, len(found))
     edges = sentences[documents]
     a, b = (np.searchsorted(edges, part[:, 0], side="right") for part in (found.first, found.second))
@@ -353,18 +357,18 @@ def test_half_of_the_pairs_are_true_and_the_others_are_not(kind: str) -> None:
 def test_pairs_are_seeded_and_new_every_epoch() -> None:
     sentences, documents = corpus(200)
     kinds = {
-        (seed, epoch): draw_pairs(sentences, documents, longest=64, seed=seed, epoch=epoch)
+        (seed, epoch): sample_pairs(sentences, documents, max_tokens=64, seed=seed, epoch=epoch)
         for seed in (0, 1)
         for epoch in (0, 1)
     }
     assert len({found.first.tobytes() + found.second.tobytes() for found in kinds.values()}) == 4
-    again = draw_pairs(sentences, documents, longest=64)
+    again = sample_pairs(sentences, documents, max_tokens=64)
     assert (again.second == kinds[0, 0].second).all()
 
 
 def test_every_sentence_of_a_longer_document_is_a_first_or_a_true_second() -> None:
     sentences, documents = np.arange(0, 1001), np.array([0, 1, 500, 1000])
-    found = draw_pairs(sentences, documents, longest=40, short=0.0, seed=3)
+    found = sample_pairs(sentences, documents, max_tokens=40, short=0.0, seed=3)
     held = {
         int(token)
         for part in (found.first, found.second[found.labels == 0])
@@ -378,7 +382,7 @@ def test_a_pair_is_framed_and_cut_from_the_longer_side() -> None:
     tokens = np.arange(1000, 1200, dtype=np.uint16)
     sentences, documents = np.array([0, 100, 110, 115, 118]), np.array([0, 2, 4])
     for seed in range(20):
-        found = draw_pairs(sentences, documents, longest=33, short=0.0, seed=seed)
+        found = sample_pairs(sentences, documents, max_tokens=33, short=0.0, seed=seed)
         ids, segments = found.read(0, tokens, cls=1, sep=2)
         assert len(ids) == found.lengths[0] <= 33
         assert ids[0] == 1
@@ -395,7 +399,7 @@ def test_a_pair_is_framed_and_cut_from_the_longer_side() -> None:
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.integers(1, 17), st.booleans(), st.integers(0, 3))
 def test_blocks_hold_every_token_once(sizes: list[int], length: int, across: bool, epoch: int) -> None:
     bounds = np.concatenate(([0], np.cumsum(sizes)))
-    found = blocks(bounds, length, across=across, epoch=epoch)
+    found = token_blocks(bounds, length, across=across, epoch=epoch)
     assert [token for start, end in found for token in range(start, end)] == list(range(bounds[-1]))
     lengths = np.diff(found).ravel()
     assert ((lengths > 0) & (lengths <= length)).all()
@@ -409,12 +413,12 @@ def test_blocks_hold_every_token_once(sizes: list[int], length: int, across: boo
 def test_pairs_that_cannot_be_are_refused() -> None:
     one = np.arange(4), np.array([0, 1, 2, 3])
     with pytest.raises(InputError, match="no document has two sentences"):
-        draw_pairs(*one, longest=64)
+        sample_pairs(*one, max_tokens=64)
     with pytest.raises(InputError, match="need two documents"):
-        draw_pairs(np.arange(4), np.array([0, 3]), longest=64)
+        sample_pairs(np.arange(4), np.array([0, 3]), max_tokens=64)
     with pytest.raises(InputError, match="use 5"):
-        draw_pairs(*one, longest=4)
+        sample_pairs(*one, max_tokens=4)
     with pytest.raises(InputError, match="Choose one of: next, order"):
-        draw_pairs(*one, longest=64, kind="previous")
+        sample_pairs(*one, max_tokens=64, kind="previous")
     with pytest.raises(InputError, match="at least 1"):
-        blocks(np.array([0, 5]), 0)
+        token_blocks(np.array([0, 5]), 0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.corpus.sentences import sentences, spans
+from regard.data.corpus.sentences import sentence_spans, split_sentences
 
 CASES = [
     "Mr. Smith met Dr. Jones. | They talked.",
@@ -53,19 +53,19 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_sentences_end_where_a_reader_says(case: str) -> None:
     expected = case.split(" | ")
-    assert sentences(" ".join(expected)) == expected
-    assert sentences("  " + "\n".join(expected) + " \n") == expected
+    assert split_sentences(" ".join(expected)) == expected
+    assert split_sentences("  " + "\n".join(expected) + " \n") == expected
 
 
 def test_a_line_break_ends_a_sentence_only_where_told() -> None:
     text = "A heading\nThe text begins. It goes\n\non.\n"
-    assert sentences(text) == ["A heading\nThe text begins.", "It goes\n\non."]
-    assert sentences(text, lines=True) == ["A heading", "The text begins.", "It goes", "on."]
+    assert split_sentences(text) == ["A heading\nThe text begins.", "It goes\n\non."]
+    assert split_sentences(text, lines=True) == ["A heading", "The text begins.", "It goes", "on."]
 
 
 @given(st.text(st.sampled_from("aB1 .!?…\"'”)\n(。\u00a0é") | st.characters(), max_size=60), st.booleans())
 def test_the_spans_hold_everything_but_space(text: str, lines: bool) -> None:
-    found = spans(text, lines=lines)
+    found = sentence_spans(text, lines=lines)
     edges = [edge for span in found for edge in span]
     assert edges == sorted(edges)
     covered = {place for start, end in found for place in range(start, end)}
@@ -78,5 +78,5 @@ def test_the_spans_hold_everything_but_space(text: str, lines: bool) -> None:
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "." * 1_000_000, "A. " * 100_000, " " * 1_000_000, '"' * 1_000_000])
 def test_time_is_linear(text: str) -> None:
     began = time.perf_counter()
-    spans(text)
+    sentence_spans(text)
     assert time.perf_counter() - began < 5

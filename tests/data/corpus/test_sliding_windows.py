@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.corpus import sliding_windows as running
-from regard.data.corpus.sliding_windows import Piece, TextWindow, pieces, windows
+from regard.data.corpus.sliding_windows import TextChunk, TextWindow, sliding_windows, text_chunks
 from regard.data.readers import read
 from regard.errors import InputError
 from regard.text.learn import learn_from
@@ -24,7 +24,7 @@ def words() -> Tokenizer:
 
 
 def cut(text: str, words: Tokenizer, *, room: int, overlap: float) -> list[TextWindow]:
-    return list(windows([Piece(text, True)], words, room=room, overlap=overlap))
+    return list(sliding_windows([TextChunk(text, True)], words, size=room, overlap=overlap))
 
 
 @settings(deadline=None)
@@ -33,7 +33,7 @@ def test_every_token_but_the_first_is_scored_once(words: Tokenizer, text: str, r
     found = cut(text, words, room=room, overlap=overlap)
     ids = list(words.encode(text, special=False).ids)
     given = room if round(room * overlap) == 0 else len(ids)  # without an overlap the first of each window
-    assert [token for one in found for token in one.ids[one.fresh :]] == [
+    assert [token for one in found for token in one.ids[one.first_scored :]] == [
         token for place, token in enumerate(ids) if place % given
     ]
     assert all(len(one.ids) <= room for one in found)
@@ -45,7 +45,7 @@ def test_windows_move_on_by_what_they_do_not_share(words: Tokenizer) -> None:
     ids = list(words.encode(TEXT, special=False).ids)
     found = cut(TEXT, words, room=8, overlap=0.25)
     assert [one.ids for one in found[:2]] == [ids[:8], ids[6:14]]
-    assert [one.fresh for one in found] == [1, *[2] * (len(found) - 1)]
+    assert [one.first_scored for one in found] == [1, *[2] * (len(found) - 1)]
     assert found[-1].ids == ids[6 * (len(found) - 1) :]
     whole = cut(TEXT, words, room=1000, overlap=0.5)
     assert len(whole) == 1
@@ -62,28 +62,30 @@ def test_a_file_is_one_text_and_its_pieces_are_tokenized_as_the_whole(
     for size in (24, 40, 1 << 18):
         monkeypatch.setattr(running, "PIECE", size)
         monkeypatch.setattr(running, "LOOK", 20)
-        parts = list(pieces(read(path, task="text")))
+        parts = list(text_chunks(read(path, task="text")))
         assert "".join(part.text for part in parts) == TEXT * 3
-        assert [part.opens for part in parts] == [True] + [False] * (len(parts) - 1)
+        assert [part.starts_text for part in parts] == [True] + [False] * (len(parts) - 1)
         assert (len(parts) > 1) == (size < 100)
-        assert list(windows(parts, words, room=16, overlap=0.5)) == expected
+        assert list(sliding_windows(parts, words, size=16, overlap=0.5)) == expected
 
 
 def test_files_and_rows_are_texts_of_their_own(words: Tokenizer, tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_bytes(TEXT.replace("\n", "\r\n").encode())
-    found = list(pieces(read(str(tmp_path / "*.txt"), task="text")))
-    assert found == [Piece(TEXT, True), Piece(TEXT, True)]
+    found = list(text_chunks(read(str(tmp_path / "*.txt"), task="text")))
+    assert found == [TextChunk(TEXT, True), TextChunk(TEXT, True)]
     (tmp_path / "rows.csv").write_text('text,label\n"The old man",a\nYes.,b\n')
-    found = list(pieces(read(tmp_path / "rows.csv", task="text")))
-    assert found == [Piece("The old man", True), Piece("Yes.", True)]
+    found = list(text_chunks(read(tmp_path / "rows.csv", task="text")))
+    assert found == [TextChunk("The old man", True), TextChunk("Yes.", True)]
     ids = [list(words.encode(one.text, special=False).ids) for one in found]
-    assert [one.ids for one in windows(found, words, room=100, overlap=0.0)] == [one for one in ids if len(one) > 1]
+    assert [one.ids for one in sliding_windows(found, words, size=100, overlap=0.0)] == [
+        one for one in ids if len(one) > 1
+    ]
 
 
 @pytest.mark.parametrize(
-    ("room", "overlap", "says"), [(1, 0.5, "at least 2"), (8, 1.0, "share 1 of"), (8, -0.1, "0 up")]
+    ("size", "overlap", "message"), [(1, 0.5, "at least 2"), (8, 1.0, "share 1 of"), (8, -0.1, "0 up")]
 )
-def test_windows_that_cannot_be(words: Tokenizer, room: int, overlap: float, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        cut(TEXT, words, room=room, overlap=overlap)
+def test_windows_that_cannot_be(words: Tokenizer, size: int, overlap: float, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cut(TEXT, words, room=size, overlap=overlap)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.data.batching.framing import Frame
-from regard.data.corpus.text_source import Stream, TextSource, held_out
+from regard.data.corpus.text_source import Stream, TextSource, split_corpus
 from regard.data.corpus.token_store import Corpus
 from regard.errors import InputError
 from regard.text.learn import learn_from
@@ -29,34 +29,34 @@ def built(tmp_path: Path, words: Tokenizer, documents: list[str], *, sentences: 
 
 def test_documents_are_on_one_side(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS)
-    learned, held = held_out(corpus, share=0.25, seed=3)
+    learned, held = split_corpus(corpus, fraction=0.25, seed=3)
     assert held is not None
     assert sorted([*learned.documents, *held.documents]) == list(range(12))
     assert learned.size + held.size == len(corpus.tokens)
     assert 0.2 < held.size / len(corpus.tokens) < 0.45
-    again, other = held_out(corpus, share=0.25, seed=3)[1], held_out(corpus, share=0.25, seed=4)[1]
+    again, other = split_corpus(corpus, fraction=0.25, seed=3)[1], split_corpus(corpus, fraction=0.25, seed=4)[1]
     assert again is not None
     assert other is not None
     assert again.documents.tolist() == held.documents.tolist() != other.documents.tolist()
     both = np.concatenate([corpus[number] for number in held.documents])
     assert held.read(np.arange(held.size)).tolist() == both.tolist()
     assert held.counts(words.size).tolist() == np.bincount(both, minlength=words.size).tolist()
-    assert held_out(corpus, share=0.0)[1] is None
+    assert split_corpus(corpus, fraction=0.0)[1] is None
 
 
 def test_a_single_document_gives_its_end(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS[:1])
-    learned, held = held_out(corpus, share=0.25)
+    learned, held = split_corpus(corpus, fraction=0.25)
     assert held is not None
     assert [*learned.read(np.arange(learned.size)), *held.read(np.arange(held.size))] == corpus.tokens.tolist()
-    with pytest.raises(InputError, match=r"1 document, too few to hold 2 out"):
-        held_out(corpus, share=0.25, least=2)
+    with pytest.raises(InputError, match=r"1 document, too few to use 2 for validation"):
+        split_corpus(corpus, fraction=0.25, min_documents=2)
 
 
 def test_masked_blocks_are_framed_and_stay_in_their_document(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS)
     stream = Stream.of(corpus, np.array([1, 4, 9]))
-    rows = TextSource(stream, Frame.of(words), "mlm", longest=16).epoch(0)
+    rows = TextSource(stream, Frame.of(words), "mlm", max_tokens=16).epoch(0)
     batch = rows.take(range(len(rows.lengths)))
     assert batch.tokens.lengths.tolist() == rows.lengths.tolist()
     assert max(rows.lengths) <= 16
@@ -70,7 +70,7 @@ def test_masked_blocks_are_framed_and_stay_in_their_document(tmp_path: Path, wor
 def test_causal_blocks_run_across_documents_and_move(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS)
     stream = Stream.of(corpus, np.array([1, 4, 9]))
-    source = TextSource(stream, Frame.of(words), "causal", longest=16)
+    source = TextSource(stream, Frame.of(words), "causal", max_tokens=16)
     cuts = []
     for epoch in (0, 1):
         rows = source.epoch(epoch)
@@ -85,7 +85,7 @@ def test_causal_blocks_run_across_documents_and_move(tmp_path: Path, words: Toke
 def test_pairs_are_what_the_tokenizer_makes_of_two_texts(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS, sentences=True)
     stream = Stream.of(corpus, np.array([0, 2, 3, 5, 8]))
-    rows = TextSource(stream, Frame.of(words), "mlm+nsp", longest=40).epoch(0)
+    rows = TextSource(stream, Frame.of(words), "mlm+nsp", max_tokens=40).epoch(0)
     order = np.arange(len(rows.lengths))[::-1].copy()
     batch = rows.take(order)
     assert batch.tokens.lengths.tolist() == rows.lengths[order].tolist()

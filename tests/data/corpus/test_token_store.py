@@ -20,7 +20,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
 from regard.data.corpus import documents
-from regard.data.corpus.documents import groups
+from regard.data.corpus.documents import read_text_groups
 from regard.data.corpus.store_files import remove_store
 from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
@@ -101,9 +101,9 @@ def test_no_character_is_lost_however_small_the_pieces(text: str, sentences: boo
         path = Path(folder) / "a.txt"
         path.write_bytes(text.encode())
         found: list[str] = [""]
-        for group in groups([path], sentences=sentences, lines=lines):
+        for group in read_text_groups([path], sentences=sentences, lines=lines):
             ends = set(group.ends)
-            for number, piece in enumerate(group.pieces, 1):
+            for number, piece in enumerate(group.chunks, 1):
                 found[-1] += piece
                 if number in ends:
                     found.append("")
@@ -344,6 +344,6 @@ def test_monstrous_lines_take_linear_time(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "a.txt", text)
     began = time.perf_counter()
     for sentences in (False, True):
-        for _ in groups([path], sentences=sentences, lines=True):
+        for _ in read_text_groups([path], sentences=sentences, lines=True):
             pass
     assert time.perf_counter() - began < 10

@@ -17,7 +17,7 @@ def pieces_of(words: Tokenizer, text: str) -> list[str]:
     """The text of each run of tokens from one start to the next, without special ones."""
     ids = np.array(words.encode(text).ids)
     found: list[list[int]] = []
-    for token, begins in zip(ids.tolist(), WordStarts.of(words)(ids).tolist(), strict=True):
+    for token, begins in zip(ids.tolist(), WordStarts.from_tokenizer(words)(ids).tolist(), strict=True):
         found = [*found, [token]] if begins else [*found[:-1], [*found[-1], token]]
     return [words.decode(run).strip() for run in found if words.decode(run).strip()]
 
@@ -36,9 +36,9 @@ def test_wordpiece_parts_signs_too() -> None:
     assert len(ids) > len(TEXT.split()) + 6
     numbers = words.encode(TEXT).words
     expected = [row == 0 or number is None or number != numbers[row - 1] for row, number in enumerate(numbers)]
-    assert WordStarts.of(words)(ids).astype(bool).tolist() == expected
+    assert WordStarts.from_tokenizer(words)(ids).astype(bool).tolist() == expected
 
 
 def test_characters_do_not_tell() -> None:
     with pytest.raises(InputError, match=r"do not say where words begin.*\"token\" or \"span\""):
-        WordStarts.of(learn_from([TEXT], kind="char", size=60))
+        WordStarts.from_tokenizer(learn_from([TEXT], kind="char", size=60))

@@ -30,13 +30,13 @@ def whole(path: Path, value: Any, indent: int | None = None) -> Path:
 
 def found_entities(path: Path, **told: Any) -> list[tuple[str, tuple[Entity, ...]]]:
     reader = read(path, **told)
-    assert reader.recognised.task == "tag"
+    assert reader.schema.task == "tag"
     return [(record.text, record.entities) for record in reader if isinstance(record, TagRecord)]
 
 
 def found_labels(path: Path, **told: Any) -> list[tuple[str, Any]]:
     reader = read(path, **told)
-    assert reader.recognised.task == "classify"
+    assert reader.schema.task == "classify"
     return [(record.text, record.label) for record in reader if isinstance(record, ClassifyRecord)]
 
 
@@ -125,7 +125,7 @@ def test_spacy_documents_of_version_2(tmp_path: Path) -> None:
     path = whole(tmp_path / "a.json", [{"id": 0, "paragraphs": [{"raw": "x", "sentences": [sentence, sentence]}]}])
     wanted = ("Ada Lund moved to Oslo", (ADA, Entity(18, 22, "LOC")))
     assert found_entities(path) == [wanted, wanted]
-    assert read(path).recognised.scheme == "bilou"
+    assert read(path).schema.scheme == "bilou"
     raw = {"raw": TEXT, "sentences": [sentence], "entities": TRIPLES, "cats": []}
     assert found_entities(whole(tmp_path / "b.json", [{"id": 0, "paragraphs": [raw]}])) == [(TEXT, (ADA, OSLO))]
     broken = [{"id": 0, "paragraphs": [{"sentences": [sentence, {"tokens": 5}]}]}]
@@ -151,7 +151,7 @@ def test_label_studio_spans(tmp_path: Path) -> None:
     tasks = [task(1, TEXT, *map(marked, STUDIO)), task(2, OTHER)]
     path = whole(tmp_path / "a.json", tasks, indent=1)
     assert found_entities(path) == BOTH
-    assert "Label Studio JSON" in str(read(path).recognised)
+    assert "Label Studio JSON" in str(read(path).schema)
     extra = {"id": 1, "annotator": 1, "annotation_id": 4, "created_at": "2024", "updated_at": "2024", "lead_time": 2.0}
     small = [{"text": TEXT, "ner": STUDIO, **extra}, {"text": OTHER, **extra}]
     assert found_entities(whole(tmp_path / "min.json", small)) == BOTH
@@ -179,7 +179,7 @@ def test_label_studio_annotations_that_cannot_be_used(tmp_path: Path) -> None:
     path = whole(tmp_path / "a.json", [task(1, "fine", chosen("pos")), skipped, open_task, task(4, "b", chosen("neg"))])
     reader = read(path)
     assert len(list(reader)) == 2
-    assert reader.left_out == {"skipped by the annotator": 1, "not annotated": 1}
+    assert reader.excluded == {"skipped by the annotator": 1, "not annotated": 1}
     assert reader.summary.endswith("rows left out: 1 skipped by the annotator, 1 not annotated")
     assert [record.text for record in read(path, task="text")] == ["fine", "skipped", "open", "b"]
     findings = [finding.message for finding in check(path).findings if finding.kind == "left-out"]
@@ -225,7 +225,7 @@ def test_prodigy_spans_and_answers(tmp_path: Path) -> None:
     ]
     reader = read(lines(tmp_path / "a.jsonl", *rows))
     assert [(record.text, record.entities) for record in reader if isinstance(record, TagRecord)] == BOTH
-    assert reader.left_out == {"rejected": 1, "ignored": 1}
+    assert reader.excluded == {"rejected": 1, "ignored": 1}
     assert [record.text for record in read(tmp_path / "a.jsonl", task="text")] == [TEXT, "no", "what?", OTHER]
     with pytest.raises(DataError, match="no row of the first 2 can be used: rejected"):
         read(lines(tmp_path / "b.jsonl", rows[1], rows[1]))

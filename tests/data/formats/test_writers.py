@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.formats import writers as tables
-from regard.data.formats.writers import format_of_name, json_line, table_file
+from regard.data.formats.writers import json_line, output_format, table_file
 from regard.data.readers import read
 from regard.errors import InputError
 
@@ -82,10 +82,10 @@ def test_what_json_has_no_type_for_is_text() -> None:
 
 
 def test_names_that_promise_what_is_not_written() -> None:
-    assert [format_of_name(Path(name)) for name in ("a", "a.json", "a.tab", "a.Parquet")] == [
+    assert [output_format(Path(name)) for name in ("a", "a.json", "a.tab", "a.Parquet")] == [
         *("jsonl", "jsonl", "tsv", "parquet")
     ]
     with pytest.raises(InputError, match=r"Use a\.csv"):
-        format_of_name(Path("a.xlsx"))
+        output_format(Path("a.xlsx"))
     with pytest.raises(InputError, match="compressed"):
-        format_of_name(Path("a.csv.gz"))
+        output_format(Path("a.csv.gz"))

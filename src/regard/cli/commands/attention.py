@@ -125,10 +125,10 @@ def _write(path: Path, windows: Iterator[AttentionWindow], heads: list[int]) -> 
 
     import numpy as np
 
-    from regard.data.atomic import whole
+    from regard.data.atomic import atomic_path
 
     count = 0
-    with whole(path) as fresh, zipfile.ZipFile(fresh, "w") as archive:
+    with atomic_path(path) as fresh, zipfile.ZipFile(fresh, "w") as archive:
 
         def put(name: str, array: Any) -> None:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:

@@ -60,7 +60,7 @@ class CheckCommand:
 
 
 def run(command: CheckCommand) -> None:
-    from regard.data.atomic import check_place
+    from regard.data.atomic import check_output_path
     from regard.data.check.run import check
     from regard.data.names import parse_columns
 
@@ -69,7 +69,7 @@ def run(command: CheckCommand) -> None:
     outputs = {"--html": command.html, "--fix": command.fix, "--skip-bad": command.skip_bad}
     for flag, path in outputs.items():
         if path is not None:
-            check_place(path, flag, inputs=(command.data, command.dev), others=outputs)
+            check_output_path(path, flag, inputs=(command.data, command.dev), others=outputs)
     told: dict[str, Any] = {
         "task": command.task,
         "format": command.format,
@@ -127,9 +127,9 @@ def _reading(model: str | None) -> Reading:
 
 
 def _write(path: Path, content: str) -> None:
-    from regard.data.atomic import whole_file
+    from regard.data.atomic import atomic_text_file
 
-    with whole_file(path) as file:
+    with atomic_text_file(path) as file:
         file.write(content)
 
 

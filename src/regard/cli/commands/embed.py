@@ -115,9 +115,9 @@ def _check_name(path: Path, *, per_token: bool) -> None:
 def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
     import numpy as np
 
-    from regard.data.atomic import whole
+    from regard.data.atomic import atomic_path
 
-    with whole(path) as fresh, fresh.open("wb") as file:
+    with atomic_path(path) as fresh, fresh.open("wb") as file:
         if isinstance(vectors, np.ndarray):
             np.save(file, vectors)
         else:

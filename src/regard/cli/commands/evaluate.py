@@ -132,11 +132,11 @@ def _json(found: Evaluation) -> dict[str, Any]:
 
 def _check_picture(path: Path) -> None:
     """Whether it can be drawn there, before the work is done."""
-    from regard.data.atomic import check_place
+    from regard.data.atomic import check_output_path
     from regard.metrics.report_plot import plot_format
 
     plot_format(path)
-    check_place(path.expanduser(), "--confusion")
+    check_output_path(path.expanduser(), "--confusion")
 
 
 def _overlap(command: EvaluateCommand, model: Model) -> float | None:

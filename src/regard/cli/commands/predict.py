@@ -106,9 +106,9 @@ def _check(command: PredictCommand) -> None:
     if command.output is None:
         return
     from regard.data.atomic import is_stream
-    from regard.data.formats.writers import format_of_name
+    from regard.data.formats.writers import output_format
 
-    format_of_name(command.output)
+    output_format(command.output)
     if command.resume and is_stream(command.output):
         raise UsageError(f"--resume was given, but --output {command.output} is no file that could be continued.")
 

@@ -76,12 +76,12 @@ def _bytes(path: Path) -> bytes:
 
 
 def _write(source: Path, target: Path, *, overwrite: bool) -> None:
-    from regard.data.atomic import check_place, whole
+    from regard.data.atomic import atomic_path, check_output_path
 
     if target.exists() and not overwrite:
         raise InputError(f"{target} exists and holds something else. Use --out FILE, or --overwrite to replace it.")
-    check_place(target, "--out")
-    with whole(target) as fresh:
+    check_output_path(target, "--out")
+    with atomic_path(target) as fresh:
         shutil.copyfile(source, fresh)
 
 

@@ -49,7 +49,7 @@ class Batch:
     rows: Ints
 
 
-class Plan:
+class BatchPlan:
     """The batches of one rank, from a position to the end of its epoch.
 
     Every sequence is in exactly one batch of one rank, and every rank takes the same number of steps. Where the
@@ -70,9 +70,9 @@ class Plan:
             _check(self.lengths, settings)
         self.fingerprint = known or _fingerprint(self.lengths, settings)
 
-    def at(self, epoch: int, step: int = 0) -> Plan:
+    def at(self, epoch: int, step: int = 0) -> BatchPlan:
         """The same batches from another position."""
-        plan = Plan(self.lengths, self.settings, epoch=epoch, step=step, known=self.fingerprint)
+        plan = BatchPlan(self.lengths, self.settings, epoch=epoch, step=step, known=self.fingerprint)
         if epoch == self.epoch and "layout" in self.__dict__:
             plan.__dict__["layout"] = self.layout
         return plan
@@ -81,7 +81,7 @@ class Plan:
         """The position in a form that can be written down. It is the same on every rank."""
         return {"epoch": self.epoch, "step": self.step, "batches": self.fingerprint}
 
-    def resume(self, state: Mapping[str, Any]) -> Plan:
+    def resume(self, state: Mapping[str, Any]) -> BatchPlan:
         """The plan at a stored position; refused where it was stored for other data or other settings."""
         if state.get("batches") != self.fingerprint:
             raise InputError(

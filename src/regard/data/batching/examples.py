@@ -34,7 +34,7 @@ class Inputs:
     by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one a token of the target
     by_place: Mapping[str, Tensor] = field(default_factory=dict)  # one a place of `at`
     rows: int = 0
-    steady: bool = False  # in a fixed shape, so nothing drawn for it may have a size that depends on luck
+    fixed_shape: bool = False  # in a fixed shape, so nothing drawn for it may have a size that depends on luck
 
     def __getitem__(self, name: str) -> Tensor:
         for held in self._held:
@@ -73,10 +73,10 @@ class Inputs:
             tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, longest=longest),
             by_sequence={name: _filled(tensor, sequences) for name, tensor in self.by_sequence.items()},
             by_token={name: _filled(tensor, tokens) for name, tensor in self.by_token.items()},
-            steady=True,
+            fixed_shape=True,
         )
 
-    def blank(self) -> Inputs:
+    def without_targets(self) -> Inputs:
         """The same batch with nothing to learn from it: the part of a rank that has no row of its own."""
 
         def emptied(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -124,7 +124,7 @@ class Examples:
         return own if self.target is None else own + self.target.lengths
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         return int(np.diff(self.bounds).max(initial=0))
 
     def epoch(self, number: int) -> Examples:
@@ -157,7 +157,7 @@ class Examples:
         return ranges(self.bounds[rows], lengths), lengths
 
 
-class Builder:
+class ExamplesBuilder:
     """Collects sequences into flat arrays, without a list a token."""
 
     def __init__(self, *, segments: bool = False) -> None:
@@ -175,7 +175,7 @@ class Builder:
         *,
         by_sequence: Mapping[str, Any] | None = None,
         by_token: Mapping[str, npt.NDArray[Any]] | None = None,
-        joined: bool = False,
+        same_row: bool = False,
     ) -> None:
         """One sequence of a record, with what belongs to it as a whole and to each of its tokens.
 
@@ -183,7 +183,7 @@ class Builder:
         """
         self.ids.extend(ids)
         self.bounds.append(len(self.ids))
-        if joined:
+        if same_row:
             self.groups[-1] += 1
         else:
             self.owners.append(owner)

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from regard.data.batching.windows import Window, side_by_side, windows
+from regard.data.batching.windows import Window, paired_windows, windows
 from regard.errors import InputError, counted
 from regard.text.tokenizer import Encoding, Tokenizer
 
 
-class Marks(NamedTuple):
+class SpecialTokens(NamedTuple):
     """Special tokens that stand side by side."""
 
     ids: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Framed:
+class FramedSequence:
     """A sequence for the network that knows where its tokens come from. Special tokens come from no text."""
 
     ids: list[int]
@@ -83,7 +83,7 @@ class Framed:
             found[part.owned] = [True] * (part.window.own_end - part.window.own_start)
         return found
 
-    def place(self, text: int, token: int) -> int | None:
+    def position(self, text: int, token: int) -> int | None:
         """Where a token of a text stands; None where it is not in this window."""
         for part in self.parts:
             if part.text == text and part.window.start <= token < part.window.end:
@@ -95,10 +95,10 @@ class Framed:
 class Frame:
     """The special tokens of a tokenizer with their segments: `[CLS] first [SEP] second [SEP]`."""
 
-    alone: tuple[Marks, Marks]  # before and after a text that has no pair
-    before: Marks  # these three of a pair
-    between: Marks
-    after: Marks
+    alone: tuple[SpecialTokens, SpecialTokens]  # before and after a text that has no pair
+    before: SpecialTokens  # these three of a pair
+    between: SpecialTokens
+    after: SpecialTokens
     segment: int = 0  # of the text that has no pair
     segments: tuple[int, int] = (0, 1)  # of the texts of a pair
 
@@ -110,73 +110,76 @@ class Frame:
         (before, between, after), (first, second) = _seen(tokenizer.encode(text, text), (0, 1))
         return cls((start, end), before, between, after, segment, (first, second))
 
-    def single(self, ids: Sequence[int], window: Window | None = None) -> Framed:
+    def single(self, ids: Sequence[int], window: Window | None = None) -> FramedSequence:
         """A text, or a window of it, as the tokenizer would give it."""
         return _framed(self.alone, (self.segment,), (ids,), (window or _whole(ids),))
 
     def pair(
         self, first: Sequence[int], second: Sequence[int], cuts: tuple[Window | None, Window | None] = (None, None)
-    ) -> Framed:
+    ) -> FramedSequence:
         """Two texts, or a window of each, as the tokenizer would give them."""
         shown = (cuts[0] or _whole(first), cuts[1] or _whole(second))
         return _framed((self.before, self.between, self.after), self.segments, (first, second), shown)
 
     @property
-    def around_one(self) -> int:
+    def special_count(self) -> int:
         """How many special tokens a single text gets."""
         return sum(len(marks.ids) for marks in self.alone)
 
     @property
-    def around_two(self) -> int:
+    def pair_special_count(self) -> int:
         """How many a pair gets."""
         return len(self.before.ids) + len(self.between.ids) + len(self.after.ids)
 
 
-def single_windows(frame: Frame, ids: Sequence[int], *, longest: int | None, overlap: float = 0.25) -> list[Framed]:
+def single_windows(
+    frame: Frame, ids: Sequence[int], *, max_tokens: int | None, overlap: float = 0.25
+) -> list[FramedSequence]:
     """A text in sequences of at most `longest` tokens; neighbours share that part of the room for the text."""
-    if longest is None or len(ids) + frame.around_one <= longest:
+    if max_tokens is None or len(ids) + frame.special_count <= max_tokens:
         return [frame.single(ids)]
-    room = longest - frame.around_one
+    room = max_tokens - frame.special_count
     if room < 1:
-        raise no_room(longest, frame.around_one)
-    return [frame.single(ids, cut) for cut in windows(len(ids), room=room, overlap=_shared(room, overlap))]
+        raise window_too_small(max_tokens, frame.special_count)
+    return [frame.single(ids, cut) for cut in windows(len(ids), size=room, overlap=_shared(room, overlap))]
 
 
 def context_windows(
-    frame: Frame, question: Sequence[int], context: Sequence[int], *, longest: int | None, overlap: float = 0.25
-) -> list[Framed]:
+    frame: Frame, question: Sequence[int], context: Sequence[int], *, max_tokens: int | None, overlap: float = 0.25
+) -> list[FramedSequence]:
     """The whole question (text 0) beside each window of the context (text 1); the first window owns the question."""
-    fixed = frame.around_two + len(question)
-    if longest is None or fixed + len(context) <= longest:
+    fixed = frame.pair_special_count + len(question)
+    if max_tokens is None or fixed + len(context) <= max_tokens:
         return [frame.pair(question, context)]
-    room = longest - fixed
+    room = max_tokens - fixed
     if room < 1:
         raise InputError(
-            f"the question has {counted(len(question), 'token')}: with {frame.around_two} special ones it leaves no "
-            f"room for the context in a window of {longest}. Shorten it, or use windows of more than {fixed} tokens."
+            f"the question has {counted(len(question), 'token')}: with {frame.pair_special_count} special tokens, no "
+            f"room is left for the context in a window of {max_tokens} tokens. Shorten the question, or use windows of "
+            f"more than {fixed} tokens."
         )
-    cuts = windows(len(context), room=room, overlap=_shared(room, overlap))
-    asked = [_whole(question), *[_whole(question).again] * (len(cuts) - 1)]
+    cuts = windows(len(context), size=room, overlap=_shared(room, overlap))
+    asked = [_whole(question), *[_whole(question).context_only] * (len(cuts) - 1)]
     return [frame.pair(question, context, both) for both in zip(asked, cuts, strict=True)]
 
 
 def pair_windows(
-    frame: Frame, first: Sequence[int], second: Sequence[int], *, longest: int | None, overlap: float = 0.25
-) -> list[Framed]:
+    frame: Frame, first: Sequence[int], second: Sequence[int], *, max_tokens: int | None, overlap: float = 0.25
+) -> list[FramedSequence]:
     """Two texts of which one or both may be long: every token of each is in some window, and one window owns it."""
-    if longest is None or len(first) + len(second) + frame.around_two <= longest:
+    if max_tokens is None or len(first) + len(second) + frame.pair_special_count <= max_tokens:
         return [frame.pair(first, second)]
-    room = longest - frame.around_two
+    room = max_tokens - frame.pair_special_count
     if room < 2:
-        raise no_room(longest, frame.around_two, 2)
-    cuts = side_by_side(len(first), len(second), room=room, overlap=_checked(overlap))
+        raise window_too_small(max_tokens, frame.pair_special_count, 2)
+    cuts = paired_windows(len(first), len(second), size=room, overlap=_checked(overlap))
     return [frame.pair(first, second, both) for both in cuts]
 
 
-def no_room(longest: int, special: int, least: int = 1) -> InputError:
+def window_too_small(longest: int, special: int, least: int = 1) -> InputError:
     """What is said of windows that special tokens fill alone."""
     return InputError(
-        f"windows of {longest} tokens leave no room for a text beside {special} special ones; "
+        f"windows of {longest} tokens leave no room for a text besides {special} special tokens; "
         f"use at least {special + least}."
     )
 
@@ -196,8 +199,8 @@ def _whole(ids: Sequence[int]) -> Window:
 
 
 def _framed(
-    marks: Sequence[Marks], segments: Sequence[int], texts: Sequence[Sequence[int]], cuts: Sequence[Window]
-) -> Framed:
+    marks: Sequence[SpecialTokens], segments: Sequence[int], texts: Sequence[Sequence[int]], cuts: Sequence[Window]
+) -> FramedSequence:
     ids, kinds, parts = list(marks[0].ids), list(marks[0].segments), []
     for number, (text, cut, segment, mark) in enumerate(zip(texts, cuts, segments, marks[1:], strict=True)):
         parts.append(Part(number, len(ids), cut))
@@ -205,10 +208,10 @@ def _framed(
         kinds += [segment] * len(cut)
         ids += mark.ids
         kinds += mark.segments
-    return Framed(ids, kinds, tuple(parts))
+    return FramedSequence(ids, kinds, tuple(parts))
 
 
-def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[Marks], list[int]]:
+def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[SpecialTokens], list[int]]:
     """The special tokens before, between and after the texts, and the segment of each text."""
     runs = [(text, list(places)) for text, places in groupby(range(len(found)), key=found.texts.__getitem__)]
     if tuple(text for text, _ in runs if text is not None) != order:
@@ -216,12 +219,12 @@ def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[Marks], list[in
             "this tokenizer puts the second text before the first, or parts of a text apart; a text, or a first and "
             'then a second, was expected. Change "post_processor" in tokenizer.json.'
         )
-    marks, segments = [Marks()], []
+    marks, segments = [SpecialTokens()], []
     for text, places in runs:
         kinds = tuple(found.segments[place] for place in places)
         if text is None:
-            marks[-1] = Marks(tuple(found.ids[place] for place in places), kinds)
+            marks[-1] = SpecialTokens(tuple(found.ids[place] for place in places), kinds)
         else:
-            marks.append(Marks())
+            marks.append(SpecialTokens())
             segments.append(kinds[0])
     return marks, segments

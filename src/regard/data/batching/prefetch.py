@@ -23,7 +23,7 @@ class _End:
     error: BaseException | None
 
 
-class Feeder(Generic[Item]):
+class Prefetcher(Generic[Item]):
     """Goes through `source` in a thread, at most `depth` items ahead, and hands the items over on `device`.
 
     An error of the source is raised again where the items are taken, with the traceback it had in the thread. The
@@ -52,7 +52,7 @@ class Feeder(Generic[Item]):
     def _moved(self, item: Item) -> Item:
         if self.device.type == "cpu":
             return item
-        moved: Item = each_tensor(item, lambda tensor: tensor.to(self.device, non_blocking=True))
+        moved: Item = map_tensors(item, lambda tensor: tensor.to(self.device, non_blocking=True))
         return moved
 
 
@@ -70,7 +70,7 @@ class _Work:
         try:
             while self._may_go_on():
                 item = next(self.source)
-                self.made.put(each_tensor(item, Tensor.pin_memory) if self.pin else item)
+                self.made.put(map_tensors(item, Tensor.pin_memory) if self.pin else item)
         except StopIteration:
             pass
         except BaseException as failure:  # whatever it is, the loop that waits must hear of it
@@ -96,17 +96,17 @@ class _Work:
         self.slots.release()
 
 
-def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """The same lists, tuples, dicts and dataclasses with every tensor in them changed."""
     if isinstance(value, Tensor):
         return change(value)
     if is_dataclass(value) and not isinstance(value, type):
         held = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return replace(value, **{name: each_tensor(part, change) for name, part in held.items()})
+        return replace(value, **{name: map_tensors(part, change) for name, part in held.items()})
     if isinstance(value, dict):
-        return {name: each_tensor(part, change) for name, part in value.items()}
+        return {name: map_tensors(part, change) for name, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(each_tensor(part, change) for part in value))
+        return type(value)(*(map_tensors(part, change) for part in value))
     if isinstance(value, list | tuple):
-        return type(value)(each_tensor(part, change) for part in value)
+        return type(value)(map_tensors(part, change) for part in value)
     return value

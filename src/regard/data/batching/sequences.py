@@ -11,7 +11,7 @@ from regard.text.tokenizer import Encoding
 
 
 @dataclass(frozen=True)
-class Piece:
+class SequenceWindow:
     """A text, or one window of it: its ids, and which of its tokens count as the text's own."""
 
     text: int
@@ -21,22 +21,22 @@ class Piece:
     last: bool
 
 
-def cut(row: int, encoding: Encoding, longest: int | None) -> Iterator[Piece]:
+def split_into_windows(row: int, encoding: Encoding, max_tokens: int | None) -> Iterator[SequenceWindow]:
     """Windows between the special tokens that open and close the text, each opened and closed the same way."""
     ids, kinds = list(encoding.ids), list(encoding.segments)
-    if longest is None or len(ids) <= longest:
-        yield Piece(row, ids, kinds, slice(0, len(ids)), last=True)
+    if max_tokens is None or len(ids) <= max_tokens:
+        yield SequenceWindow(row, ids, kinds, slice(0, len(ids)), last=True)
         return
     special = list(encoding.special)
     head = next(i for i, flag in enumerate(special) if not flag)
     tail = next(i for i, flag in enumerate(reversed(special)) if not flag)
-    room = longest - head - tail
-    cuts = windows(len(ids) - head - tail, room=room, overlap=room // 4)
+    room = max_tokens - head - tail
+    cuts = windows(len(ids) - head - tail, size=room, overlap=room // 4)
     for window in cuts:
         inner = slice(head + window.start, head + window.end)
         first, final = window is cuts[0], window is cuts[-1]
         own = window.own
-        yield Piece(
+        yield SequenceWindow(
             text=row,
             ids=ids[:head] + ids[inner] + ids[len(ids) - tail :],
             segments=kinds[:head] + kinds[inner] + kinds[len(ids) - tail :],
@@ -45,7 +45,7 @@ def cut(row: int, encoding: Encoding, longest: int | None) -> Iterator[Piece]:
         )
 
 
-def batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     """Rows together up to so many tokens, longest first, so that equal lengths lie side by side.
 
     Rows of one length stay in order, and so do the windows of a text, which are all full.

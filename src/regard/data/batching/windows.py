@@ -26,12 +26,12 @@ class Window:
         return slice(self.own_start - self.start, self.own_end - self.start)
 
     @property
-    def again(self) -> Window:
+    def context_only(self) -> Window:
         """The same tokens, shown but not owned."""
         return Window(self.start, self.end, self.start, self.start)
 
 
-def windows(length: int, *, room: int, overlap: int) -> list[Window]:
+def windows(length: int, *, size: int, overlap: int) -> list[Window]:
     """Cover `length` tokens with windows of `room` tokens, neighbours sharing at least `overlap`.
 
     The last window is moved left until it is full. Every token is owned by exactly one window: where two overlap, the
@@ -40,40 +40,40 @@ def windows(length: int, *, room: int, overlap: int) -> list[Window]:
     """
     if length < 0:
         raise InputError(f"a run of {length} tokens was to be cut into windows; its length must be at least 0.")
-    if room < 1:
-        raise InputError(f"windows need room for at least 1 token, not {room}.")
-    if not 0 <= overlap < room:
-        raise InputError(f"windows of {room} tokens cannot overlap by {overlap}; use 0 to {room - 1}.")
-    if length <= room:
+    if size < 1:
+        raise InputError(f"windows need room for at least 1 token, not {size}.")
+    if not 0 <= overlap < size:
+        raise InputError(f"windows of {size} tokens cannot overlap by {overlap}; use 0 to {size - 1}.")
+    if length <= size:
         return [Window(0, length, 0, length)]
-    starts = [*range(0, length - room, room - overlap), length - room]
-    cuts = [0, *((left + room + right + 1) // 2 for left, right in pairwise(starts)), length]
+    starts = [*range(0, length - size, size - overlap), length - size]
+    cuts = [0, *((left + size + right + 1) // 2 for left, right in pairwise(starts)), length]
     return [
-        Window(start, start + room, own_start, own_end)
+        Window(start, start + size, own_start, own_end)
         for start, (own_start, own_end) in zip(starts, pairwise(cuts), strict=True)
     ]
 
 
-def side_by_side(first: int, second: int, *, room: int, overlap: float) -> list[tuple[Window, Window]]:
+def paired_windows(first: int, second: int, *, size: int, overlap: float) -> list[tuple[Window, Window]]:
     """Windows over two runs that share the room, so that every token of both is shown and owned by one window.
 
     The longer is windowed beside the whole of the shorter, where that takes at most half of the room; else each has
     half of it, the i-th window stands with the i-th, and the run that needs fewer shows its last again. What is shown
     again is not owned again. `overlap` is the share of a run's own room that its neighbours have in common.
     """
-    if room < 2:
-        raise InputError(f"two runs need room for at least 2 tokens, not {room}.")
-    if first + second <= room:
+    if size < 2:
+        raise InputError(f"two runs need room for at least 2 tokens, not {size}.")
+    if first + second <= size:
         rooms = first, second
-    elif min(first, second) <= room // 2:
-        rooms = (first, room - first) if first <= second else (room - second, second)
+    elif min(first, second) <= size // 2:
+        rooms = (first, size - first) if first <= second else (size - second, second)
     else:
-        less, more = room // 2, room - room // 2
+        less, more = size // 2, size - size // 2
         rooms = (less, more) if first <= second else (more, less)
     cuts = [
-        windows(length, room=max(own, 1), overlap=int(own * overlap))
+        windows(length, size=max(own, 1), overlap=int(own * overlap))
         for length, own in zip((first, second), rooms, strict=True)
     ]
     count = max(map(len, cuts))
-    left, right = (found + [found[-1].again] * (count - len(found)) for found in cuts)
+    left, right = (found + [found[-1].context_only] * (count - len(found)) for found in cuts)
     return list(zip(left, right, strict=True))

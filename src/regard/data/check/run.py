@@ -27,12 +27,12 @@ from regard.data.check.rules.texts import Texts
 from regard.data.check.rules.view import Seen, seen
 from regard.data.check.store import Rows
 from regard.data.formats.lines import BOM
-from regard.data.hints import hints
+from regard.data.hints import reading_hints
 from regard.data.names import Columns
-from regard.data.readers import Reader, read, splits
-from regard.data.recognize import Recognised
+from regard.data.readers import Reader, read, split_names
+from regard.data.recognize import Schema
 from regard.data.records import Place, Record
-from regard.data.sources import Where, find
+from regard.data.sources import DataLocation, find_sources
 from regard.errors import DataError, counted
 from regard.progress import OnProgress, Progress
 
@@ -60,9 +60,9 @@ class Reading:
 
 
 def check(
-    where: Where,
+    where: DataLocation,
     *,
-    dev: Where | None = None,
+    dev: DataLocation | None = None,
     task: str | None = None,
     format: str | None = None,
     columns: Columns | None = None,
@@ -91,7 +91,7 @@ def check(
     }
     parts = _parts(where, dev)
     for _, part, split in parts:
-        find(part, split=split)  # that data is not there is no finding
+        find_sources(part, split=split)  # that data is not there is no finding
     for name, part, split in parts:
         run.split(name, part, split=split, skip_bad=_named(skip_bad, name, first=not run.readers), **told)
         if not run.complete:
@@ -107,11 +107,11 @@ def _named(skip_bad: str | Path | None, split: str, *, first: bool) -> Path | No
     return path if first else path.with_name(f"{path.stem}.{split}{path.suffix}")
 
 
-def _parts(where: Where, dev: Where | None) -> list[tuple[str, Where, str | None]]:
+def _parts(where: DataLocation, dev: DataLocation | None) -> list[tuple[str, DataLocation, str | None]]:
     """Name, data and split of each part, the one to train on first."""
-    names = splits(where)
+    names = split_names(where)
     if not names:
-        parts: list[tuple[str, Where, str | None]] = [("train" if dev is not None else "data", where, None)]
+        parts: list[tuple[str, DataLocation, str | None]] = [("train" if dev is not None else "data", where, None)]
     else:
         parts = [(name, where, name) for name in (names if dev is None else names[:1])]
     return parts if dev is None else [*parts, ("valid", dev, None)]
@@ -138,14 +138,14 @@ class _Run:
             self.measure,
         ]
 
-    def split(self, name: str, where: Where, *, split: str | None, **told: Any) -> None:
+    def split(self, name: str, where: DataLocation, *, split: str | None, **told: Any) -> None:
         """Every row of one split."""
-        like = next((reader.recognised for reader in self.readers.values()), None)
+        like = next((reader.schema for reader in self.readers.values()), None)
         try:
             reader = read(where, split=split, like=like, on_bad=lambda error: self._bad(error, name), **told)
             self.readers[name] = reader
             self._marks(reader, name)
-            header = _header(reader.recognised)
+            header = _header(reader.schema)
             for record in reader:
                 row = seen(record, name)
                 if header and _is_header(record, header):
@@ -162,7 +162,7 @@ class _Run:
 
     def _left_out(self, reader: Reader, split: str) -> None:
         """Rows that the file itself says not to use."""
-        for reason, count in reader.left_out.items():
+        for reason, count in reader.excluded.items():
             place = Place(reader.sources[0][0].name)
             what = f"{counted(count, 'row')} left out: {reason}"
             self.gather.note("left-out", place, what, split=split, key=f"{split} {reason}", count=count)
@@ -180,7 +180,7 @@ class _Run:
 
     def report(self) -> Report:
         first = next(iter(self.readers.values()), None)
-        same = Same(self.gather, self.rows, task=None if first is None else first.recognised.task)
+        same = Same(self.gather, self.rows, task=None if first is None else first.schema.task)
         same.end()
         found = {type(one).__name__: one.end() for one in self.checks}
         if first is not None:
@@ -188,8 +188,8 @@ class _Run:
         lengths: Lengths | None = found["Measure"]
         return Report(
             rows=len(self.rows),
-            bad=sum(reader.bad for reader in self.readers.values()),
-            task=None if first is None else first.recognised.task,
+            bad=sum(reader.bad_rows for reader in self.readers.values()),
+            task=None if first is None else first.schema.task,
             format="" if first is None else first.summary,
             labels=self.labels.total,
             findings=self.gather.findings(),
@@ -198,27 +198,27 @@ class _Run:
             numbers=self.labels.spread,
             lengths=lengths,
             estimate=self._estimate(first, lengths),
-            encoding=None if first is None else first.recognised.encoding,
+            encoding=None if first is None else first.schema.encoding,
             complete=self.complete,
         )
 
     def _hints(self, reader: Reader) -> None:
         """What may be meant instead of what was recognised."""
         place = Place(reader.sources[0][0].name)
-        for hint in hints(reader.recognised, self.labels.total, task=self.task, kind=self.kind):
+        for hint in reading_hints(reader.schema, self.labels.total, task=self.task, kind=self.kind):
             self.gather.note(hint.kind, place, hint.message, fix=hint.fix)
 
     def _estimate(self, first: Reader | None, lengths: Lengths | None) -> Estimate | None:
         if self.reading.forecast is None or first is None or lengths is None:
             return None
-        return self.reading.forecast(first.recognised.task, first.rows, lengths)
+        return self.reading.forecast(first.schema.task, first.rows, lengths)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)
-        return Split(name, files, reader.rows, reader.bad, dict(self.labels.counts.get(name, {})))
+        return Split(name, files, reader.rows, reader.bad_rows, dict(self.labels.counts.get(name, {})))
 
 
-def _header(found: Recognised) -> dict[str, str]:
+def _header(found: Schema) -> dict[str, str]:
     """Names of columns that a row could repeat."""
     return dict(found.columns) if found.header and found.format in ("csv", "tsv") else {}
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.data.corpus.sentences import spans
+from regard.data.corpus.sentences import sentence_spans
 from regard.errors import InputError
 from regard.text.stream import file_encoding, in_utf8
 from regard.text.unpack import DAMAGED, unpacked
@@ -24,22 +24,22 @@ READ = 1 << 20  # most bytes of a line read at once
 
 
 @dataclass
-class Group:
+class TextGroup:
     """Pieces of text in order. A document ends after `ends[i]` pieces; there the file is at byte `places[i]`."""
 
     file: int
-    pieces: list[str] = field(default_factory=list)
+    chunks: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
     characters: int = 0
-    raw: int = 0  # bytes of the file as it lies on disk, read so far
+    bytes_read: int = 0  # bytes of the file as it lies on disk, read so far
 
     def add(self, pieces: list[str]) -> None:
-        self.pieces += pieces
+        self.chunks += pieces
         self.characters += sum(map(len, pieces))
 
 
-def groups(
+def read_text_groups(
     paths: list[Path],
     *,
     sentences: bool,
@@ -47,7 +47,7 @@ def groups(
     file: int = 0,
     place: int = 0,
     encoding: str | None = None,
-) -> Iterator[Group]:
+) -> Iterator[TextGroup]:
     """All files from a place in one of them on, which must be the end of a document. Places are bytes of UTF-8."""
     for number in range(file, len(paths)):
         name = file_encoding(paths[number], encoding)
@@ -64,8 +64,8 @@ class _Reader:
         self.sentences, self.lines = sentences, lines
         self.here = 0  # bytes read, after decompression
 
-    def groups(self, place: int) -> Iterator[Group]:
-        group, held, inside, room = Group(self.number), "", False, 2 * PIECE
+    def groups(self, place: int) -> Iterator[TextGroup]:
+        group, held, inside, room = TextGroup(self.number), "", False, 2 * PIECE
         with self.path.open("rb") as raw:
             content = unpacked(raw, str(self.path))
             if content is raw and self.path.suffix in (".gz", ".xz"):
@@ -85,12 +85,12 @@ class _Reader:
                     group.add(pieces)
                     room = len(held) + 2 * PIECE  # what is left is looked at again only with as much more
                 if group.characters > GROUP:
-                    group.raw = raw.tell()
+                    group.bytes_read = raw.tell()
                     yield group
-                    group = Group(self.number)
+                    group = TextGroup(self.number)
             if inside:
                 self._end(group, held)
-        group.raw = self.path.stat().st_size
+        group.bytes_read = self.path.stat().st_size
         yield group
 
     def _texts(self, stream: BinaryIO) -> Iterator[str]:
@@ -115,16 +115,16 @@ class _Reader:
             ) from error
         return text[:-2] + "\n" if text.endswith("\r\n") else text
 
-    def _end(self, group: Group, held: str) -> None:
+    def _end(self, group: TextGroup, held: str) -> None:
         pieces, rest = self._cut(held)
         group.add([*pieces, rest] if rest.strip() else pieces)
-        group.ends.append(len(group.pieces))
-        group.places.append(self.here)
+        group.ends.append(len(group.chunks))
+        group.offsets.append(self.here)
 
     def _cut(self, held: str) -> tuple[list[str], str]:
         """Whole pieces, and the last one, which may go on."""
         if self.sentences:
-            edges = [0, *(end for _, end in spans(held, lines=self.lines))]
+            edges = [0, *(end for _, end in sentence_spans(held, lines=self.lines))]
         else:
             edges = [0]
             while len(held) - edges[-1] > PIECE:

@@ -29,39 +29,42 @@ class MaskSettings:
     vocabulary: int
     special: tuple[int, ...]  # ids that are never chosen and never drawn
     rate: float = 0.15
-    masked: float = 0.8
-    random: float = 0.1
+    mask_fraction: float = 0.8
+    random_fraction: float = 0.1
     unit: Unit = "token"
-    stop: float = 0.2  # of spans: the chance to end after each token (geometric lengths)
-    longest: int = 10  # of spans
+    span_stop: float = 0.2  # of spans: the chance to end after each token (geometric lengths)
+    max_span: int = 10  # of spans
 
     def __post_init__(self) -> None:
         if self.unit not in ("token", "word", "span"):
             raise InputError(f'{setting("mask_unit")} "{self.unit}" is not known. Choose one of: token, word, span.')
         if not 0 < self.rate < 1:
             raise InputError(f"{setting('mask_rate')} is {self.rate:g}, expected a share above 0 and below 1.")
-        if min(self.masked, self.random) < 0 or self.masked + self.random > 1:
-            raise InputError(f"of the chosen, {self.masked} masked and {self.random} random do not make a whole of 1.")
-        if not 0 < self.stop <= 1 or self.longest < 1:
+        if min(self.mask_fraction, self.random_fraction) < 0 or self.mask_fraction + self.random_fraction > 1:
             raise InputError(
-                f"spans with stop {self.stop} and longest {self.longest}: expected 0 to 1, and at least 1."
+                f"mask_fraction {self.mask_fraction} and random_fraction {self.random_fraction} must be at least 0 "
+                "and add up to at most 1."
+            )
+        if not 0 < self.span_stop <= 1 or self.max_span < 1:
+            raise InputError(
+                f"spans with stop {self.span_stop} and longest {self.max_span}: expected 0 to 1, and at least 1."
             )
         if any(not 0 <= token < self.vocabulary for token in (self.mask, *self.special)):
             raise InputError(f"special ids {(self.mask, *self.special)} must lie in a vocabulary of {self.vocabulary}.")
 
 
 @dataclass(frozen=True, eq=False)
-class Masked:
+class MaskedTokens:
     """Tokens after masking, the flat places that were chosen, and what stood there."""
 
     ids: Tensor  # (N,)
-    places: Tensor  # (M,) rising
+    positions: Tensor  # (M,) rising
     labels: Tensor  # (M,)
 
 
 def mask_tokens(
     ids: Tensor, settings: MaskSettings, *, words: Tensor | None = None, generator: torch.Generator | None = None
-) -> Masked:
+) -> MaskedTokens:
     """Choose, hide and remember. `words` is what whole words need: where words start (bool), or a word id a token.
 
     Every token that is not special is chosen with the same chance, `rate`, in each of the three units.
@@ -70,18 +73,18 @@ def mask_tokens(
     chosen = _chosen(ids, settings, words, generator)[0] & _plain(ids, settings)
     places = chosen.nonzero().squeeze(1)
     labels = ids[places]
-    return Masked(ids.index_copy(0, places, _shown(labels, places, settings, generator)), places, labels)
+    return MaskedTokens(ids.index_copy(0, places, _shown(labels, places, settings, generator)), places, labels)
 
 
 def mask_fixed(
     ids: Tensor,
     settings: MaskSettings,
     *,
-    places: int,
+    positions: int,
     words: Tensor | None = None,
     generator: torch.Generator | None = None,
     valid: Tensor | None = None,
-) -> Masked:
+) -> MaskedTokens:
     """`mask_tokens` in fixed shapes and without a wait for the device: for compiled steps and CUDA graphs.
 
     Exactly so many places come back, the chosen first and rising; the rest, which are not chosen, are labelled
@@ -89,8 +92,8 @@ def mask_fixed(
     `places_for` says how many are enough. `valid` marks the tokens that may be chosen.
     """
     _check_flat(ids)
-    if not 0 <= places <= len(ids):
-        raise InputError(f"{places} places were asked for, but there are {len(ids)} tokens. Give at most so many.")
+    if not 0 <= positions <= len(ids):
+        raise InputError(f"{positions} places were asked for, but there are {len(ids)} tokens. Give at most so many.")
     chosen, keys = _chosen(ids, settings, words, generator)
     chosen = chosen & _plain(ids, settings)
     if valid is not None:
@@ -99,17 +102,17 @@ def mask_fixed(
         runs = (chosen & ~chosen.roll(1)).cumsum(0)  # from 0 or from 1
         keys = _luck((len(ids) + 1,), ids.device, generator)[runs]
     keys = torch.where(chosen, keys, 2.0)
-    lowest = F.pad(keys, (0, 1), value=3.0).topk(places + 1, largest=False)
+    lowest = F.pad(keys, (0, 1), value=3.0).topk(positions + 1, largest=False)
     first, found = lowest.values[:-1], lowest.indices[:-1]
     kept = (first < 2) & (first < lowest.values[-1:])  # what is as high as the first without room is cut: leave it
     order = torch.where(kept, found, found + len(ids)).sort().values
     at, kept = order % max(len(ids), 1), order < len(ids)
     held = ids[at]
     shown = _shown(held, at, settings, generator)
-    return Masked(ids.index_copy(0, at, torch.where(kept, shown, held)), at, torch.where(kept, held, IGNORE))
+    return MaskedTokens(ids.index_copy(0, at, torch.where(kept, shown, held)), at, torch.where(kept, held, IGNORE))
 
 
-def places_for(tokens: int, rate: float, *, unit: Unit = "token") -> int:
+def max_masked(tokens: int, rate: float, *, unit: Unit = "token") -> int:
     """Room for the mean and four standard deviations of what is chosen, as a multiple of 64; never above `tokens`."""
     together = {"token": 1, "word": 3, "span": 7}[unit]  # tokens that are chosen or not as one, roughly
     wanted = tokens * rate + 4 * math.sqrt(together * tokens * rate * (1 - rate))
@@ -127,8 +130,8 @@ def _shown(labels: Tensor, places: Tensor, settings: MaskSettings, generator: to
     if settings.unit == "span":
         luck = luck[_runs(places)]  # a span is masked, replaced or kept as a whole
     drawn = _draw(labels, settings, generator)
-    shown = torch.where(luck < settings.masked + settings.random, drawn, labels)
-    return shown.masked_fill(luck < settings.masked, settings.mask)
+    shown = torch.where(luck < settings.mask_fraction + settings.random_fraction, drawn, labels)
+    return shown.masked_fill(luck < settings.mask_fraction, settings.mask)
 
 
 def _luck(
@@ -205,12 +208,12 @@ def _spans(count: int, settings: MaskSettings, generator: torch.Generator | None
 
     A run that meets the end of a sequence goes on in the next as a shorter one of its own.
     """
-    ahead, size = settings.longest - 1, count + settings.longest - 1
+    ahead, size = settings.max_span - 1, count + settings.max_span - 1
     luck = _luck((2, size), device, generator, torch.float64)
-    starts = luck[0] < _start_rate(settings.rate, settings.stop, settings.longest)
+    starts = luck[0] < _start_rate(settings.rate, settings.span_stop, settings.max_span)
     lengths = torch.ones_like(starts, dtype=torch.int64)
-    if settings.stop < 1:
-        lengths = (torch.log1p(-luck[1]) / math.log1p(-settings.stop)).floor().long().clamp(max=ahead) + 1
+    if settings.span_stop < 1:
+        lengths = (torch.log1p(-luck[1]) / math.log1p(-settings.span_stop)).floor().long().clamp(max=ahead) + 1
     here = torch.arange(size, device=device)
     reach = torch.where(starts, here + lengths, 0).cummax(0).values
     return (reach > here)[ahead:]

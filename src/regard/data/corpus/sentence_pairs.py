@@ -19,7 +19,7 @@ Kind = Literal["next", "order"]
 
 
 @dataclass(frozen=True)
-class Pairs:
+class SentencePairs:
     """`first` and `second` hold start and end of each part in the flat tokens.
 
     Labels as in BERT: 0 where the second part follows the first, 1 where it is from another document ("next") or
@@ -47,24 +47,26 @@ class Pairs:
         return ids, segments
 
 
-def draw_pairs(
+def sample_pairs(
     sentences: Ints,
     documents: Ints,
     *,
-    longest: int,
+    max_tokens: int,
     kind: Kind = "next",
     short: float = 0.1,
     seed: int = 0,
     epoch: int = 0,
-) -> Pairs:
+) -> SentencePairs:
     """Go through every document, in pairs of up to `longest` tokens with [CLS] and [SEP], a share `short` of them less.
 
     `sentences` are the token bounds of all sentences, `documents` the bounds of each document in sentences. Half of
     the pairs are true. A document of one sentence has no two parts: it serves as the second part of others. What
     is too long loses tokens from the longer part, the first at its start and the second at its end: the seam stays.
     """
-    if longest < 5:
-        raise InputError(f"pairs of at most {longest} tokens have no room for two parts and 3 special tokens; use 5.")
+    if max_tokens < 5:
+        raise InputError(
+            f"pairs of at most {max_tokens} tokens have no room for two parts and 3 special tokens; use 5."
+        )
     full = np.flatnonzero(np.diff(documents) > 1)
     others = np.flatnonzero(np.diff(documents) > 0)
     if kind not in ("next", "order"):
@@ -80,10 +82,10 @@ def draw_pairs(
             "or learn hidden words alone (objective mlm)."
         )
     rng = np.random.Generator(np.random.Philox(key=[seed, epoch]))
-    draw = _Draw(sentences, documents, others, room=longest - 3, short=short, rng=rng)
+    draw = _Draw(sentences, documents, others, room=max_tokens - 3, short=short, rng=rng)
     rows = [row for document in full for row in draw.document(int(document), kind)]
     table = np.array(rows, np.int64)
-    return _cut(table, longest - 3)
+    return _cut(table, max_tokens - 3)
 
 
 class _Draw:
@@ -132,7 +134,7 @@ class _Draw:
         return self.bounds[start], self.bounds[stop]
 
 
-def _cut(table: Ints, room: int) -> Pairs:
+def _cut(table: Ints, room: int) -> SentencePairs:
     """Both parts within `room` together: the longer one is cut to the other's length before both are cut."""
     first, second, labels = table[:, 0:2].copy(), table[:, 2:4].copy(), table[:, 4]
     a, b = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
@@ -141,10 +143,10 @@ def _cut(table: Ints, room: int) -> Pairs:
     keep_b = np.minimum(b, room - keep_a)
     first[:, 0] = first[:, 1] - keep_a
     second[:, 1] = second[:, 0] + keep_b
-    return Pairs(first, second, labels)
+    return SentencePairs(first, second, labels)
 
 
-def blocks(bounds: Ints, length: int, *, across: bool = True, seed: int = 0, epoch: int = 0) -> Ints:
+def token_blocks(bounds: Ints, length: int, *, across: bool = True, seed: int = 0, epoch: int = 0) -> Ints:
     """(K, 2) start and end of contiguous blocks of `length` tokens that hold every token once.
 
     Across documents all but the first and the last are full, and where they are cut moves from epoch to epoch; else

@@ -45,7 +45,7 @@ BEGINNERS = _words(
 )
 
 
-def spans(text: str, *, lines: bool = False) -> list[Span]:
+def sentence_spans(text: str, *, lines: bool = False) -> list[Span]:
     """Start and end of each sentence in code points, end exclusive; together they hold all but the space between.
 
     With `lines` a line break always ends a sentence (a paragraph a line); without it is a space like any other.
@@ -55,9 +55,9 @@ def spans(text: str, *, lines: bool = False) -> list[Span]:
     return [span for line in _LINES.finditer(text) for span in _spans(text, line.start(), line.end())]
 
 
-def sentences(text: str, *, lines: bool = False) -> list[str]:
+def split_sentences(text: str, *, lines: bool = False) -> list[str]:
     """The sentences themselves."""
-    return [text[start:end] for start, end in spans(text, lines=lines)]
+    return [text[start:end] for start, end in sentence_spans(text, lines=lines)]
 
 
 def _spans(text: str, begin: int, end: int) -> list[Span]:

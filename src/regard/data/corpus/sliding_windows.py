@@ -26,11 +26,11 @@ CUTS = (re.compile(r"(?<=\S) (?=\S)"), re.compile(r"\s(?=\S)"))  # no tokenizer 
 WORD = re.compile(r"\S+")
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """A part of a text, as it is written."""
 
     text: str
-    opens: bool  # whether a text begins with it
+    starts_text: bool  # whether a text begins with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +38,37 @@ class TextWindow:
     """Tokens of a text, of which those from `fresh` on are scored; and of how many characters and words these are."""
 
     ids: list[int]
-    fresh: int
+    first_scored: int
     characters: int
     words: int
 
 
-def pieces(reader: Reader) -> Iterator[Piece]:
+def text_chunks(reader: Reader) -> Iterator[TextChunk]:
     """A file of plain text as one text, blank lines and all; every row of anything else as a text of its own."""
-    if reader.recognised.format == "text":
+    if reader.schema.format == "text":
         yield from _joined(reader.lines())
         return
     opens = True
     for record in reader:
         assert isinstance(record, DocumentRecord)
-        yield Piece(record.text, opens)
+        yield TextChunk(record.text, opens)
         opens = not record.continues
 
 
-def _joined(lines: Iterable[tuple[str, bool]]) -> Iterator[Piece]:
+def _joined(lines: Iterable[tuple[str, bool]]) -> Iterator[TextChunk]:
     held, opens = "", True
     for line, begins in lines:
         if begins and held:
-            yield Piece(held, opens)
+            yield TextChunk(held, opens)
         if begins:
             held, opens = "", True
         held += line
         while len(held) > PIECE:
             at = _cut(held)
-            yield Piece(held[:at], opens)
+            yield TextChunk(held[:at], opens)
             held, opens = held[at:], False
     if held:
-        yield Piece(held, opens)
+        yield TextChunk(held, opens)
 
 
 def _cut(text: str) -> int:
@@ -104,24 +104,26 @@ class _Held:
         self.ids_N, self.brings_N2, self.fresh = self.ids_N[step:], self.brings_N2[step:], max(size - step, 1)
 
 
-def windows(found: Iterable[Piece], tokenizer: Tokenizer, *, room: int, overlap: float) -> Iterator[TextWindow]:
+def sliding_windows(
+    found: Iterable[TextChunk], tokenizer: Tokenizer, *, size: int, overlap: float
+) -> Iterator[TextWindow]:
     """Windows of `room` tokens over each text, of which the next one shows the share `overlap` again."""
     if not 0 <= overlap < 1:
         raise InputError(f"windows cannot share {overlap:g} of their tokens; use 0 up to, not including, 1.")
-    if room < 2:
-        raise InputError(f"windows of {room} tokens show nothing before a token; use at least 2.")
-    step = max(room - round(room * overlap), 1)
+    if size < 2:
+        raise InputError(f"windows of {size} tokens show nothing before a token; use at least 2.")
+    step = max(size - round(size * overlap), 1)
     start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.frame[0] else []
     held = _Held()
     for piece in found:
-        if piece.opens:
+        if piece.starts_text:
             yield from _last(held)
             held = _Held(start)
         encoding = tokenizer.encode(piece.text, special=False)
         held.add(encoding.ids, _brings(piece.text, encoding))
-        while len(held) > room:
-            yield held.window(room)
-            held.move(step, room)
+        while len(held) > size:
+            yield held.window(size)
+            held.move(step, size)
     yield from _last(held)
 
 

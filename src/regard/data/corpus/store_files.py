@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard import locks
-from regard.data.corpus.documents import Group
+from regard.data.corpus.documents import TextGroup
 from regard.digests import damaged, file_digests, is_sealed, sealed
 from regard.errors import FolderError
 
@@ -36,11 +36,11 @@ class Mark:
     place: int = 0
 
 
-class Store:
+class StoreWriter:
     """Appends groups of tokenized pieces. Going on with an earlier build cuts the files back to its last safe mark."""
 
     def __init__(self, folder: Path, wanted: dict[str, Any]) -> None:
-        self.folder, self.wanted = folder, wanted
+        self.folder, self.spec = folder, wanted
         self.dtype = np.dtype(wanted["dtype"])
         journal = read_json(folder / JOURNAL)
         if journal is None:
@@ -62,7 +62,7 @@ class Store:
     def _sizes(self) -> dict[str, int]:
         """Bytes of each file at the mark."""
         sizes = {TOKENS: self.mark.tokens * self.dtype.itemsize, DOCUMENTS: 8 * (self.mark.documents + 1)}
-        if self.wanted["sentences"]:
+        if self.spec["sentences"]:
             sizes |= {SENTENCES: 8 * (self.mark.sentences + 1), OWNERS: 8 * (self.mark.documents + 1)}
         return sizes
 
@@ -74,12 +74,12 @@ class Store:
             if found < size:
                 raise FolderError(f"{path} has {found:,} bytes, expected {size:,} at least. {REBUILD}")
 
-    def add(self, group: Group, ids: list[list[int]]) -> None:
+    def add(self, group: TextGroup, ids: list[list[int]]) -> None:
         """Write the pieces of a group, and the bounds of the documents and sentences that end in it."""
-        end = [] if self.wanted["end"] is None else [self.wanted["end"]]
+        end = [] if self.spec["end"] is None else [self.spec["end"]]
         parts: list[list[int]] = []
         done = 0
-        for last, place in zip(group.ends, group.places, strict=True):
+        for last, place in zip(group.ends, group.offsets, strict=True):
             parts += [*self._pieces(ids[done:last]), end]
             self.tokens += len(end)
             self._document()
@@ -91,7 +91,7 @@ class Store:
 
     def _pieces(self, ids: list[list[int]]) -> list[list[int]]:
         lengths = [len(part) for part in ids if part]
-        if self.wanted["sentences"] and lengths:
+        if self.spec["sentences"] and lengths:
             ends = self.tokens + np.cumsum(lengths)
             self.streams[SENTENCES].write(ends.astype(np.int64).tobytes())
         self.sentences += len(lengths)
@@ -101,7 +101,7 @@ class Store:
     def _document(self) -> None:
         self.documents += 1
         self.streams[DOCUMENTS].write(np.int64(self.tokens).tobytes())
-        if self.wanted["sentences"]:
+        if self.spec["sentences"]:
             self.streams[OWNERS].write(np.int64(self.sentences).tobytes())
 
     def save(self) -> None:
@@ -113,7 +113,7 @@ class Store:
         self.safe = self.mark.tokens
 
     def _write_journal(self) -> None:
-        write_json(self.folder / JOURNAL, sealed({"wanted": self.wanted, "mark": asdict(self.mark)}))
+        write_json(self.folder / JOURNAL, sealed({"wanted": self.spec, "mark": asdict(self.mark)}))
 
     def close(self) -> None:
         for stream in self.streams.values():
@@ -126,7 +126,7 @@ class Store:
         self._write_journal()
         counts = {"tokens": self.tokens, "documents": self.documents, "pieces": self.sentences}
         digests = file_digests(self.folder, self._sizes())
-        write_json(self.folder / INDEX, sealed({"format": FORMAT, **self.wanted, **counts, "digests": digests}))
+        write_json(self.folder / INDEX, sealed({"format": FORMAT, **self.spec, **counts, "digests": digests}))
         remove_store(folder)
         self.folder.rename(folder)
         (folder / JOURNAL).unlink()
@@ -136,7 +136,7 @@ def _mark(folder: Path, journal: dict[str, Any], wanted: dict[str, Any]) -> Mark
     """Where an earlier build of the same things stood."""
     if not is_sealed(journal):
         raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
-    same(folder, journal["wanted"], wanted)
+    check_same_spec(folder, journal["wanted"], wanted)
     return Mark(**journal["mark"])
 
 
@@ -168,18 +168,18 @@ def remove_store(folder: Path) -> None:
         folder.rmdir()
 
 
-def building(folder: Path) -> Path:
+def building_folder(folder: Path) -> Path:
     """Where a store is built before it takes its own name."""
     return folder.parent / f".{folder.name}.building"
 
 
-def alone(folder: Path) -> AbstractContextManager[None]:
+def build_lock(folder: Path) -> AbstractContextManager[None]:
     """Build this store in no other process meanwhile."""
     fix = "Wait until it is done, or stop it: the next build goes on from what is safe."
     return locks.alone(folder, activity="built", fix=fix)
 
 
-def same(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
+def check_same_spec(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Refuse a store, or one half built, that is of other things than those asked for."""
     names = {"tokenizer": "another tokenizer", "files": "other files (or files that have changed since)"}
     other = [names.get(name, f"{name}={held.get(name)}") for name in wanted if held.get(name) != wanted[name]]

@@ -22,7 +22,7 @@ from regard.data.batching.batches import shuffled
 from regard.data.batching.examples import LEARN, Inputs
 from regard.data.batching.framing import Frame
 from regard.data.batching.packing import Ints, ranges
-from regard.data.corpus.sentence_pairs import Pairs, blocks, draw_pairs
+from regard.data.corpus.sentence_pairs import SentencePairs, sample_pairs, token_blocks
 from regard.data.corpus.token_store import Corpus
 from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.errors import InputError, counted
@@ -84,35 +84,36 @@ class Stream:
         return found
 
 
-def held_out(
-    corpus: Corpus, *, share: float, seed: int = 0, least: int = 1, most: int = HELD_TOKENS
+def split_corpus(
+    corpus: Corpus, *, fraction: float, seed: int = 0, min_documents: int = 1, max_tokens: int = HELD_TOKENS
 ) -> tuple[Stream, Stream | None]:
     """The documents to learn from, and those that are kept for scoring: about that share of all tokens.
 
     At least `least` documents stay on each side. Where there is only one, its last part is kept.
     """
     count, total = len(corpus), int(corpus.bounds[-1])
-    if share <= 0:
+    if fraction <= 0:
         return Stream.of(corpus, np.arange(count)), None
-    wanted = min(share * total, most)
-    if count == 1 and least == 1:
+    wanted = min(fraction * total, max_tokens)
+    if count == 1 and min_documents == 1:
         cut = total - max(1, round(wanted))
         if cut < 1:
             raise InputError("the text is a single token, of which no part can be held out. Set dev_fraction=0.")
         return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
-    if count < 2 * least:
+    if count < 2 * min_documents:
         raise InputError(
-            f"the text has {counted(count, 'document')}, too few to hold {least} out and learn from {least}. Documents "
-            "are separated by a blank line; set dev_fraction=0 to hold none out."
+            f"the text has {counted(count, 'document')}, too few to use {min_documents} for validation and "
+            f"{min_documents} for training. Documents are separated by a blank line; set dev_fraction=0 to train "
+            "without validation."
         )
     order = shuffled(count, seed, HELD)
     sizes = np.cumsum(np.diff(corpus.bounds)[order])
-    taken = int(np.clip(np.searchsorted(sizes, wanted) + 1, least, count - least))
+    taken = int(np.clip(np.searchsorted(sizes, wanted) + 1, min_documents, count - min_documents))
     return Stream.of(corpus, np.sort(order[taken:])), Stream.of(corpus, np.sort(order[:taken]))
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class TokenBlocks:
     """Stretches of a stream between the special tokens of a text."""
 
     stream: Stream
@@ -135,13 +136,13 @@ class PairRows:
     """Pairs of text parts, with whether the second follows the first."""
 
     stream: Stream
-    pairs: Pairs
+    pairs: SentencePairs
     frame: Frame
     starts: WordStarts | None = None
 
     @property
     def lengths(self) -> npt.NDArray[Any]:
-        return self.pairs.lengths + (self.frame.around_two - 3)
+        return self.pairs.lengths + (self.frame.pair_special_count - 3)
 
     def take(self, rows: Ints | Sequence[int]) -> Inputs:
         rows, frame = np.asarray(rows, np.int64), self.frame
@@ -161,31 +162,35 @@ class TextSource:
         frame: Frame,
         objective: Objective,
         *,
-        longest: int,
+        max_tokens: int,
         seed: int = 0,
         starts: WordStarts | None = None,
     ) -> None:
         self.stream, self.frame, self.objective = stream, frame, objective
-        self.longest, self.seed, self.starts = longest, seed, starts
-        self._held: tuple[int, Blocks | PairRows] | None = None
+        self.max_tokens, self.seed, self.starts = max_tokens, seed, starts
+        self._held: tuple[int, TokenBlocks | PairRows] | None = None
 
-    def epoch(self, number: int) -> Blocks | PairRows:
+    def epoch(self, number: int) -> TokenBlocks | PairRows:
         number = 0 if self.objective in WHOLE else number  # cut at the same places: hidden words differ
         if self._held is None or self._held[0] != number:
             self._held = number, self._rows(number)
         return self._held[1]
 
-    def _rows(self, number: int) -> Blocks | PairRows:
+    def _rows(self, number: int) -> TokenBlocks | PairRows:
         stream, frame = self.stream, self.frame
         if self.objective == "causal":
-            return Blocks(stream, blocks(stream.bounds, self.longest, across=True, seed=self.seed, epoch=number))
+            return TokenBlocks(
+                stream, token_blocks(stream.bounds, self.max_tokens, across=True, seed=self.seed, epoch=number)
+            )
         if self.objective in WHOLE:
             before, after = (marks.ids for marks in frame.alone)
-            room = self.longest - frame.around_one
-            return Blocks(stream, blocks(stream.bounds, max(room, 1), across=False), before, after, self.starts)
-        room = self.longest - frame.around_two + 3  # they count three special tokens
+            room = self.max_tokens - frame.special_count
+            return TokenBlocks(
+                stream, token_blocks(stream.bounds, max(room, 1), across=False), before, after, self.starts
+            )
+        room = self.max_tokens - frame.pair_special_count + 3  # they count three special tokens
         sentences, documents = stream.sentences
-        drawn = draw_pairs(sentences, documents, longest=room, seed=self.seed, epoch=number)
+        drawn = sample_pairs(sentences, documents, max_tokens=room, seed=self.seed, epoch=number)
         return PairRows(stream, drawn, frame, self.starts)
 
 

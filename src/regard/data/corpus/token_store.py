@@ -18,21 +18,21 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.batching.packing import Ints
-from regard.data.batching.prefetch import Feeder
-from regard.data.corpus.documents import Group, groups
+from regard.data.batching.prefetch import Prefetcher
+from regard.data.corpus.documents import TextGroup, read_text_groups
 from regard.data.corpus.store_files import (
     DOCUMENTS,
     INDEX,
     OWNERS,
     SENTENCES,
     TOKENS,
-    Store,
-    alone,
-    building,
+    StoreWriter,
+    build_lock,
+    building_folder,
+    check_same_spec,
     check_store,
     foreign_files,
     read_json,
-    same,
 )
 from regard.errors import FolderError, InputError
 from regard.progress import OnProgress, Progress
@@ -54,7 +54,7 @@ class Corpus:
         folder = Path(folder)
         index = read_json(folder / INDEX)
         if index is None:
-            going = building(folder).is_dir()
+            going = building_folder(folder).is_dir()
             fix = "Its build was not finished: build it again, it goes on where it stopped." if going else "Build it."
             raise FolderError(f"{folder} holds no token store ({INDEX}). {fix}")
         check_store(folder, index, content=check)
@@ -95,12 +95,12 @@ class Corpus:
             raise FolderError(f"{folder} holds {others[0]}, which is not of a token store. Name a new folder.")
         if not overwrite and _stands(folder, wanted):
             return cls.open(folder)
-        with alone(folder):
+        with build_lock(folder):
             if not overwrite and _stands(folder, wanted):  # the one who built it has just finished
                 return cls.open(folder)
             if overwrite:
-                shutil.rmtree(building(folder), ignore_errors=True)
-            store = Store(building(folder), wanted)
+                shutil.rmtree(building_folder(folder), ignore_errors=True)
+            store = StoreWriter(building_folder(folder), wanted)
             _fill(store, paths, tokenizer, progress, save_every, encoding)
             if stamps != _stamps(paths):
                 raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
@@ -164,12 +164,12 @@ def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
     index = read_json(folder / INDEX)
     if index is not None:
         check_store(folder, index, content=False)
-        same(folder, index, wanted)
+        check_same_spec(folder, index, wanted)
     return index is not None
 
 
 def _fill(
-    store: Store,
+    store: StoreWriter,
     paths: list[Path],
     tokenizer: Tokenizer,
     progress: OnProgress | None,
@@ -178,8 +178,8 @@ def _fill(
 ) -> None:
     """Read, tokenize and write, each in its own thread; the library tokenizes the pieces of a group in parallel."""
     sizes = [path.stat().st_size for path in paths]
-    asked = store.wanted
-    source = groups(
+    asked = store.spec
+    source = read_text_groups(
         paths,
         sentences=asked["sentences"],
         lines=asked["lines"],
@@ -188,21 +188,21 @@ def _fill(
         encoding=encoding,
     )
     try:
-        for group, ids in Feeder(_encoded(Feeder(source), tokenizer)):
+        for group, ids in Prefetcher(_encoded(Prefetcher(source), tokenizer)):
             store.add(group, ids)
             if store.mark.tokens - store.safe >= save_every:
                 store.save()
             if progress is not None:
-                done = sum(sizes[: group.file]) + group.raw
+                done = sum(sizes[: group.file]) + group.bytes_read
                 counts = {"documents": store.documents, "tokens": store.tokens}
                 progress(Progress("bytes", done, sum(sizes), counts))
     finally:
         store.close()
 
 
-def _encoded(source: Iterable[Group], tokenizer: Tokenizer) -> Iterator[tuple[Group, list[list[int]]]]:
+def _encoded(source: Iterable[TextGroup], tokenizer: Tokenizer) -> Iterator[tuple[TextGroup, list[list[int]]]]:
     for group in source:
-        yield group, tokenizer.ids_batch(group.pieces, special=False)
+        yield group, tokenizer.ids_batch(group.chunks, special=False)
 
 
 def tokenizer_hash(tokenizer: Tokenizer) -> str:

@@ -26,7 +26,7 @@ class WordStarts:
     between_V: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer) -> WordStarts:
+    def from_tokenizer(cls, tokenizer: Tokenizer) -> WordStarts:
         """From the pieces of a vocabulary; refused where they do not tell."""
         pieces = tokenizer.backend.get_vocab()
         begins = _mark(list(pieces))

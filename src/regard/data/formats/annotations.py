@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.data.formats.lines import Bad, LeftOut, Row
-from regard.data.labels import loaded, named
-from regard.data.names import USUAL
+from regard.data.formats.lines import ExcludedRow, OnBadRow, Row
+from regard.data.labels import class_names, parse_json_cell
+from regard.data.names import COLUMN_ALIASES
 from regard.data.spans import is_span
 from regard.errors import DataError
 
@@ -51,7 +51,7 @@ def _is_binary(sample: Sequence[Values]) -> bool:
 
 
 def plain_rows(
-    rows: Iterator[Row], layout: str, columns: Mapping[str, str], bad: Bad, *, labeled: bool
+    rows: Iterator[Row], layout: str, columns: Mapping[str, str], bad: OnBadRow, *, labeled: bool
 ) -> Iterator[Row]:
     """Rows of a tool as plain rows. Without `labeled` every text is kept, whatever was said of it."""
     for row in rows:
@@ -84,8 +84,8 @@ def _prodigy(row: Row, *, labeled: bool, binary: bool) -> dict[str, Any]:
     raise _left_out(row, {"reject": "rejected", "ignore": "ignored"}.get(str(answer), f'answer "{answer!s:.20}"'))
 
 
-def _left_out(row: Row, reason: str) -> LeftOut:
-    return LeftOut(reason, file=row.place.file, line=row.place.line, row=row.place.row)
+def _left_out(row: Row, reason: str) -> ExcludedRow:
+    return ExcludedRow(reason, file=row.place.file, line=row.place.line, row=row.place.row)
 
 
 def _annotations(values: Values) -> list[Any] | None:
@@ -100,7 +100,7 @@ def _label_studio(row: Row, *, labeled: bool) -> dict[str, Any]:
     values.setdefault("id", row.values.get("id"))
     try:
         results = _results(row)
-    except LeftOut:
+    except ExcludedRow:
         if labeled:
             raise
         return values
@@ -149,12 +149,12 @@ def annotated_roles(
     """The columns the user named, and besides them those whose values are spans or classes of an annotation tool."""
     if task not in (None, "tag", "classify") or {"entities", "tags", "tokens"} & set(columns) or _tagged(names, sample):
         return dict(columns)
-    values = {name: [loaded(row.get(name)) for row in sample] for name in names}
+    values = {name: [parse_json_cell(row.get(name)) for row in sample] for name in names}
     spans = [name for name in names if _all_spans(values[name])]
     classes = [name for name in names if _all_classes(name, values[name])]
     if "label" in columns:
         return _named_label(columns, spans, task, file)
-    usual = [name for name in spans if name.lower() in USUAL["entities"]]
+    usual = [name for name in spans if name.lower() in COLUMN_ALIASES["entities"]]
     spans = usual or spans
     if task == "tag":
         classes = []
@@ -180,7 +180,7 @@ def _tagged(names: Sequence[str], sample: Sequence[Values]) -> bool:
     """Whether there are words with a tag each."""
 
     def holds_words(role: str) -> bool:
-        usual = [name for name in names if name.lower() in USUAL[role]]
+        usual = [name for name in names if name.lower() in COLUMN_ALIASES[role]]
         return any(_is_words(row.get(name)) for name in usual for row in sample)
 
     return holds_words("tokens") and holds_words("tags")
@@ -205,7 +205,7 @@ def _all_classes(name: str, values: Sequence[Any]) -> bool:
         return True
     if not any(present) or name not in ("cats", "accept"):
         return False
-    return all(isinstance(value, list | dict) and named(value) is not None for value in present)
+    return all(isinstance(value, list | dict) and class_names(value) is not None for value in present)
 
 
 def _named_label(columns: Mapping[str, str], spans: Sequence[str], task: str | None, file: str) -> dict[str, str]:
@@ -218,7 +218,7 @@ def _named_label(columns: Mapping[str, str], spans: Sequence[str], task: str | N
 
 
 def _refuse_spans(names: Sequence[str], spans: Sequence[str], file: str) -> None:
-    label = next((name for name in names if name in spans and name.lower() in USUAL["label"]), None)
+    label = next((name for name in names if name in spans and name.lower() in COLUMN_ALIASES["label"]), None)
     if label is not None:
         fix = "Leave --task out, or use --task tag; or name the column of the classes: --columns label=NAME."
         raise DataError("holds spans, not class names", file=file, column=label, expected="classes", fix=fix)
@@ -234,17 +234,19 @@ def _ambiguous(spans: Sequence[str], classes: Sequence[str], file: str) -> DataE
 
 def _label_beside_no_span(names: Sequence[str], values: Mapping[str, Sequence[Any]]) -> str | None:
     """The label column of rows whose lists of spans are all empty: they were made for classes."""
-    lists = [name for name in names if name.lower() in USUAL["entities"] and all(one == [] for one in values[name])]
+    lists = [
+        name for name in names if name.lower() in COLUMN_ALIASES["entities"] and all(one == [] for one in values[name])
+    ]
     if not lists:
         return None
     low = {name.lower(): name for name in names}
-    label = next((low[name] for name in USUAL["label"] if name in low), None)
+    label = next((low[name] for name in COLUMN_ALIASES["label"] if name in low), None)
     return label if label is not None and all(isinstance(one, str) for one in values[label]) else None
 
 
 def _text_column(names: Sequence[str], sample: Sequence[Values]) -> str | None:
     """The text of rows that do not call it by a usual name: the only column that is always a string."""
-    if any(name.lower() in USUAL["text"] for name in names):
+    if any(name.lower() in COLUMN_ALIASES["text"] for name in names):
         return None
     strings = [name for name in names if all(isinstance(row.get(name), str) for row in sample)]
     strings = [name for name in strings if name not in BESIDES]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from regard.data.formats.lines import Bad, Row, bare, lines
+from regard.data.formats.lines import OnBadRow, Row, read_lines, strip_line_end
 from regard.data.records import Place
 from regard.errors import DataError, counted
 
@@ -19,7 +19,7 @@ def fields(line: str, *, tabs: bool) -> list[str]:
     return line.split("\t") if tabs else BLANKS.split(line.strip(" \t"))
 
 
-def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     """A sentence a row: each column, named by its number from 0, is a list; "line" holds the line of each word.
 
     A line that opens a document (-DOCSTART-) ends a sentence too; comments are no words. A sentence with a bad line is
@@ -30,8 +30,8 @@ def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
     numbers: list[int] = []
     raw: list[str] = []
     fault: DataError | None = None
-    for number, line in _ended(lines(stream, name, bad)):
-        text = bare(line)
+    for number, line in _ended(read_lines(stream, name, bad)):
+        text = strip_line_end(line)
         if text.strip() and fields(text, tabs="\t" in text)[0] != DOCUMENT:
             tabs = "\t" in text if not width else tabs
             found = fields(text, tabs=tabs)

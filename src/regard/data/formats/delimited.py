@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from regard.data.formats.lines import Bad, Row, bare, lines
+from regard.data.formats.lines import OnBadRow, Row, read_lines, strip_line_end
 from regard.data.records import Place
 from regard.data.sources import LONGEST
 from regard.errors import DataError, counted, shortened
@@ -26,7 +26,7 @@ class OpenQuote(DataError):
 def rows(
     stream: BinaryIO,
     name: str,
-    bad: Bad,
+    bad: OnBadRow,
     *,
     delimiter: str,
     quoting: bool,
@@ -66,19 +66,19 @@ def with_point(number: str) -> str:
     return number.replace(".", "").replace(",", ".") if DECIMAL.fullmatch(number) else number
 
 
-def cells(stream: BinaryIO, name: str, bad: Bad, *, delimiter: str, quoting: bool) -> Iterator[Cells]:
+def cells(stream: BinaryIO, name: str, bad: OnBadRow, *, delimiter: str, quoting: bool) -> Iterator[Cells]:
     """The values of each line or, with quotes, of each run of lines that makes a row; blank lines are none."""
     if quoting:
         yield from _quoted(stream, name, bad, delimiter)
         return
     for number, line in _table_lines(stream, name, bad):
         if line.strip("\r\n"):
-            yield number, bare(line).split(delimiter), line
+            yield number, strip_line_end(line).split(delimiter), line
 
 
-def _table_lines(stream: BinaryIO, name: str, bad: Bad) -> Iterator[tuple[int, str]]:
+def _table_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int, str]]:
     """All lines but Excel's first one, sep=; which says what separates the columns."""
-    for number, line in lines(stream, name, bad):
+    for number, line in read_lines(stream, name, bad):
         if number > 1 or not SEPARATOR.fullmatch(line):
             yield number, line
 
@@ -131,7 +131,7 @@ class _Feed:
         self.again.extend(reversed(self.taken[1:]))
 
 
-def _quoted(stream: BinaryIO, name: str, bad: Bad, delimiter: str) -> Iterator[Cells]:
+def _quoted(stream: BinaryIO, name: str, bad: OnBadRow, delimiter: str) -> Iterator[Cells]:
     if csv.field_size_limit() < LONGEST:  # the module's own limit of 128 kB is shorter than many texts
         csv.field_size_limit(LONGEST)
     feed = _Feed(_table_lines(stream, name, bad))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from regard.data.formats.lines import BOM, Bad, Row, bare, check_strings, lines
+from regard.data.formats.lines import BOM, OnBadRow, Row, check_strings, read_lines, strip_line_end
 from regard.data.records import Place
 from regard.data.sources import LONGEST, PARTS, SPLITS, split_named, too_many_parts
 from regard.errors import DataError
@@ -17,9 +17,9 @@ SPACE = re.compile(r"\s*")
 MANY_PARTS = f"is not JSON that can be read: one row has more than {PARTS:,} lists and objects"
 
 
-def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+def line_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     """JSON lines."""
-    for number, line in lines(stream, name, bad):
+    for number, line in read_lines(stream, name, bad):
         if not line.strip():
             continue
         place = Place(name, number)
@@ -35,7 +35,7 @@ def _object(line: str, place: Place) -> dict[str, Any]:
     if too_many_parts(line):
         raise place.error(MANY_PARTS)
     try:
-        value = json.loads(bare(line))
+        value = json.loads(strip_line_end(line))
         return _checked(value, place, escaped=ESCAPED.search(line) is not None)
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg}"
@@ -71,7 +71,7 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def item_rows(stream: BinaryIO, name: str, bad: Bad, part: str | None = None) -> Iterator[Row]:
+def item_rows(stream: BinaryIO, name: str, bad: OnBadRow, part: str | None = None) -> Iterator[Row]:
     """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions.
 
     Of an object with a list for each split, `part` is the split to read.
@@ -158,7 +158,7 @@ def splits_inside(stream: BinaryIO, name: str) -> tuple[str, ...]:
     return tuple(split for split in SPLITS if split in items.splits)
 
 
-def _items(stream: BinaryIO, name: str, bad: Bad, part: str | None = None) -> Iterator[Row]:
+def _items(stream: BinaryIO, name: str, bad: OnBadRow, part: str | None = None) -> Iterator[Row]:
     items = _Items(stream, name, part)
     for row, (line, value, raw) in enumerate(items, 1):
         place = Place(name, line, row)

@@ -20,14 +20,16 @@ class Row(NamedTuple):
     raw: str
 
 
-class LeftOut(DataError):
+class ExcludedRow(DataError):
     """A row that its own file says not to use, such as an annotation that was rejected. It is counted, not refused."""
 
 
-Bad = Callable[[DataError, str], None]  # what to do about a row that cannot be used: raise, or note it and come back
+OnBadRow = Callable[
+    [DataError, str], None
+]  # what to do about a row that cannot be used: raise, or note it and come back
 
 
-def value_of(row: Row, column: str) -> Any:
+def required_value(row: Row, column: str) -> Any:
     """The value of a column that every row must have."""
     try:
         return row.values[column]
@@ -38,16 +40,16 @@ def value_of(row: Row, column: str) -> Any:
         ) from None
 
 
-def lines(stream: BinaryIO, name: str, bad: Bad) -> Iterator[tuple[int, str]]:
+def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int, str]]:
     """Numbered lines with their ends. One that is not UTF-8 or holds a NUL goes to `bad`."""
-    for number, text, fault in every_line(stream, name):
+    for number, text, fault in read_lines_with_errors(stream, name):
         if fault is None:
             yield number, text
         else:
             bad(fault, text)
 
 
-def every_line(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataError | None]]:
+def read_lines_with_errors(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataError | None]]:
     """Numbered lines, and what is wrong with those that cannot be used."""
     for number, raw in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
         if number == 1:
@@ -73,7 +75,7 @@ def _not_utf8(error: UnicodeDecodeError, raw: bytes, name: str, number: int) -> 
     return DataError(what, file=name, line=number, expected="text in UTF-8", fix=fix)
 
 
-def bare(line: str) -> str:
+def strip_line_end(line: str) -> str:
     """A line without its end."""
     return line.removesuffix("\n").removesuffix("\r")
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from regard.data.formats.lines import Bad, Row, check_strings
+from regard.data.formats.lines import OnBadRow, Row, check_strings
 from regard.data.records import Place
 from regard.errors import DataError, RegardError, shortened
 from regard.text.unpack import FREE, RATIO
@@ -16,7 +16,7 @@ from regard.text.unpack import FREE, RATIO
 ROWS = 256  # at once; with texts of a megabyte each, some hundred megabytes
 
 
-def rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     """The rows by the names of their columns. A packed or piped file is laid down on disk first, for it is read from
     its end."""
     with tempfile.TemporaryFile() as copy:

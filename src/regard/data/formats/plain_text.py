@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import BinaryIO
 
-from regard.data.formats.lines import Bad, Row, bare, every_line, lines
+from regard.data.formats.lines import OnBadRow, Row, read_lines, read_lines_with_errors, strip_line_end
 from regard.data.records import Place
 from regard.errors import DataError, counted
 
@@ -19,11 +19,11 @@ USUAL = 5  # lines that are read before lengths are compared
 UNLIKE, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
 
 
-def document_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+def document_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     """A document a row; one too long to hold comes in parts, all but the last marked."""
     held: list[str] = []
     first, size = 1, 0
-    for number, line in lines(stream, name, bad):
+    for number, line in read_lines(stream, name, bad):
         if line.isspace():
             if held:
                 yield _document(held, Place(name, first), continues=False)
@@ -42,23 +42,23 @@ def document_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
 
 def _document(held: list[str], place: Place, *, continues: bool) -> Row:
     raw = "".join(held)
-    text = bare(raw).replace("\r\n", "\n") if "\r" in raw else bare(raw)
+    text = strip_line_end(raw).replace("\r\n", "\n") if "\r" in raw else strip_line_end(raw)
     return Row(place, {"text": text, "continues": continues}, raw)
 
 
-def line_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+def line_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     """A text a row, an empty line too."""
-    for number, line in lines(stream, name, bad):
-        yield Row(Place(name, number), {"text": bare(line)}, line)
+    for number, line in read_lines(stream, name, bad):
+        yield Row(Place(name, number), {"text": strip_line_end(line)}, line)
 
 
-def trec_rows(stream: BinaryIO, name: str, bad: Bad) -> Iterator[Row]:
+def trec_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     """Lines such as "DESC:manner How did it begin ?": a text, its label and the label with its subclass."""
-    for number, line in lines(stream, name, bad):
+    for number, line in read_lines(stream, name, bad):
         if not line.strip():
             continue
         place = Place(name, number)
-        found = TREC.fullmatch(bare(line).strip())
+        found = TREC.fullmatch(strip_line_end(line).strip())
         if found is None:
             bad(place.error(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
             continue
@@ -90,17 +90,17 @@ class _Lengths:
 
 
 def aligned_rows(
-    first: BinaryIO, second: BinaryIO, names: tuple[str, str], columns: tuple[str, str], bad: Bad
+    first: BinaryIO, second: BinaryIO, names: tuple[str, str], columns: tuple[str, str], bad: OnBadRow
 ) -> Iterator[Row]:
     """Line n of one file with line n of the other."""
-    both = zip_longest(every_line(first, names[0]), every_line(second, names[1]))
+    both = zip_longest(read_lines_with_errors(first, names[0]), read_lines_with_errors(second, names[1]))
     seen = _Lengths()
     for number, (one, two) in enumerate(both, 1):
         if one is None or two is None:
             short, long = names if one is None else names[::-1]
             what = f"has {counted(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
             raise DataError(what, file=short, expected="as many lines in both", fix=seen.fix)
-        left, right = bare(one[1]), bare(two[1])
+        left, right = strip_line_end(one[1]), strip_line_end(two[1])
         seen.add(number, left, right)
         raw = f"{left}\t{right}\n"
         fault = one[2] or two[2]

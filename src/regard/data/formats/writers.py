@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from regard.data.atomic import is_stream, open_stream, whole, whole_file
+from regard.data.atomic import atomic_path, atomic_text_file, is_stream, open_stream
 from regard.data.sources import PACKED
 from regard.errors import InputError
 
@@ -29,7 +29,7 @@ GROUP = 8192  # rows of a Parquet row group
 JsonRow = dict[str, Any]
 
 
-def format_of_name(path: Path) -> str:
+def output_format(path: Path) -> str:
     """csv, tsv or parquet as the name ends; jsonl for every other name.
 
     Raises InputError for a name that promises a format that is not written.
@@ -56,9 +56,9 @@ def _text(value: Any) -> str:
 @contextlib.contextmanager
 def table_file(target: Path, *, last: Sequence[str] = ()) -> Iterator[Callable[[JsonRow], None]]:
     """What writes rows to a file, in the format of its name, whole or not at all; `last` are its last columns."""
-    format = format_of_name(target)
+    format = output_format(target)
     if format == "jsonl":
-        with whole_file(target) as file:
+        with atomic_text_file(target) as file:
             yield lambda row: _put(file, row)
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -74,13 +74,13 @@ def _put(file: Any, row: JsonRow) -> None:
 
 def write_table(lines: Path, target: Path, *, last: Sequence[str] = ()) -> None:
     """JSON lines as a file of another format, whole or not at all."""
-    format = format_of_name(target)
+    format = output_format(target)
     names = _columns(_rows(lines), last)
     if format == "parquet":
-        with whole(target) as fresh:
+        with atomic_path(target) as fresh:
             _write_parquet(lines, fresh, names)
         return
-    with open_stream(target) if is_stream(target) else whole_file(target) as file:
+    with open_stream(target) if is_stream(target) else atomic_text_file(target) as file:
         file.write(_line(names, DELIMITERS[format]))
         for row in _rows(lines):
             file.write(_line([_cell(row.get(name)) for name in names], DELIMITERS[format]))

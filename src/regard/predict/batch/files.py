@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from regard.checkpoint.files import model_files
-from regard.data.atomic import explained, is_stream, real_path
-from regard.data.formats.writers import format_of_name, json_line, table_file, write_table
+from regard.data.atomic import file_errors, is_stream, real_path
+from regard.data.formats.writers import json_line, output_format, table_file, write_table
 from regard.errors import FolderError
 from regard.predict.batch.journal import Journal, open_journal
 from regard.predict.batch.rows import InputRow
@@ -61,7 +61,7 @@ def predict_to_file(
     bytes as one that was not stopped. What is not a regular file receives rows as they come.
     """
     output = Path(output)
-    format = format_of_name(output)
+    format = output_format(output)
     work = _Work(model, batch_tokens, progress)
     if is_stream(output):
         with table_file(output) as write:
@@ -69,7 +69,7 @@ def predict_to_file(
                 write(row)
         return Predictions(work.rows, work.names)
     identity = {"model": model_digest(model), "settings": _plain({**(settings or {}), "batch_tokens": batch_tokens})}
-    with explained(output), open_journal(output, identity, resume=resume) as journal:
+    with file_errors(output), open_journal(output, identity, resume=resume) as journal:
         _fill(work, journal, iter(rows), output)
         if format == "jsonl":
             journal.put_in_place(real_path(output))

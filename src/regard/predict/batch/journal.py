@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from regard.data.atomic import locked, put_in_place, real_path
+from regard.data.atomic import locked_part, put_in_place, real_path
 from regard.errors import FolderError
 
 Saved = dict[str, Any]
@@ -131,7 +131,7 @@ def open_journal(output: Path, identity: Mapping[str, Any], *, resume: bool) -> 
     real = real_path(output)
     part = real.with_name(f".{real.name[:100]}.rows.part")
     note = part.with_suffix(".json")
-    with locked(part):
+    with locked_part(part):
         journal = Journal(part, note, identity)
         try:
             journal.restore(output) if resume else journal.restart()

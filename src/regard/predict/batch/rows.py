@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.formats.lines import Row
-from regard.data.names import USUAL, Columns
+from regard.data.names import COLUMN_ALIASES, Columns
 from regard.data.readers import Reader
-from regard.data.recognize import Recognised, Told
+from regard.data.recognize import ReadOptions, Schema
 from regard.data.records import AnswerRecord, DocumentRecord, Record
-from regard.data.sources import LONGEST, TABLES, find, suffix_of
+from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.remembered import Remembered, Sources, has_columns
 from regard.text.encodings import known_encoding
@@ -54,17 +54,17 @@ def file_rows(
     columns: which column is what; if not given, those `remembered` from the training, where the file has them.
     context: for a task that answers questions, the text that all questions of the file are about.
     """
-    sources = find(name)
+    sources = find_sources(name)
     known = remembered or Remembered()
     opened = _Opened(name, sources, columns or {}, known, encoding or known.encoding_of(sources))
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
-        kept = kept_columns(row, reader.recognised)
+        kept = kept_columns(row, reader.schema)
         if context is None:
             yield InputRow(record, kept)
             continue
         question = _question(record, context)
-        yield InputRow(question, {"question": question.question} if reader.recognised.format in UNNAMED else kept)
+        yield InputRow(question, {"question": question.question} if reader.schema.format in UNNAMED else kept)
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class _Opened:
         if named is not None:
             return self._reader([{"text": named}], task="text")
         known = self.remembered.columns.get("question")
-        usual = [name for lower in USUAL["question"] for name in (lower, lower.title(), lower.upper())]
+        usual = [name for lower in COLUMN_ALIASES["question"] for name in (lower, lower.title(), lower.upper())]
         choices = [{"text": name} for name in (*([known] if known else []), *usual)]
         return self._reader([*choices, {}], task="text")
 
     def _lines(self) -> Reader:
-        return Reader(self.sources, Told.checked(task="text", format="lines", encoding=self.encoding))
+        return Reader(self.sources, ReadOptions.validated(task="text", format="lines", encoding=self.encoding))
 
     def _tagged(self, *, plain: bool) -> Reader | None:
         """Words with or without their tags, where the file holds them; a file that is no table only as CoNLL.
@@ -111,12 +111,12 @@ class _Opened:
         Of an annotation tool every text is wanted, accepted or not, so those are read as texts.
         """
         try:
-            if plain and Reader(self.sources, Told.checked(encoding=self.encoding)).recognised.format != "conll":
+            if plain and Reader(self.sources, ReadOptions.validated(encoding=self.encoding)).schema.format != "conll":
                 return None
             found = self._reader(self._choices(("tokens",)), task="tag")
         except DataError:  # no words; a text will do
             return None
-        return None if found.recognised.layout else found
+        return None if found.schema.export else found
 
     def _choices(self, roles: Sequence[str]) -> list[Columns]:
         """The columns to try, one choice after the other."""
@@ -137,8 +137,8 @@ class _Opened:
         told["encoding"] = self.encoding
         for choice in choices[:-1]:
             if has_columns(self.sources, choice, **told):
-                return Reader(self.sources, Told.checked(columns=choice, **told))
-        return Reader(self.sources, Told.checked(columns=choices[-1], **told))
+                return Reader(self.sources, ReadOptions.validated(columns=choice, **told))
+        return Reader(self.sources, ReadOptions.validated(columns=choices[-1], **told))
 
 
 def is_plain(name: str, columns: Columns | str | None) -> bool:
@@ -148,7 +148,7 @@ def is_plain(name: str, columns: Columns | str | None) -> bool:
 
 def read_context(name: str, *, encoding: str | None = None) -> str:
     """The text of a file, or of stdin (`-`), that questions are about."""
-    groups = find(name)
+    groups = find_sources(name)
     if len(groups) != 1 or len(groups[0]) != 1:
         raise InputError(f"{name} is more than one file; expected one file with the context.")
     source = groups[0][0]
@@ -167,7 +167,7 @@ def read_context(name: str, *, encoding: str | None = None) -> str:
     return text
 
 
-def kept_columns(row: Row, found: Recognised) -> dict[str, Any]:
+def kept_columns(row: Row, found: Schema) -> dict[str, Any]:
     """The columns of a row; those without names are called by what they are."""
     values = {name: value for name, value in row.values.items() if not (found.format == "conll" and name == "line")}
     if found.format == "text":

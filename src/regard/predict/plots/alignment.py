@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.data.atomic import whole
+from regard.data.atomic import atomic_path
 
 if TYPE_CHECKING:
     from regard.predict.translation import Alignment
@@ -35,5 +35,5 @@ def draw_alignments(alignments: Sequence[Alignment], path: Path) -> None:
         axis.set_yticks([y - 0.5 for y in range(1, len(one.target))], minor=True)
         axis.grid(which="minor", color="#e8e8e8", linewidth=0.6)
         axis.tick_params(which="minor", length=0)
-    with whole(path) as fresh:
+    with atomic_path(path) as fresh:
         figure.savefig(fresh, dpi=120, format=path.suffix.removeprefix(".") or "png")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.data.atomic import whole
+from regard.data.atomic import atomic_path
 from regard.errors import InputError
 from regard.predict.attention import AttentionWindow
 
@@ -39,5 +39,5 @@ def draw_attention(window: AttentionWindow, heads: list[int], path: Path) -> Non
         panel.set_title(f"layer {layer + 1}, head {heads[place]}", fontsize=9)
         panel.tick_params(length=0)
         panel.spines[:].set_visible(False)
-    with whole(path) as fresh:
+    with atomic_path(path) as fresh:
         figure.savefig(fresh, dpi=110, format=path.suffix.removeprefix(".") or "png")

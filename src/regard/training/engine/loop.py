@@ -16,11 +16,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from regard.data.batching.batches import Plan
+from regard.data.batching.batches import BatchPlan
 from regard.data.batching.examples import Inputs
 from regard.data.batching.packing import Ints
-from regard.data.batching.prefetch import Feeder, each_tensor
-from regard.data.batching.sequences import batches
+from regard.data.batching.prefetch import Prefetcher, map_tensors
+from regard.data.batching.sequences import token_batches
 from regard.errors import RegardError, counted
 from regard.tasks.inference import Rows, Scored
 from regard.training.engine.fsdp import is_shard, shard
@@ -123,9 +123,9 @@ class _Loop:
     def _epoch(self, began: float) -> None:
         """From where the epoch stands to its end, or to the end of the training."""
         rows = self.job.source.epoch(self.at.epoch)
-        plan = Plan(rows.lengths, self.job.batches, epoch=self.at.epoch, step=self.at.in_epoch)
+        plan = BatchPlan(rows.lengths, self.job.batches, epoch=self.at.epoch, step=self.at.in_epoch)
         self.epoch_steps = plan.steps
-        feed = iter(Feeder(self._parts(rows, plan), device=self._feed_to()))
+        feed = iter(Prefetcher(self._parts(rows, plan), device=self._feed_to()))
         try:
             for parts, tokens in feed:
                 self._step(parts)
@@ -151,7 +151,7 @@ class _Loop:
     def _feed_to(self) -> torch.device:
         return torch.device("cpu") if self.job.record else self.device
 
-    def _parts(self, rows: Rows, plan: Plan) -> Iterator[tuple[list[Inputs], int]]:
+    def _parts(self, rows: Rows, plan: BatchPlan) -> Iterator[tuple[list[Inputs], int]]:
         """The parts of each step, made by the thread in the background."""
         lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
         for batch in plan:
@@ -159,9 +159,9 @@ class _Loop:
             idle = len(mine) == 0
             mine = batch.rows[:1] if idle else mine
             sizes = lengths[mine].tolist()
-            parts = [rows.take(mine[cut]) for cut in batches(sizes, max(micro, max(sizes)))]
-            parts = [part.blank() for part in parts] if idle else parts
-            parts += [parts[0].blank()] * (self._most_parts(batch.rows, lengths) - len(parts))
+            parts = [rows.take(mine[cut]) for cut in token_batches(sizes, max(micro, max(sizes)))]
+            parts = [part.without_targets() for part in parts] if idle else parts
+            parts += [parts[0].without_targets()] * (self._most_parts(batch.rows, lengths) - len(parts))
             if self.shape is not None:
                 parts = [part.fixed(**vars(self.shape)) for part in parts]
             if self.job.record:
@@ -173,7 +173,7 @@ class _Loop:
         if not self.stepper.sharded:
             return 0
         shares = [lengths[rows[rank :: self.world.ranks]].tolist() for rank in range(self.world.ranks)]
-        return max(len(list(batches(sizes, max(self.at.micro_tokens, *sizes)))) for sizes in shares if sizes)
+        return max(len(list(token_batches(sizes, max(self.at.micro_tokens, *sizes)))) for sizes in shares if sizes)
 
     def _step(self, parts: list[Inputs]) -> None:
         settings, step = self.settings, self.at.step
@@ -369,5 +369,5 @@ def seed_step(seed: int, step: int, rank: int = 0) -> None:
 
 def pinned(inputs: Inputs) -> Inputs:
     """In memory that a GPU copies from without the host waiting."""
-    held: Inputs = each_tensor(inputs, Tensor.pin_memory)
+    held: Inputs = map_tensors(inputs, Tensor.pin_memory)
     return held

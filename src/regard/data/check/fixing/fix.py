@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from regard.data.atomic import whole
+from regard.data.atomic import atomic_path
 from regard.data.check.finding import where
 from regard.data.check.fixing.row_fixes import fixed_row
 from regard.data.check.fixing.row_writers import fitting, styles, writer, written_columns, written_format
@@ -21,11 +21,11 @@ from regard.data.check.fixing.streams import Cleaned
 from regard.data.check.fixing.verify import Digests, difference, refuse
 from regard.data.check.rules.view import seen
 from regard.data.check.store import hashed
-from regard.data.formats.lines import LeftOut, Row
+from regard.data.formats.lines import ExcludedRow, Row
 from regard.data.readers import Reader, read, rows_of
-from regard.data.recognize import Recognised, rows
+from regard.data.recognize import Schema, rows
 from regard.data.records import Place, Record
-from regard.data.sources import Source, Where
+from regard.data.sources import DataLocation, Source
 from regard.errors import DataError
 from regard.foreign import reading
 
@@ -45,16 +45,16 @@ class Fixed:
         return asdict(self)
 
 
-def fix(where: Where, out: str | Path, **told: Any) -> Fixed:
+def fix(where: DataLocation, out: str | Path, **told: Any) -> Fixed:
     """Write the fixed copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
 
     The copy is read again before it is kept, and compared with what it should hold; a DataError says where it differs.
     """
     reader = read(where, on_bad=lambda error: None, **told)
     target = Path(out)
-    format = written_format(target.suffix.lower(), reader.recognised)
+    format = written_format(target.suffix.lower(), reader.schema)
     wrong: str | None = None
-    with whole(target) as fresh:
+    with atomic_path(target) as fresh:
         for style in styles(format):
             job = _Job(reader, format)
             _write(job, fresh, style)
@@ -65,7 +65,7 @@ def fix(where: Where, out: str | Path, **told: Any) -> Fixed:
 
 
 def _write(job: _Job, fresh: Path, style: str) -> None:
-    with writer(fresh, job.format, job.reader.recognised, style) as write:
+    with writer(fresh, job.format, job.reader.schema, style) as write:
         for values, record in job:
             job.digests.add(record, write(values))
 
@@ -75,7 +75,7 @@ class _Job:
 
     def __init__(self, reader: Reader, format: str) -> None:
         self.reader, self.format = reader, format
-        self.digests = Digests(reader.recognised.columns)
+        self.digests = Digests(reader.schema.columns)
         self.changes: Counter[str] = Counter()
         self.left_out: list[str] = []
         self.missing, self.rows = 0, 0
@@ -85,11 +85,11 @@ class _Job:
         """What the copy does not hold as it should; nothing is asked of one without rows."""
         if self.rows == 0:
             return None
-        return difference(fresh, target, self.reader.recognised, self.reader.told, self.format, self.digests)
+        return difference(fresh, target, self.reader.schema, self.reader.options, self.format, self.digests)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Record]]:
         for sources, found in self.reader.parts():
-            make = found.maker()
+            make = found.parser()
             for row in self._rows(sources, found):
                 values = self._fitting(fixed_row(row.values, found, self.changes))
                 try:
@@ -115,7 +115,7 @@ class _Job:
                 self.rows += 1
                 yield self._named(values, found), record
 
-    def _named(self, values: dict[str, Any], found: Recognised) -> dict[str, Any]:
+    def _named(self, values: dict[str, Any], found: Schema) -> dict[str, Any]:
         """With the names of columns in the copy."""
         columns = written_columns(self.format, found)
         if columns == found.columns:
@@ -124,16 +124,16 @@ class _Job:
         return {name: value for name, value in named.items() if value is not None}
 
     def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
-        fit = fitting(values, self.format, self.reader.recognised)
+        fit = fitting(values, self.format, self.reader.schema)
         if fit != values:
             self.changes["line breaks inside of texts replaced by spaces"] += 1
         return fit
 
-    def _rows(self, sources: tuple[Source, ...], found: Recognised) -> Iterator[Row]:
+    def _rows(self, sources: tuple[Source, ...], found: Schema) -> Iterator[Row]:
         with reading(sources[0].name, DataError):
             yield from self._plain_rows(sources, found)
 
-    def _plain_rows(self, sources: tuple[Source, ...], found: Recognised) -> Iterator[Row]:
+    def _plain_rows(self, sources: tuple[Source, ...], found: Schema) -> Iterator[Row]:
         if len(sources) == 2:
             yield from rows_of(sources, found, self._bad)
             return
@@ -142,7 +142,7 @@ class _Job:
             yield from rows(cast("BinaryIO", plain), sources[0].name, found, self._bad)
 
     def _bad(self, error: DataError, raw: str) -> None:
-        if isinstance(error, LeftOut):
+        if isinstance(error, ExcludedRow):
             self.changes[f"rows left out: {error.message}"] += 1
             return
         self.missing += 1
@@ -156,7 +156,7 @@ class _Job:
             yield f"and {self.missing - len(self.left_out):,} more"
 
 
-def _header(values: Mapping[str, Any], found: Recognised) -> bool:
+def _header(values: Mapping[str, Any], found: Schema) -> bool:
     used = list(found.columns.values())
     table = found.header and found.format in ("csv", "tsv") and len(used) > 1
     return table and all(values.get(name) == name for name in used)

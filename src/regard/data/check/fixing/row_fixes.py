@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.data.check.rules.encoding import clean
-from regard.data.labels import loaded
-from regard.data.recognize import Recognised
+from regard.data.labels import parse_json_cell
+from regard.data.recognize import Schema
 
 TEXTS = ("text", "first", "second", "source", "target", "context", "question")
 
 
-def fixed_row(values: Mapping[str, Any], found: Recognised, changes: Counter[str]) -> dict[str, Any]:
+def fixed_row(values: Mapping[str, Any], found: Schema, changes: Counter[str]) -> dict[str, Any]:
     """The same row with its texts, labels, tags, entities and answers fixed where that is safe."""
     new = dict(values)
     columns = found.columns
@@ -31,7 +31,7 @@ def fixed_row(values: Mapping[str, Any], found: Recognised, changes: Counter[str
     return new
 
 
-def _texts(new: dict[str, Any], found: Recognised, changes: Counter[str]) -> None:
+def _texts(new: dict[str, Any], found: Schema, changes: Counter[str]) -> None:
     within = found.columns.get("translation")
     holder = new.get(within) if within is not None else new
     if not isinstance(holder, dict):
@@ -78,7 +78,7 @@ def _entities(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[
     """Spaces at the edges go; then the text is fixed, if every entity can follow."""
     text, marked = new.get(columns["text"]), new.get(columns["entities"])
     written = isinstance(marked, str)
-    with_list = loaded(marked)
+    with_list = parse_json_cell(marked)
     if not isinstance(text, str) or not isinstance(with_list, list):
         return
     trimmed = [_trimmed(one, text, changes) for one in with_list]
@@ -132,7 +132,7 @@ def _moved(text: str, spans: Sequence[tuple[dict[str, Any], str, str]]) -> list[
 def _answers(new: dict[str, Any], columns: Mapping[str, str], changes: Counter[str]) -> None:
     """A start that is wrong is set right where the answer stands in one place only."""
     context, column = new.get(columns["context"]), columns.get("answers")
-    given = loaded(new.get(column)) if column is not None else None
+    given = parse_json_cell(new.get(column)) if column is not None else None
     if not isinstance(context, str) or not isinstance(given, list) or column is None:
         return
     fixed = [_placed(one, context, changes) for one in given]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from regard.data.formats.quoting import csv_row
-from regard.data.recognize import Recognised
+from regard.data.recognize import Schema
 from regard.errors import InputError, shortened
 
 # Writes a row, and returns what must be read back from it: its cells or its JSON; nothing for other formats, of which
@@ -26,7 +26,7 @@ BREAK = re.compile(r"[\t\r\n]+")
 BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-def written_format(suffix: str, found: Recognised) -> str:
+def written_format(suffix: str, found: Schema) -> str:
     """The end of the name decides between tables, Parquet and JSON lines; else it is as it was read."""
     usual = {"json": "jsonl", "aligned": "tsv"}.get(found.format, found.format)
     if suffix in (".xlsx", ".xlsm"):
@@ -38,7 +38,7 @@ def written_format(suffix: str, found: Recognised) -> str:
     return usual if usual in ("conll", "text", "lines") else FORMATS.get(suffix, usual)
 
 
-def written_columns(format: str, found: Recognised) -> Mapping[str, str]:
+def written_columns(format: str, found: Schema) -> Mapping[str, str]:
     """The columns in the copy: those of CoNLL, which have numbers, get names in JSON."""
     return {role: role for role in found.columns} if (found.format, format) == ("conll", "jsonl") else found.columns
 
@@ -48,11 +48,11 @@ def styles(format: str) -> tuple[str, ...]:
     return STYLES.get(format, ("usual",))
 
 
-def is_quoted(format: str, found: Recognised) -> bool:
+def is_quoted(format: str, found: Schema) -> bool:
     return found.quoting if found.format == format else True
 
 
-def fitting(row: dict[str, Any], format: str, found: Recognised) -> dict[str, Any]:
+def fitting(row: dict[str, Any], format: str, found: Schema) -> dict[str, Any]:
     """The row as the format can hold it: line breaks become spaces where there is no place for them."""
     if format == "text":
         return row | {"text": BLANK_LINES.sub("\n", row["text"]).strip("\r\n")}
@@ -66,7 +66,7 @@ def _flat(value: str) -> str:
 
 
 @contextlib.contextmanager
-def writer(path: Path, format: str, found: Recognised, style: str) -> Iterator[Write]:
+def writer(path: Path, format: str, found: Schema, style: str) -> Iterator[Write]:
     """What writes a row."""
     if format == "parquet":
         with _parquet(path) as write:
@@ -102,7 +102,7 @@ def _texts(file: TextIO, format: str) -> Write:
     return write
 
 
-def _table(file: TextIO, found: Recognised, format: str, style: str) -> Write:
+def _table(file: TextIO, found: Schema, format: str, style: str) -> Write:
     """With the quotes and the separator of the table that was read, if it was one of that format."""
     same = found.format == format
     delimiter = found.delimiter if same else ("," if format == "csv" else "\t")

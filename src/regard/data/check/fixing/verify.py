@@ -13,7 +13,7 @@ from typing import Any
 from regard.data.check.fixing.row_writers import CELLS, LINES, written_columns
 from regard.data.check.store import hashed
 from regard.data.readers import Reader, rows_of
-from regard.data.recognize import Recognised, Told
+from regard.data.recognize import ReadOptions, Schema
 from regard.data.records import AnswerRecord, DocumentRecord, Record
 from regard.data.sources import Source, suffix_of
 from regard.errors import DataError, counted
@@ -46,7 +46,7 @@ class Digests:
             self.part = hashlib.blake2b(digest_size=8)
 
 
-def difference(fresh: Path, target: Path, found: Recognised, told: Told, format: str, wanted: Digests) -> str | None:
+def difference(fresh: Path, target: Path, found: Schema, told: ReadOptions, format: str, wanted: Digests) -> str | None:
     """What is not read back from a copy, with its place; None where all of it is.
 
     The copy is read as any other file with the name of its target; columns, task and labels are those of the data.
@@ -54,7 +54,7 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
     source = Source(fresh, suffix=suffix_of(target))
     source.name = str(target)
     columns = written_columns(format, found)
-    again = Told(
+    again = ReadOptions(
         columns=columns,
         task=found.task,
         labels=found.style.kind,
@@ -69,8 +69,8 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
     digests = Digests(columns)
     try:
         reader = Reader([(source,)], again)
-        if reader.recognised.format != format:
-            return f"it would be read as {reader.recognised.format}, not as {format}"
+        if reader.schema.format != format:
+            return f"it would be read as {reader.schema.format}, not as {format}"
         for number, _ in enumerate(_digested(reader, format, digests), 1):
             if number > len(wanted.found) or digests.found[number - 1] != wanted.found[number - 1]:
                 return f"row {number} of it would be read as another one"
@@ -83,8 +83,8 @@ def difference(fresh: Path, target: Path, found: Recognised, told: Told, format:
 
 def _digested(reader: Reader, format: str, digests: Digests) -> Iterator[None]:
     """A step for every row that is read."""
-    found = reader.recognised
-    make = found.maker()
+    found = reader.schema
+    make = found.parser()
     for row in rows_of(reader.sources[0], found, _stop):
         record = make(row)
         before = len(digests.found)
