@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import regard
-from regard.text.learn import learn
+from regard.text.learn import train_tokenizer
 
 GPU: dict[str, Any] = {"batch_tokens": 16_384, "steps": 2500, "lr": 1e-3, "dropout": 0.3, "warmup": 100, "window": 256}
 CPU: dict[str, Any] = {"batch_tokens": 512, "steps": 2100, "lr": 3e-3, "dropout": 0.0, "warmup": 200, "window": 128}
@@ -61,7 +61,7 @@ def trained(given: argparse.Namespace, preset: str, settings: dict[str, Any]) ->
         folder, cut = Path(place), int(0.9 * len(text))
         (folder / "train.txt").write_text(text[:cut])
         (folder / "valid.txt").write_text(text[cut:])
-        words = learn([folder / "train.txt"], kind="char", size=500)
+        words = train_tokenizer([folder / "train.txt"], kind="char", size=500)
         found = regard.pretrain(
             [folder / "train.txt"],
             dev=[folder / "valid.txt"],

@@ -106,7 +106,7 @@ def learn(given: argparse.Namespace) -> Figures:
 
 def learner(given: argparse.Namespace) -> Figures:
     """Learning, alone in its process."""
-    from regard.text.learn import learn as learn_vocabulary
+    from regard.text.learn import train_tokenizer as learn_vocabulary
 
     warnings.simplefilter("ignore")
     began = time.perf_counter()
@@ -193,7 +193,9 @@ def tokenize(given: argparse.Namespace) -> Figures:
                 (one.ids, one.type_ids, one.offsets, one.word_ids, one.special_tokens_mask, one.sequence_ids)
                 for one in bare(texts)
             ],
-            lambda: [(one.ids, one.segments, one.offsets, one.words, one.special, one.texts) for one in ours(texts)],
+            lambda: [
+                (one.ids, one.segments, one.offsets, one.word_ids, one.special, one.sequence_ids) for one in ours(texts)
+            ],
         ),
     ]
     tokens = sum(map(len, tokenizer.ids_batch(texts)))

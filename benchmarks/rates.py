@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from regard.text.learn import learn
+from regard.text.learn import train_tokenizer
 from regard.training.initial_model import vocabulary_of
 from regard.training.pretrain import pretrain
 
@@ -144,7 +144,7 @@ def tokenizer_for(corpus: Path, preset: str) -> Path:
     kind, size, special_tokens = vocabulary_of(preset)
     folder = corpus.parent / f"{corpus.name}.{kind}-{special_tokens}-{size}"
     if not folder.exists():
-        learned = learn([corpus], kind=kind, size=size, special_tokens=special_tokens)
+        learned = train_tokenizer([corpus], kind=kind, size=size, special_tokens=special_tokens)
         part = Path(tempfile.mkdtemp(dir=corpus.parent))
         learned.save(part)
         with contextlib.suppress(OSError):  # another process was first

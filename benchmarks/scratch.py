@@ -26,7 +26,7 @@ from regard.config import AttentionConfig, PoolConfig, PositionConfig
 from regard.data.batching.preprocessing import Preprocessing
 from regard.device import pick_device
 from regard.tasks import task_class
-from regard.text.learn import learn, learn_from
+from regard.text.learn import train_tokenizer, train_tokenizer_from_texts
 from regard.training.defaults import Size, resolved
 from regard.training.engine.loop import fit
 from regard.training.load_data import Data, texts_of
@@ -93,7 +93,7 @@ def main() -> None:
         return
     if given.rows:
         data = replace(data, train=data.train[: given.rows], dev=data.dev[: given.rows])
-    words = learn_from(texts_of(data.train), kind="wordpiece", size=WORDS)
+    words = train_tokenizer_from_texts(texts_of(data.train), kind="wordpiece", size=WORDS)
     device = pick_device()
     lines = []
     for name, shape in NETWORKS.items():
@@ -135,7 +135,7 @@ def read_first(given: argparse.Namespace, data: Data) -> None:
         folder, more = Path(place), given.data / "imdb/unlabelled.txt.gz"
         own = folder / "labelled.txt"
         own.write_text("\n\n".join(" ".join(text.split()) for text in texts_of(data.train)), encoding="utf-8")
-        words = learn([own, more], kind="wordpiece", size=WORDS)
+        words = train_tokenizer([own, more], kind="wordpiece", size=WORDS)
         said = pretrain(
             [own, more],
             out=folder / "read",

@@ -17,7 +17,7 @@ from regard import cli
 from regard.checkpoint.folder import write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import DataError, InputError
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog sleeps", "the dogs sleep on the mat"]
 Capture = pytest.CaptureFixture[str]
@@ -25,7 +25,7 @@ Capture = pytest.CaptureFixture[str]
 
 def made(folder: Path, preset: str, kind: str) -> Path:
     """A folder with a language model that has opinions, and nothing that says how it was trained."""
-    words = learn_from(TEXTS * 20, kind=kind, size=40 if kind == "wordpiece" else 270)
+    words = train_tokenizer_from_texts(TEXTS * 20, kind=kind, size=40 if kind == "wordpiece" else 270)
     heads = {"masked": 0} if "bert" in preset else {"language": 0}
     checkpoint = from_preset(preset, heads=heads, seed=0, vocabulary=words.size)
     generator = torch.Generator().manual_seed(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import DataError, FolderError, InputError
-from regard.foreign import read_bytes, read_text, reading
+from regard.foreign import file_errors, read_bytes, read_text
 
 
 class Panic(BaseException):
@@ -22,7 +22,7 @@ class Panic(BaseException):
 def test_every_failure_names_the_file_and_is_short(
     error: BaseException, kind: type[FolderError] | type[DataError]
 ) -> None:
-    with pytest.raises(kind, match=r"folder/tokenizer\.json") as caught, reading("folder/tokenizer.json", kind):
+    with pytest.raises(kind, match=r"folder/tokenizer\.json") as caught, file_errors("folder/tokenizer.json", kind):
         raise error
     assert len(str(caught.value)) < 400
     assert caught.value.__cause__ is error
@@ -30,7 +30,7 @@ def test_every_failure_names_the_file_and_is_short(
 
 @pytest.mark.parametrize("error", [InputError("ours"), KeyboardInterrupt(), SystemExit(2)])
 def test_our_own_errors_and_interrupts_pass_unchanged(error: BaseException) -> None:
-    with pytest.raises(type(error)) as caught, reading("a file"):
+    with pytest.raises(type(error)) as caught, file_errors("a file"):
         raise error
     assert caught.value is error
 

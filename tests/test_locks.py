@@ -20,15 +20,15 @@ from regard.errors import FolderError
 OWNER = """
 import sys, time
 from pathlib import Path
-from regard.locks import alone
-with alone(Path(sys.argv[1]), activity="used", fix="Wait."):
+from regard.locks import folder_lock
+with folder_lock(Path(sys.argv[1]), activity="used", fix="Wait."):
     print("taken", flush=True)
     time.sleep(60)
 """
 
 
-def alone(folder: Path) -> AbstractContextManager[None]:
-    return locks.alone(folder, activity="used", fix="Wait.")
+def folder_lock(folder: Path) -> AbstractContextManager[None]:
+    return locks.folder_lock(folder, activity="used", fix="Wait.")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(folder: Path) -> str:
-    with pytest.raises(FolderError) as caught, alone(folder):
+    with pytest.raises(FolderError) as caught, folder_lock(folder):
         pytest.fail("two were let in")
     return str(caught.value)
 
@@ -52,33 +52,33 @@ def test_the_other_process_is_named_until_it_dies(tmp_path: Path) -> None:
         assert refused(folder) == expected
         (folder.parent / "link").symlink_to("run")
         assert f"process {other.pid}" in refused(folder.parent / "link")
-        with alone(folder.parent / "other"):
+        with folder_lock(folder.parent / "other"):
             pass
         other.send_signal(signal.SIGKILL)
         other.wait()
-        with alone(folder):
+        with folder_lock(folder):
             pass
     assert [path.name for path in folder.parent.iterdir()] == ["link"]
 
 
 def test_a_second_thread_of_one_process_is_refused_too(tmp_path: Path) -> None:
-    with alone(tmp_path / "run"):
+    with folder_lock(tmp_path / "run"):
         assert f"process {os.getpid()} " in refused(tmp_path / "run")
-    with pytest.raises(KeyError), alone(tmp_path / "run"):
+    with pytest.raises(KeyError), folder_lock(tmp_path / "run"):
         raise KeyError
-    with alone(tmp_path / "run"):
+    with folder_lock(tmp_path / "run"):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_names_of_any_length(tmp_path: Path) -> None:
-    with alone(tmp_path / ("x" * 250)), alone(tmp_path / ("x" * 249 + "y")):
+    with folder_lock(tmp_path / ("x" * 250)), folder_lock(tmp_path / ("x" * 249 + "y")):
         assert "is being used" in refused(tmp_path / ("x" * 250))
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_names_that_no_folder_can_have(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FolderError), alone(tmp_path / name):
+    with pytest.raises(FolderError), folder_lock(tmp_path / name):
         pytest.fail("it was let in")
 
 
@@ -99,5 +99,5 @@ def test_where_the_file_system_has_no_locks_the_owner_is_asked_for(
     assert f"process {os.getppid()}" in refused(tmp_path / "run")
     for owner in ("", "nobody", "process 999999999 on " + platform.node(), f"process {os.getppid()} on another"):
         lock.write_text(owner)
-        with alone(tmp_path / "run"):
+        with folder_lock(tmp_path / "run"):
             assert lock.read_text().startswith(f"process {os.getpid()} ")

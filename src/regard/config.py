@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.errors import InputError, did_you_mean, shortened
+from regard.errors import InputError, did_you_mean, shorten
 
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
 
@@ -342,7 +342,7 @@ def _at_most(config: object, *names: str) -> None:
     for name in names:
         given = getattr(config, name)
         if given is not None and given > MOST[name]:
-            raise InputError(f"{name} is {shortened(str(given), 40)}, expected at most {MOST[name]:,}.")
+            raise InputError(f"{name} is {shorten(str(given), 40)}, expected at most {MOST[name]:,}.")
 
 
 def _check_target(size: int | None, kind: Kind) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from regard.foreign import open_regular
+from regard.foreign import open_regular_file
 
 DIGEST = "digest"  # the field of a JSON object that holds the digest of its other fields
 THREADS = 4
@@ -21,7 +21,7 @@ Digests = dict[str, dict[str, Any]]  # by file name: {"bytes": its size, "sha256
 
 def file_digest(path: Path) -> dict[str, Any]:
     """Size and SHA-256 of a regular file. Processors have instructions for SHA-256: writing the file takes longer."""
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         return {"bytes": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
@@ -33,7 +33,7 @@ def file_digests(folder: Path, names: Iterable[str]) -> Digests:
         return dict(zip(every, pool.map(file_digest, [folder / name for name in every]), strict=True))
 
 
-def damaged(folder: Path, digests: Mapping[str, Any]) -> str | None:
+def describe_damage(folder: Path, digests: Mapping[str, Any]) -> str | None:
     """The first file that is missing or not the one that was written, in words; None where all are."""
     for name, expected in digests.items():
         if not isinstance(expected, dict):
@@ -51,13 +51,13 @@ def damaged(folder: Path, digests: Mapping[str, Any]) -> str | None:
     return None
 
 
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+def with_digest(content: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object with the digest of its content."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(content)))
     return {**plain, DIGEST: _digest(plain)}
 
 
-def is_sealed(content: Mapping[str, Any]) -> bool:
+def has_valid_digest(content: Mapping[str, Any]) -> bool:
     """Whether the object is what `sealed` made. How its numbers and spaces are written does not matter."""
     return content.get(DIGEST) == _digest({name: value for name, value in content.items() if name != DIGEST})
 

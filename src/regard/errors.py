@@ -26,7 +26,7 @@ def setting(name: str, value: object = NO_VALUE) -> str:
     if isinstance(value, float):
         shown = typed = f"{value:g}"
     else:
-        shown, typed = shortened(repr(value), 80), shortened(str(value), 80)
+        shown, typed = shorten(repr(value), 80), shorten(str(value), 80)
     given = flag if value is True else f"{flag} {typed}"
     return f"\x02{name}={shown}\x1f{given}\x03"
 
@@ -46,8 +46,8 @@ class RegardError(Exception):
     """
 
     def __init__(self, message: object = "", *rest: object) -> None:
-        self.with_flags = bounded(plain(MARKED.sub(r"\2", str(message))))
-        super().__init__(bounded(plain(MARKED.sub(r"\1", str(message)))), *rest)
+        self.with_flags = shorten_message(escape_control_characters(MARKED.sub(r"\2", str(message))))
+        super().__init__(shorten_message(escape_control_characters(MARKED.sub(r"\1", str(message)))), *rest)
 
 
 class InputError(RegardError, ValueError):
@@ -80,9 +80,9 @@ class DataError(RegardError, ValueError):
 class NotFinite(InputError):
     """A network computed NaN or infinity for an input."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, subject: str) -> None:
         super().__init__(
-            f"the network computed NaN or infinity for {what}, so there is no result. Its numbers are too large for "
+            f"the network computed NaN or infinity for {subject}, so there is no result. Its numbers are too large for "
             f"their format (use {setting('dtype', 'fp32')}), or its weights are damaged (use another checkpoint)."
         )
 
@@ -94,61 +94,61 @@ class FolderError(RegardError, OSError):
 class MissingExtra(RegardError, ImportError):
     """A feature whose optional packages are not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f'{what} needs an optional package. Install it with: pip install "regard[{extra}]"')
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs an optional package. Install it with: pip install "regard[{extra}]"')
 
 
 class UntrainedWarning(UserWarning):
     """A model whose weights are randomly initialized is about to be used."""
 
 
-def did_you_mean(given: str, choices: Iterable[str]) -> str:
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """` Did you mean "x"?` when a choice is near, else the choices themselves, as many as fit into a message."""
     known = sorted(choices)
-    word = given[:LONGEST_WORD].casefold()
+    word = name[:LONGEST_WORD].casefold()
     folded = {name.casefold(): name for name in known}
     if len(folded) > MOST_COMPARED:  # comparing takes a tenth of a millisecond each
         folded = {key: name for key, name in folded.items() if key[:1] == word[:1] and abs(len(key) - len(word)) < 3}
     near = difflib.get_close_matches(word, itertools.islice(folded, MOST_COMPARED), n=1, cutoff=0.6)
     if near:
-        return f' Did you mean "{shortened(folded[near[0]], LONGEST_WORD)}"?'
-    listed = ", ".join(shortened(name, LONGEST_WORD) for name in known[:MOST_NAMED])
+        return f' Did you mean "{shorten(folded[near[0]], LONGEST_WORD)}"?'
+    listed = ", ".join(shorten(name, LONGEST_WORD) for name in known[:MOST_NAMED])
     more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
     return f" Choose one of: {listed}{more}."
 
 
-def plain(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """The text with control characters as escapes, so that a terminal does not obey them; line ends and tabs stay."""
     return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
 
 
-def bounded(text: str, most: int = LONGEST_MESSAGE) -> str:
+def shorten_message(text: str, limit: int = LONGEST_MESSAGE) -> str:
     """A message without the greater part of what it quotes at length, and of what is left beyond `most` characters."""
     if len(text) <= LONGEST_QUOTE:
         return text
-    text = text if len(text) <= 50 * most else f"{text[: 25 * most]} … {text[-25 * most :]}"
+    text = text if len(text) <= 50 * limit else f"{text[: 25 * limit]} … {text[-25 * limit :]}"
     text = _QUOTES.sub(lambda found: f"{found[1]}{found[2][:100]}…{found[1]}", text)
-    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 3 :]}"
+    return text if len(text) <= limit else f"{text[: limit * 2 // 3]} … {text[-limit // 3 :]}"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def pluralize(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: `1 text`, `2 texts`, `1,000 entries`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def shortened(text: str, most: int = 200) -> str:
+def shorten(text: str, limit: int = 200) -> str:
     """A text for a message: on one line, without control characters, cut at `most` characters."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * most])
+    plain = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * limit])
     flat = " ".join(plain.split())
-    if len(flat) <= most and len(text) <= 4 * most:
+    if len(flat) <= limit and len(text) <= 4 * limit:
         return flat
-    return f"{flat[:most]}…"
+    return f"{flat[:limit]}…"
 
 
-def listed(names: Iterable[str], most: int = 12) -> str:
+def bullet_list(names: Iterable[str], limit: int = 12) -> str:
     """Names one a line, the rest counted, so that a message stays readable."""
     every = list(names)
-    shown = [f"  {name}" for name in every[:most]]
-    if len(every) > most:
-        shown.append(f"  … and {len(every) - most} more")
+    shown = [f"  {name}" for name in every[:limit]]
+    if len(every) > limit:
+        shown.append(f"  … and {len(every) - limit} more")
     return "\n".join(shown)

@@ -11,14 +11,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from regard.errors import DataError, FolderError, RegardError, shortened
+from regard.errors import DataError, FolderError, RegardError, shorten
 
 DEFAULT_LIMIT = 1 << 27  # bytes; far above every configuration and tokenizer file in use
 DEEPEST = 100  # levels of nesting in JSON
 
 
 @contextmanager
-def reading(
+def file_errors(
     file: str | Path, kind: type[FolderError] | type[DataError] = FolderError, *, fix: str | None = None
 ) -> Iterator[None]:
     """Turn whatever the body raises into an error of regard that names the file.
@@ -44,14 +44,14 @@ def reading(
 def _failure(
     file: str | Path, reason: str, kind: type[FolderError] | type[DataError], fix: str | None
 ) -> FolderError | DataError:
-    reason = shortened(reason).rstrip(".")
+    reason = shorten(reason).rstrip(".")
     if issubclass(kind, DataError):
         return kind(f"cannot be read: {reason}", file=str(file), fix=fix)
     return kind(f"{file} cannot be read: {reason}.{'' if fix is None else ' ' + fix}")
 
 
 @contextmanager
-def open_regular(path: Path) -> Iterator[BufferedReader]:
+def open_regular_file(path: Path) -> Iterator[BufferedReader]:
     """A regular file, opened to be read; a folder, pipe or device, which could block or never end, is refused.
 
     Raises FileNotFoundError where there is none, FolderError where it cannot be opened.
@@ -73,13 +73,13 @@ def read_bytes(path: Path, *, limit: int = DEFAULT_LIMIT) -> bytes:
     Raises FileNotFoundError where there is none; FolderError for a folder, pipe or device, which could block or never
     end, and for a larger file, before any of it is read.
     """
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise FolderError(
                 f"{path} has {size:,} bytes; expected at most {limit:,}. This is not a file of that kind."
             )
-        with reading(path):
+        with file_errors(path):
             return file.read(min(limit, size + 4096))  # room for that many is made at once
 
 
@@ -100,7 +100,7 @@ def read_json_value(path: Path, *, limit: int = DEFAULT_LIMIT) -> Any:
     except json.JSONDecodeError as error:
         raise FolderError(f"{path} line {error.lineno} column {error.colno}: not JSON: {error.msg}.") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
-        raise FolderError(f"{path} is JSON that cannot be read: {shortened(str(error))}.") from error
+        raise FolderError(f"{path} is JSON that cannot be read: {shorten(str(error))}.") from error
     _check_depth(path, value)
     if "\\ud" in text.lower():
         _check_surrogates(path, value)
@@ -125,7 +125,7 @@ def _check_surrogates(path: Path, value: Any) -> None:
         raise FolderError(f"{path} holds half of a surrogate pair, which no text can hold. Remove it.") from error
 
 
-def check_regular(path: Path) -> None:
+def check_regular_file(path: Path) -> None:
     """Refuse a folder, pipe or device before a library opens it, which could block. Raises FileNotFoundError."""
     _check_regular(path, path.stat().st_mode)
 
@@ -135,7 +135,7 @@ def _check_regular(path: Path, mode: int) -> None:
         raise FolderError(f"{path} is not a regular file. Copy its content into a file of that name.")
 
 
-def root_of(folder: Path) -> Path:
+def link_root(folder: Path) -> Path:
     """Where links of the folder may lead: inside it, or inside the hub's own cache entry it is (in) a snapshot of."""
     real = folder.resolve()
     for place in (real, *real.parents):
@@ -144,18 +144,18 @@ def root_of(folder: Path) -> Path:
     return real
 
 
-def inside(folder: Path, name: str) -> Path:
+def path_inside(folder: Path, name: str) -> Path:
     """The file of that name, refused before it is read where it would lie outside the folder."""
     path = Path(name)
-    shown = shortened(name, 100)
+    shown = shorten(name, 100)
     if path.is_absolute() or ".." in path.parts or not name or "\0" in name:
         raise FolderError(f'{folder}: the file name "{shown}" leads out of the folder. Names must stay inside it.')
     try:
         real = (folder / path).resolve()
         real.exists()  # also finds names that no file can have
-        stays = real.is_relative_to(root_of(folder))
+        stays = real.is_relative_to(link_root(folder))
     except (OSError, ValueError, RuntimeError) as error:  # too long, not text, a link to itself
-        reason = shortened(str(error), 100)
+        reason = shorten(str(error), 100)
         raise FolderError(f"{folder}: the file name {shown!r} cannot be used: {reason}.") from error
     if not stays:
         raise FolderError(f'{folder}: "{shown}" is a link out of the folder. Copy the file into the folder instead.')

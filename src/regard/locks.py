@@ -25,7 +25,7 @@ UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)  # b
 
 
 @contextlib.contextmanager
-def alone(folder: Path, *, activity: str, fix: str) -> Iterator[None]:
+def folder_lock(folder: Path, *, activity: str, fix: str) -> Iterator[None]:
     """Nobody else is in this block for the same folder. A FolderError names the process that is: "is being built by".
 
     The lock lies beside the folder, which may be replaced meanwhile, and is removed at the end. That of a process that

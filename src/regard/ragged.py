@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +167,9 @@ class Ragged:
         rows = -(-spare // longest) if spare > 0 else 0
         if spare < 0 or len(self) + rows > sequences or self.longest > longest:
             raise InputError(
-                f"a batch of {counted(self.tokens, 'token')} in {counted(len(self), 'sequence')} "
+                f"a batch of {pluralize(self.tokens, 'token')} in {pluralize(len(self), 'sequence')} "
                 f"(longest {self.longest}) does not fit "
-                f"the fixed shape of {counted(tokens, 'token')} in {counted(sequences, 'sequence')} "
+                f"the fixed shape of {pluralize(tokens, 'token')} in {pluralize(sequences, 'sequence')} "
                 f"(longest {longest}). "
                 "Raise the budget or put fewer sequences into the batch."
             )
@@ -187,9 +187,10 @@ class Ragged:
 
 def _same_lengths(expected: list[int], given: list[int]) -> None:
     if len(expected) != len(given):
-        raise InputError(f"{counted(len(expected), 'sequence')} of ids but {len(given)} of segments; give one each.")
+        raise InputError(f"{pluralize(len(expected), 'sequence')} of ids but {len(given)} of segments; give one each.")
     for row, (ids, kinds) in enumerate(zip(expected, given, strict=True)):
         if ids != kinds:
             raise InputError(
-                f"sequence {row} has {counted(ids, 'id')} but {counted(kinds, 'segment')}; give one segment a token."
+                f"sequence {row} has {pluralize(ids, 'id')} but {pluralize(kinds, 'segment')}; "
+                "give one segment per token."
             )

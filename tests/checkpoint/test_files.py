@@ -19,7 +19,7 @@ from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.manifest import MANIFEST
 from regard.errors import FolderError
-from regard.foreign import inside
+from regard.foreign import path_inside
 
 # reading
 
@@ -35,19 +35,19 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["../secret.json", "a/../../secret.json", "..", "/etc/passwd", "", "a\0b", "x" * 300])
 def test_names_that_lead_out_or_nowhere_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(FolderError, match=r"leads out of the folder|cannot be used"):
-        inside(folder, name)
+        path_inside(folder, name)
 
 
 def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
     with pytest.raises(FolderError, match="cannot be used"):
-        inside(folder, "\ud800.safetensors")
+        path_inside(folder, "\ud800.safetensors")
 
 
 @pytest.mark.parametrize("target", ["../secret.json", "/etc/passwd", "/nowhere/at/all"])
 def test_links_out_are_refused(folder: Path, target: str) -> None:
     (folder / "config.json").symlink_to(target)
     with pytest.raises(FolderError, match="is a link out of the folder"):
-        inside(folder, "config.json")
+        path_inside(folder, "config.json")
     with pytest.raises(FolderError, match="is a link out of the folder"):
         read_json(folder, "config.json")
 
@@ -55,7 +55,7 @@ def test_links_out_are_refused(folder: Path, target: str) -> None:
 def test_a_folder_that_is_a_link_out_is_refused(folder: Path) -> None:
     (folder / "part").symlink_to(folder.parent)
     with pytest.raises(FolderError, match="is a link out of the folder"):
-        inside(folder, "part/secret.json")
+        path_inside(folder, "part/secret.json")
 
 
 def test_a_link_to_itself_is_refused(folder: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_snapshot_of_the_hub_links_to_its_own_blobs_only(tmp_path: Path) -> No
     (snapshot / "stolen.json").symlink_to("../../../models--o--other/blobs/xyz")
     assert read_json(snapshot, "config.json") == {"a": 1}
     with pytest.raises(FolderError, match="is a link out of the folder"):
-        inside(snapshot, "stolen.json")
+        path_inside(snapshot, "stolen.json")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from regard.cli import main
 from regard.errors import FolderError, InputError, MissingExtra, UntrainedWarning
 from regard.model.presets import PRESETS
 from regard.predict import info
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SIZES = {  # shared/peers.md
@@ -394,7 +394,7 @@ def test_what_transformers_saved_again_is_not_called_untrained(tmp_path: Path) -
 
 
 def test_a_network_is_created_with_other_settings_and_words(tmp_path: Path) -> None:
-    words = learn_from(["a small text about nothing"] * 9, kind="char")
+    words = train_tokenizer_from_texts(["a small text about nothing"] * 9, kind="char")
     model = regard.create("tiny-gpt2", tokenizer=words, layers=3)
     assert (model.config.vocabulary, model.config.layers) == (words.size, 3)
     assert isinstance(model.generate("a", max_tokens=2), str)

@@ -14,7 +14,15 @@ import pytest
 from regard import cli
 from regard.cli import main
 from regard.cli.output import print_json, print_said, print_table
-from regard.errors import DataError, FolderError, InputError, RegardError, bounded, counted, plain
+from regard.errors import (
+    DataError,
+    FolderError,
+    InputError,
+    RegardError,
+    escape_control_characters,
+    pluralize,
+    shorten_message,
+)
 
 ESCAPES = "\x1b]0;title\x07\x1b[31mred\x9b2J\x7f\r\u202eabc"
 
@@ -48,7 +56,7 @@ def verb(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("kind", [RegardError, InputError, FolderError, DataError])
 def test_errors_show_control_characters_and_are_short(kind: type[RegardError]) -> None:
     message = str(kind(f'the label "{ESCAPES}" and "{"x" * 100_000}" and {"y" * 100_000}'))
-    assert plain(message) == message
+    assert escape_control_characters(message) == message
     assert "\\u001b[31m" in message
     assert len(message) < 2100
 
@@ -62,9 +70,9 @@ def test_what_an_error_says_to_do_stays_at_its_end() -> None:
 
 def test_ordinary_messages_stay_as_they_are() -> None:
     words = "Größe\n  日本 – “x”…\tend"
-    assert plain(words) == words
+    assert escape_control_characters(words) == words
     command = 'python -c "' + "a command; " * 20 + '"'
-    assert bounded(command) == command
+    assert shorten_message(command) == command
 
 
 def test_control_characters_do_not_reach_stdout_or_stderr(verb: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,8 +86,8 @@ def test_control_characters_do_not_reach_stdout_or_stderr(verb: Any, capsys: pyt
     verb(work)
     assert main(["doctor"]) == 1
     out, err = capsys.readouterr()
-    assert plain(out) == out
-    assert plain(err) == err
+    assert escape_control_characters(out) == out
+    assert escape_control_characters(err) == err
     assert json.loads(out.splitlines()[-1])["text"] == ESCAPES
 
 
@@ -90,7 +98,7 @@ def test_control_characters_do_not_reach_stdout_or_stderr(verb: Any, capsys: pyt
 def test_arguments_are_not_repeated_at_length_nor_raw(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) in (1, 2)
     out, err = capsys.readouterr()
-    assert plain(out + err) == out + err
+    assert escape_control_characters(out + err) == out + err
     assert 0 < len(out + err) < 2500
 
 
@@ -198,4 +206,4 @@ def test_batches_of_no_token_are_refused(arguments: list[str], number: str, caps
     [(1, "text", None, "1 text"), (0, "text", None, "0 texts"), (2000, "entry", "entries", "2,000 entries")],
 )
 def test_counted(number: int, noun: str, plural: str | None, expected: str) -> None:
-    assert counted(number, noun, plural) == expected
+    assert pluralize(number, noun, plural) == expected

@@ -16,16 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard import samples
-from regard.data.check.finding import Estimate, Lengths, Report
+from regard.data.check.finding import CheckReport, LengthStatistics, TrainingEstimate
 from regard.data.check.kinds import KINDS
 from regard.data.check.rules.encoding import clean, mojibake, repaired
 from regard.data.check.rules.languages import language_of, script_of
-from regard.data.check.rules.lengths import with_tokenizer
-from regard.data.check.rules.similar_names import alike, distance
-from regard.data.check.run import Reading, check
+from regard.data.check.rules.lengths import count_with_tokenizer
+from regard.data.check.rules.similar_names import distance, similar_names
+from regard.data.check.run import TargetModel, check
 from regard.errors import DataError
 from regard.progress import Progress
-from regard.text.learn import learn
+from regard.text.learn import train_tokenizer
 
 # ruff: noqa: E501 (a fault is easier to read in one line)
 GOOD = (
@@ -245,7 +245,7 @@ def test_our_own_samples_are_clean(name: str) -> None:
     assert check(samples.path(name)).findings == ()
 
 
-def kinds(report: Report) -> dict[str, int | None]:
+def kinds(report: CheckReport) -> dict[str, int | None]:
     return {finding.kind: finding.line for finding in report.findings}
 
 
@@ -297,30 +297,30 @@ def test_rows_of_parquet_are_named_by_number(tmp_path: Path) -> None:
 def test_told_columns_and_skipped_rows(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", csv_of([(t, str(n % 2)) for n, t in enumerate(good())], "words,mark") + "a,b,c\n")
     report = check(path, columns={"text": "words", "label": "mark"}, skip_bad=tmp_path / "bad.jsonl")
-    assert (report.rows, report.bad, kinds(report)) == (12, 1, {"wrong-columns": 14})
+    assert (report.rows, report.bad_rows, kinds(report)) == (12, 1, {"wrong-columns": 14})
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 14
 
 
 def test_lengths_in_tokens_and_what_exceeds_the_model(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", rows(12, ("word " * 300, "pos")))
     corpus = put(tmp_path / "corpus.txt", "\n".join(good(30)))
-    tokenizer = learn([corpus], size=150)
+    tokenizer = train_tokenizer([corpus], size=150)
     asked: list[tuple[str, int]] = []
 
-    def forecast(task: str, rows: int, lengths: Lengths) -> Estimate:
+    def forecast(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate:
         asked.append((task, rows))
-        return Estimate("tiny", 1000, lengths.total, 10**6, "this machine", 12.0, 2.0, 5, "much")
+        return TrainingEstimate("tiny", 1000, lengths.total_tokens, 10**6, "this machine", 12.0, 2.0, 5, "much")
 
-    reading = Reading(with_tokenizer(tokenizer), limit=128, forecast=forecast)
-    report = check(path, reading=reading)
+    reading = TargetModel(count_with_tokenizer(tokenizer), limit=128, forecast=forecast)
+    report = check(path, model=reading)
     assert kinds(report)["too-long"] == 14
     assert report.lengths is not None
-    assert report.lengths.longest > 300
-    assert report.lengths.over == pytest.approx(1 / 13)
+    assert report.lengths.max_length > 300
+    assert report.lengths.fraction_over_limit == pytest.approx(1 / 13)
     assert sum(report.lengths.counts) == report.lengths.rows == 13
     assert asked == [("classify", 13)]
     assert report.estimate is not None
-    assert report.estimate.tokens == report.lengths.total
+    assert report.estimate.tokens == report.lengths.total_tokens
     assert check(path).lengths is not None
 
 
@@ -451,7 +451,7 @@ def test_cleaning_twice_is_cleaning_once_for_plain_text(text: str) -> None:
     ],
 )
 def test_labels_that_look_like_one(counts: dict[str, int], found: list[tuple[str, str]]) -> None:
-    assert [(rare, frequent) for rare, frequent, _ in alike(counts)] == found
+    assert [(rare, frequent) for rare, frequent, _ in similar_names(counts)] == found
 
 
 @given(st.text(alphabet="abc", max_size=6), st.text(alphabet="abc", max_size=6))
@@ -479,5 +479,5 @@ def test_any_text_goes_through(tmp_path_factory: pytest.TempPathFactory, rows: l
     path = tmp_path_factory.mktemp("any") / "a.jsonl"
     path.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows))
     report = check(path)
-    assert report.rows + report.bad == len(rows) or not report.complete
+    assert report.rows + report.bad_rows == len(rows) or not report.complete
     assert {finding.kind for finding in report.findings} <= set(KINDS)

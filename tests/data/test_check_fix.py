@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.check.fixing.fix import fix
+from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.check.rules.encoding import clean
 from regard.data.check.run import check
 from regard.data.readers import read
@@ -39,7 +39,7 @@ def put(path: Path, content: str) -> Path:
 
 def test_a_table_keeps_its_columns_and_says_what_changed(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", TABLE)
-    done = fix(path, tmp_path / "b.csv")
+    done = write_fixed_copy(path, tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text(encoding="utf-8") == (
         "id,text,label\n"
         '1,"a café by the sea, and more",pos\n'
@@ -62,7 +62,7 @@ def test_a_table_keeps_its_columns_and_says_what_changed(tmp_path: Path) -> None
 
 
 def test_what_was_mended_checks_clean(tmp_path: Path) -> None:
-    fix(put(tmp_path / "a.csv", TABLE), tmp_path / "b.csv")
+    write_fixed_copy(put(tmp_path / "a.csv", TABLE), tmp_path / "b.csv")
     assert check(tmp_path / "b.csv").findings == ()
 
 
@@ -71,7 +71,7 @@ def test_entities_follow_their_text(tmp_path: Path) -> None:
     start = text.index("Ada")
     row: dict[str, Any] = {"text": text, "entities": [{"start": start, "end": start + 9, "label": "PER"}]}
     path = put(tmp_path / "a.jsonl", json.dumps(row) + "\n")
-    done = fix(path, tmp_path / "b.jsonl")
+    done = write_fixed_copy(path, tmp_path / "b.jsonl")
     fixed = json.loads((tmp_path / "b.jsonl").read_text(encoding="utf-8"))
     assert fixed["text"] == "the café of Ada Hill in Bath"
     assert fixed["entities"] == [{"start": 12, "end": 20, "label": "PER"}]
@@ -80,7 +80,7 @@ def test_entities_follow_their_text(tmp_path: Path) -> None:
 
 def test_tags_are_opened(tmp_path: Path) -> None:
     content = "Ada B-PER\nsang O\n\nin O\nBath B-LOC\n\nthen O\nMary I-PER\nHill I-PER\nleft O\n\n"
-    fix(put(tmp_path / "a.conll", content), tmp_path / "b.conll")
+    write_fixed_copy(put(tmp_path / "a.conll", content), tmp_path / "b.conll")
     assert (tmp_path / "b.conll").read_text() == content.replace("Mary I-PER", "Mary B-PER")
 
 
@@ -92,7 +92,7 @@ def test_answers_are_put_where_they_stand_if_there_is_one_place(tmp_path: Path) 
         "title": "T",
         "paragraphs": [{"context": "a b c, a d", "qas": [asked("b", 0), asked("a", 1), asked("d", 9)]}],
     }
-    done = fix(put(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
+    done = write_fixed_copy(put(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
     found = {record.id: record.answers for record in read(tmp_path / "b.jsonl")}
     assert found == {"b": (("b", 2),), "d": (("d", 9),)}
     assert dict(done.changes) == {"answers put where they stand": 1}
@@ -101,7 +101,7 @@ def test_answers_are_put_where_they_stand_if_there_is_one_place(tmp_path: Path) 
 
 def test_half_characters_go_and_whole_pairs_stay(tmp_path: Path) -> None:
     lines = '{"text": "bad \\ud83d end", "label": "a"}\n{"text": "good \\ud83d\\ude00 end \\\\ud83d", "label": "b"}\n'
-    done = fix(put(tmp_path / "a.jsonl", lines), tmp_path / "b.jsonl")
+    done = write_fixed_copy(put(tmp_path / "a.jsonl", lines), tmp_path / "b.jsonl")
     texts = [json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()]
     assert texts == ["bad  end", "good 😀 end \\ud83d"]
     assert dict(done.changes) == {"NUL or half characters taken out": 1}
@@ -109,13 +109,13 @@ def test_half_characters_go_and_whole_pairs_stay(tmp_path: Path) -> None:
 
 def test_parquet_aligned_files_and_text(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"text": ["a cafÃ©", "b"], "label": ["x", "y"]}), tmp_path / "a.parquet")
-    fix(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    write_fixed_copy(tmp_path / "a.parquet", tmp_path / "b.parquet")
     assert pyarrow.parquet.read_table(tmp_path / "b.parquet").to_pylist()[0] == {"text": "a café", "label": "x"}
     put(tmp_path / "a.en", "one\ntwo\ntwo\n")
     put(tmp_path / "a.de", "eins\nzwei\nzwei\n")
-    fix((tmp_path / "a.en", tmp_path / "a.de"), tmp_path / "b.tsv")
+    write_fixed_copy((tmp_path / "a.en", tmp_path / "a.de"), tmp_path / "b.tsv")
     assert (tmp_path / "b.tsv").read_text() == "en\tde\none\teins\ntwo\tzwei\n"
-    fix(put(tmp_path / "a.txt", "first\u200b line\nsecond line\n\nother document\n"), tmp_path / "b.txt")
+    write_fixed_copy(put(tmp_path / "a.txt", "first\u200b line\nsecond line\n\nother document\n"), tmp_path / "b.txt")
     assert (tmp_path / "b.txt").read_text() == "first line\nsecond line\n\nother document\n\n"
 
 
@@ -125,12 +125,12 @@ def test_rows_of_json_keep_their_columns_in_a_table(tmp_path: Path, name: str) -
     many = [{"text": f"row {number}", "label": "x", "note": None} for number in range(5000)]
     rows += [*many, {"text": "three", "label": "x", "note": "late"}]
     path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    fix(path, tmp_path / name)
+    write_fixed_copy(path, tmp_path / name)
     found = list(read(tmp_path / name))
     assert [(one.text, one.label) for one in found] == [(row["text"], row["label"]) for row in rows]
     more = put(tmp_path / "c.jsonl", path.read_text() + '{"text": "four", "label": "y", "source": "z"}\n')
     with pytest.raises(InputError, match=r'a row has "source", which the first one has not.*ends in \.jsonl'):
-        fix(more, tmp_path / f"more-{name}")
+        write_fixed_copy(more, tmp_path / f"more-{name}")
     assert not (tmp_path / f"more-{name}").exists()
 
 
@@ -138,20 +138,20 @@ def test_values_of_two_kinds_have_no_place_in_parquet(tmp_path: Path) -> None:
     rows = [{"text": f"row {number}", "label": "x", "size": 1 if number < 5000 else "large"} for number in range(5001)]
     path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(InputError, match=r"not of one kind.*ends in \.jsonl"):
-        fix(path, tmp_path / "b.parquet")
+        write_fixed_copy(path, tmp_path / "b.parquet")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl"]
 
 
 def test_a_row_without_tags_stays(tmp_path: Path) -> None:
     path = put(tmp_path / "a.jsonl", '{"tokens": ["a"], "tags": ["I-X"]}\n{"tokens": ["b"]}\n')
-    assert fix(path, tmp_path / "b.jsonl", scheme="iob2").rows == 2
+    assert write_fixed_copy(path, tmp_path / "b.jsonl", scheme="iob2").rows == 2
     assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[1]) == {"tokens": ["b"]}
 
 
 def test_the_copy_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", "text,label\nx,a\n")
     with pytest.raises(FolderError, match="cannot be written"):
-        fix(path, tmp_path / "nowhere" / "b.csv")
+        write_fixed_copy(path, tmp_path / "nowhere" / "b.csv")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv"]
 
 
@@ -163,7 +163,7 @@ words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 def test_nothing_else_is_changed(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     folder = tmp_path_factory.mktemp("fix")
     content = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
-    fix(put(folder / "a.jsonl", content), folder / "b.jsonl")
+    write_fixed_copy(put(folder / "a.jsonl", content), folder / "b.jsonl")
     kept = [json.loads(line) for line in (folder / "b.jsonl").read_text(encoding="utf-8").split("\n") if line]
     wanted = dict.fromkeys((clean(text), label) for text, label in rows if clean(text).strip())
     assert {(row["text"].strip(), row["label"]) for row in kept} == {(text.strip(), label) for text, label in wanted}
@@ -197,7 +197,7 @@ def test_a_copy_reads_back(tmp_path: Path, name: str, content: str, out: str) ->
     if name.endswith((".txt", ".conll")) and target.suffix not in (".txt", ".conll"):
         return
     found = read(tmp_path / name).schema
-    done = fix(tmp_path / name, target)
+    done = write_fixed_copy(tmp_path / name, target)
     again = list(read(target, columns=found.columns, like=found))
     assert len(again) == done.rows > 0
     assert b"\xe2\x80\xa8" not in target.read_bytes() or name == "a.jsonl"
@@ -205,7 +205,7 @@ def test_a_copy_reads_back(tmp_path: Path, name: str, content: str, out: str) ->
 
 def test_tagged_words_as_json_lines(tmp_path: Path) -> None:
     path = put(tmp_path / "a.conll", "Ada NNP B-PER\nsang VBD O\n\nin IN O\nBath NNP B-LOC\n")
-    fix(path, tmp_path / "b.jsonl")
+    write_fixed_copy(path, tmp_path / "b.jsonl")
     assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[0]) == {
         "tokens": ["Ada", "sang"],
         "tags": ["B-PER", "O"],
@@ -214,14 +214,14 @@ def test_tagged_words_as_json_lines(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"tagged words cannot be written as .csv. Give the copy a name that ends in .con"
     ):
-        fix(path, tmp_path / "b.csv")
+        write_fixed_copy(path, tmp_path / "b.csv")
     with pytest.raises(InputError, match=r"cannot be written as a workbook"):
-        fix(put(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
+        write_fixed_copy(put(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
 
 
 def test_a_lone_return_is_quoted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'text,label\n"a\rb",x\nc,y\n')
-    fix(tmp_path / "a.csv", tmp_path / "b.csv")
+    write_fixed_copy(tmp_path / "a.csv", tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_bytes() == b'text,label\n"a\rb",x\nc,y\n'
 
 
@@ -232,11 +232,11 @@ def test_a_copy_that_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
     old = put(tmp_path / "b.csv", "what was there\n")
     path = put(tmp_path / "a.csv", 'text,label\nplain,x\n"a, b",y\n')
     with pytest.raises(DataError, match=r"b.csv: would not hold the same rows \(it cannot be read: the row has 3"):
-        fix(path, old)
+        write_fixed_copy(path, old)
     assert old.read_text() == "what was there\n"
     monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values).upper() + "\n")
     with pytest.raises(DataError, match=r"row \d of it would be read as another one|cannot be read"):
-        fix(put(tmp_path / "a.csv", "text,label\nplain,x\nother,y\n"), old)
+        write_fixed_copy(put(tmp_path / "a.csv", "text,label\nplain,x\nother,y\n"), old)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 
 
@@ -258,7 +258,7 @@ def test_hostile_tables(
     path = folder / ("a.tsv" if delimiter == "\t" else "a.csv")
     lines = [csv_row(row, delimiter, all_quoted=True) for row in [("text", "label"), *rows]]
     path.write_bytes("".join(lines).encode())
-    done = fix(path, folder / out)
+    done = write_fixed_copy(path, folder / out)
     assert done.rows == len({(clean(text).strip(), label) for text, label in rows if clean(text).strip()})
 
 
@@ -267,14 +267,14 @@ def test_a_table_that_would_be_read_as_text_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"it would be read as text, not as csv.*Give the copy a name that ends in \.csv"
     ):
-        fix(path, tmp_path / "b")
+        write_fixed_copy(path, tmp_path / "b")
     assert not (tmp_path / "b").exists()
-    assert fix(path, tmp_path / "b.csv").rows == 2
+    assert write_fixed_copy(path, tmp_path / "b.csv").rows == 2
 
 
 def test_sentences_without_tags(tmp_path: Path) -> None:
     path = tmp_path / "a.conll"
     path.write_bytes(b"\xff NN B-PER\n\nAda NN\nsang VB\n\nin IN\nBath NN\n")
     with pytest.raises(DataError, match='there is no column "tags"'):
-        fix(path, tmp_path / "b.jsonl")
+        write_fixed_copy(path, tmp_path / "b.jsonl")
     assert not (tmp_path / "b.jsonl").exists()

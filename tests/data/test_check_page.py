@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.check.finding import Estimate, Lengths, Report
-from regard.data.check.page import page
-from regard.data.check.run import Reading, check
+from regard.data.check.finding import CheckReport, LengthStatistics, TrainingEstimate
+from regard.data.check.page import html_page
+from regard.data.check.run import TargetModel, check
 
 EVIL = "<script>alert(1)</script>\"'&"
 
@@ -23,21 +23,21 @@ def body(html: str) -> ElementTree.Element:
     return ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
 
 
-def forecast(task: str, rows: int, lengths: Lengths) -> Estimate:
-    return Estimate(f"{EVIL} {task}", 1000, lengths.total, 10**9, EVIL, 720.0, 2.0, 5, EVIL)
+def forecast(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate:
+    return TrainingEstimate(f"{EVIL} {task}", 1000, lengths.total_tokens, 10**9, EVIL, 720.0, 2.0, 5, EVIL)
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(tmp_path_factory: pytest.TempPathFactory) -> CheckReport:
     folder = tmp_path_factory.mktemp("page")
     rows = [f"{n} words and more words here{' too' * (n % 30)},{'ab'[n % 2]}" for n in range(200)]
     (folder / "train.csv").write_text("text,label\n" + "\n".join(rows) + f'\n"{EVIL.replace(chr(34), "")} x",<b>evil\n')
     (folder / "valid.csv").write_text("text,label\n" + "\n".join(rows[:5]) + "\n")
-    return check(folder, reading=Reading(limit=20, forecast=forecast))
+    return check(folder, model=TargetModel(limit=20, forecast=forecast))
 
 
-def test_the_page_is_whole(report: Report) -> None:
-    html = page(report, name=EVIL)
+def test_the_page_is_whole(report: CheckReport) -> None:
+    html = html_page(report, name=EVIL)
     tree = body(html)
     titles = [found.text for found in tree.iter("h2")]
     assert titles == ["Labels", "Length in tokens", "What splits share", "Findings", "What training will take"]
@@ -46,8 +46,8 @@ def test_the_page_is_whole(report: Report) -> None:
     assert [found.kind in html for found in report.findings] == [True] * len(report.findings)
 
 
-def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: Report) -> None:
-    html = page(report, name=EVIL)
+def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: CheckReport) -> None:
+    html = html_page(report, name=EVIL)
     assert "<script" not in html
     assert "<b>evil" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -56,8 +56,8 @@ def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: Report) ->
 
 def test_a_clean_report_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\nthe sea was calm,a\nit rained all day,b\n")
-    assert "Nothing found" in page(check(tmp_path / "a.csv"), name="a.csv")
-    assert body(page(Report(0, 0, None, "", {}, ()), name="none")) is not None
+    assert "Nothing found" in html_page(check(tmp_path / "a.csv"), name="a.csv")
+    assert body(html_page(CheckReport(0, 0, None, "", {}, ()), name="none")) is not None
 
 
 class Tags(HTMLParser):
@@ -72,9 +72,9 @@ class Tags(HTMLParser):
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=40), st.text(min_size=1, max_size=30))
 def test_any_name_and_any_label_are_text(name: str, label: str) -> None:
-    html = page(Report(3, 0, "classify", name, {label: 3}, ()), name=name)
+    html = html_page(CheckReport(3, 0, "classify", name, {label: 3}, ()), name=name)
     plain = Tags()
-    plain.feed(page(Report(3, 0, "classify", "x", {"y": 3}, ()), name="z"))
+    plain.feed(html_page(CheckReport(3, 0, "classify", "x", {"y": 3}, ()), name="z"))
     other = Tags()
     other.feed(html)
     assert other.tags == plain.tags

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.check.finding import Report
+from regard.data.check.finding import CheckReport
 from regard.data.check.run import check
 
 SHARED = Path(os.environ.get("REGARD_SHARED_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -27,7 +27,7 @@ SETS = [
 def test_a_public_set_in_less_than_a_minute(name: str, rows: int, counts: dict[str, int]) -> None:
     if not (SHARED / name).exists():
         pytest.skip(f"{SHARED / name} is not there: public sets are not part of the project")
-    report: Report = check(SHARED / name)
+    report: CheckReport = check(SHARED / name)
     found = {finding.kind: finding.count for finding in report.findings}
     assert report.rows == rows
     assert report.seconds < 60

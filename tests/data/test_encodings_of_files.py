@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from regard.data.check.fixing.fix import fix
+from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.check.run import check
 from regard.data.corpus.token_store import Corpus
 from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Record
 from regard.errors import DataError, InputError, MissingExtra
-from regard.text.learn import learn
-from regard.text.stream import read_pieces
+from regard.text.learn import train_tokenizer
+from regard.text.stream import read_chunks
 
 ROWS = [
     ("Die Küche war größer und schöner als gedacht", "gut"),
@@ -89,7 +89,7 @@ def test_check_finds_nothing_wrong_with_an_encoding(tmp_path: Path) -> None:
     assert found.encoding == "cp1252"
     assert found.rows == 4
     with pytest.warns(UserWarning, match="cp1252"):
-        fix(path, tmp_path / "fixed.csv")
+        write_fixed_copy(path, tmp_path / "fixed.csv")
     assert pairs(list(read(tmp_path / "fixed.csv"))) == ROWS
     (tmp_path / "fixed.csv").read_text(encoding="utf-8")
 
@@ -117,7 +117,7 @@ def test_decimal_commas(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("text;score\neins;3,5\nzwei;4\ndrei;1.234,25\nvier;-0,5\n")
     assert [record.label for record in read(path) if isinstance(record, ClassifyRecord)] == [3.5, 4.0, 1234.25, -0.5]
-    fix(path, tmp_path / "fixed.csv")
+    write_fixed_copy(path, tmp_path / "fixed.csv")
     again = [record.label for record in read(tmp_path / "fixed.csv") if isinstance(record, ClassifyRecord)]
     assert again == [3.5, 4.0, 1234.25, -0.5]
     path.write_text('text,score\none,"1,234"\ntwo,"5,678"\n')  # between commas it may be a thousand
@@ -131,19 +131,19 @@ def test_text_files_in_other_encodings(tmp_path: Path) -> None:
     text = "Die Küche war größer.\n\nDas Frühstück war für zwölf Gäste.\n\n" * 40
     plain = tmp_path / "plain.txt"
     plain.write_text(text, encoding="utf-8")
-    words = learn([plain], size=70)
+    words = train_tokenizer([plain], size=70)
     store = Corpus.build([plain], words, tmp_path / "store")
     for encoding in ("cp1252", "utf-16"):
         path = tmp_path / f"{encoding}.txt"
         path.write_bytes(text.encode(encoding))
         with pytest.warns(UserWarning, match="is read as"):
-            assert "".join(read_pieces([path])) == text
+            assert "".join(read_chunks([path])) == text
         with pytest.warns(UserWarning, match="is read as"):
-            assert learn([path], size=70).backend.to_str() == words.backend.to_str()
+            assert train_tokenizer([path], size=70).backend.to_str() == words.backend.to_str()
         other = Corpus.build([path], words, tmp_path / f"store-{encoding}", encoding=encoding)
         assert (other.tokens == store.tokens).all()
     with pytest.raises(InputError, match=r"line 1 is not UTF-8|byte 5"):
-        "".join(read_pieces([tmp_path / "cp1252.txt"], encoding="utf-8"))
+        "".join(read_chunks([tmp_path / "cp1252.txt"], encoding="utf-8"))
 
 
 # Workbooks
@@ -168,7 +168,7 @@ def test_a_workbook(tmp_path: Path) -> None:
     assert pairs(list(reader)) == ROWS
     assert reader.schema.reason.startswith("it is a sheet of a spreadsheet")
     assert check(path).rows == 4
-    fix(path, tmp_path / "fixed.csv")
+    write_fixed_copy(path, tmp_path / "fixed.csv")
     assert pairs(list(read(tmp_path / "fixed.csv"))) == ROWS
 
 

@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from regard.data.check.fixing.fix import fix
+from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.check.run import check
 from regard.data.readers import read
 from regard.errors import DataError, RegardError, did_you_mean
@@ -79,7 +79,11 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*is read as")
 def test_only_errors_of_regard(tmp_path: Path, name: str, content: str | bytes) -> None:
     path = put(tmp_path / name, content)
-    for use in (lambda: list(read(path)), lambda: check(path), lambda: fix(path, tmp_path / "fixed.jsonl")):
+    for use in (
+        lambda: list(read(path)),
+        lambda: check(path),
+        lambda: write_fixed_copy(path, tmp_path / "fixed.jsonl"),
+    ):
         error = raised(use)
         assert error is None or (isinstance(error, RegardError) and name in str(error) and len(str(error)) < 800)
 

@@ -17,8 +17,8 @@ import pyarrow
 import pyarrow.parquet
 from tests.fuzz.mutate import damaged, damaged_json
 
-from regard.data.check.fixing.fix import fix
-from regard.data.check.page import page
+from regard.data.check.fixing.fixed_copy import write_fixed_copy
+from regard.data.check.page import html_page
 from regard.data.check.run import check
 from regard.data.readers import read
 from regard.data.sources import Source
@@ -200,7 +200,7 @@ def prepare() -> None:
             path = Path(folder, f"a{suffix}")
             path.write_bytes(make(draw))
             with contextlib.suppress(RegardError):
-                page(check(path), name="a")
+                html_page(check(path), name="a")
 
 
 def fuzz(draw: random.Random, folder: Path) -> None:
@@ -249,7 +249,7 @@ def _use(draw: random.Random, path: Path, content: bytes) -> None:
         json.dumps(check(path, **told).as_json())
     with contextlib.suppress(RegardError):
         fixed = path.with_name(f"fixed{draw.choice((path.suffix, '.csv', '.tsv', '.jsonl', '.parquet'))}")
-        if fix(path, fixed, **told).rows:
+        if write_fixed_copy(path, fixed, **told).rows:
             list(read(fixed, encoding="utf-8", columns=told.get("columns")))
     _check_encoding(path, content)
 

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
-from regard.data.check.finding import Estimate
-from regard.data.check.page import page
-from regard.data.check.run import Reading, check
+from regard.data.check.finding import TrainingEstimate
+from regard.data.check.page import html_page
+from regard.data.check.run import TargetModel, check
 from regard.errors import RegardError
 
 CASES = 250
@@ -156,11 +156,13 @@ def fuzz(draw: random.Random, folder: Path) -> None:
         lines = [list(rows[0]), *cells]
         quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in lines]
         path.write_bytes("\n".join(quoted).encode("utf-8", "replace"))
-    about = Estimate(_hostile(draw), 1000, 10, 10**9, _hostile(draw), draw.random() * 10**6, 2.0, 5, _hostile(draw))
+    about = TrainingEstimate(
+        _hostile(draw), 1000, 10, 10**9, _hostile(draw), draw.random() * 10**6, 2.0, 5, _hostile(draw)
+    )
     forecast = None if draw.random() < 0.5 else lambda task, rows, lengths: about
-    reading = Reading(limit=draw.choice((None, 4)), forecast=forecast)
+    reading = TargetModel(limit=draw.choice((None, 4)), forecast=forecast)
     report = None
     with contextlib.suppress(RegardError):
-        report = check(path, reading=reading, dev=path if draw.random() < 0.2 else None)
+        report = check(path, model=reading, dev=path if draw.random() < 0.2 else None)
     if report is not None:
-        _check(page(report, name=_hostile(draw)))
+        _check(html_page(report, name=_hostile(draw)))

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from tests.fuzz.mutate import damaged, damaged_json, special_file
 
-from regard.digests import DIGEST, sealed
+from regard.digests import DIGEST, with_digest
 from regard.training.curves import draw_curves
 from regard.training.engine.distributed import World
 from regard.training.metrics_log import METRICS, Recorder, read_metrics
@@ -122,7 +122,7 @@ def _change_json(draw: random.Random, path: Path, kind: str) -> bool:
         except (ValueError, RecursionError):
             return False
     if isinstance(content, dict):
-        path.write_text(json.dumps(sealed(content) if kind == "sealed" else content), encoding="utf-8")
+        path.write_text(json.dumps(with_digest(content) if kind == "sealed" else content), encoding="utf-8")
     return True
 
 

@@ -184,13 +184,13 @@ def use(draw: random.Random, tokenizer: object, again: Path) -> None:
     again.mkdir()
     uses: tuple[Callable[[], object], ...] = (
         lambda: [len(found.ids) + len(found.offsets) for found in tokenizer.encode_batch(texts)],
-        lambda: tokenizer.encode(texts[0], texts[1]).texts,
+        lambda: tokenizer.encode(texts[0], texts[1]).sequence_ids,
         lambda: tokenizer.ids_batch(texts, texts[::-1]),
         lambda: tokenizer.decode(tokenizer.encode(texts[-1]).ids),
-        lambda: tokenizer.writes.written([draw.randrange(400) for _ in range(20)]),
+        lambda: tokenizer.output_tokenizer.decode_generated([draw.randrange(400) for _ in range(20)]),
         lambda: tokenizer.decode(range(30), special=True),
-        lambda: (tokenizer.kind, tokenizer.size, tokenizer.special, tokenizer.sample, tokenizer.frame),
-        lambda: tokenizer.bare().ids_batch(texts),
+        lambda: (tokenizer.kind, tokenizer.size, tokenizer.special, tokenizer.short_text, tokenizer.surrounding_ids),
+        lambda: tokenizer.without_special_tokens().ids_batch(texts),
         lambda: (tokenizer.save(again), Tokenizer.load(again).ids_batch(texts)),
     )
     for one in uses:

@@ -16,7 +16,7 @@ from regard.data.records import ClassifyRecord, PairRecord
 from regard.errors import FolderError, InputError
 from regard.model.linear import can_pack
 from regard.progress import Progress
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
 TEXTS = ["warm and lovely", "a dull film", "x" * 40 + " the worst of the year", "fun"]
@@ -31,7 +31,7 @@ SHAPE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def words(reviews: Callable[..., list[tuple[str, str]]]) -> Tokenizer:
-    return learn_from((text for text, _ in reviews(60)), kind="wordpiece", size=90)
+    return train_tokenizer_from_texts((text for text, _ in reviews(60)), kind="wordpiece", size=90)
 
 
 Foreign = Callable[..., tuple[Path, Any]]
@@ -212,9 +212,9 @@ def test_a_problem_that_is_not_known(foreign: Foreign) -> None:
 
 def test_the_tokenizer_of_another_model(trained: Path, tmp_path: Path) -> None:
     folder = regard.load(trained).save(tmp_path / "copy")
-    learn_from([f"{one}{two} word{one}{two}" for one in "abcdefgh" for two in "ijklmnop"], kind="bpe", size=265).save(
-        folder
-    )
+    train_tokenizer_from_texts(
+        [f"{one}{two} word{one}{two}" for one in "abcdefgh" for two in "ijklmnop"], kind="bpe", size=265
+    ).save(folder)
     with pytest.raises(InputError, match="belongs to another model"):
         regard.load(folder, device="cpu").predict(["zword zap"])
 
@@ -222,7 +222,9 @@ def test_the_tokenizer_of_another_model(trained: Path, tmp_path: Path) -> None:
 def test_words_of_another_model_are_neither_filled_in_nor_follow(foreign: Foreign, words: Tokenizer) -> None:
     folder, _ = foreign("BertForPreTraining")
     more = [f"{one}{two}{three}" for one in "bcdfghkl" for two in "mnpqrstv" for three in "aeo"]
-    learn_from([" ".join(more)] * 2, kind="wordpiece", size=words.size + 60, lowercase=True).save(folder)
+    train_tokenizer_from_texts([" ".join(more)] * 2, kind="wordpiece", size=words.size + 60, lowercase=True).save(
+        folder
+    )
     model = regard.load(folder, device="cpu")
     for call in (lambda: model.fill("[MASK] " + " ".join(more)), lambda: model.next_sentence(" ".join(more), "a")):
         with pytest.raises(InputError, match="belongs to another model"):

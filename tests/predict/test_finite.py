@@ -14,14 +14,14 @@ import torch
 import regard
 from regard.errors import FolderError, NotFinite
 from regard.predict import Model
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 TEXTS = ["good work", "bad work", "a good day", "a bad day", "a day of rest"]
 
 
 def spoiled(shape: str, **heads: int) -> Model:
     """A model of which the numbers overflow for one word: rest."""
-    words = learn_from(TEXTS * 5, kind="wordpiece", size=42)
+    words = train_tokenizer_from_texts(TEXTS * 5, kind="wordpiece", size=42)
     model = regard.create(shape, tokenizer=words, heads=heads or None, device="cpu", tied=False)
     tokens = model.network.reader.embeddings.tokens.weight  # type: ignore[union-attr]
     with torch.no_grad():

@@ -23,7 +23,7 @@ from regard.data.records import AnswerSpan as Gold
 from regard.model.presets import preset
 from regard.tasks import task_class
 from regard.tasks.inference import answers, runner, score
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import set_dropout
 from regard.training.load_data import texts_of
@@ -68,7 +68,7 @@ class Small:
     """A tokenizer and networks that fit it."""
 
     def __init__(self):
-        self.tokenizer = learn_from(SENTENCES, kind="wordpiece", size=120, lowercase=False)
+        self.tokenizer = train_tokenizer_from_texts(SENTENCES, kind="wordpiece", size=120, lowercase=False)
 
     def preprocessing(self, **more):
         return Preprocessing(self.tokenizer, preset("tiny-bert").config, **more)
@@ -119,7 +119,9 @@ class Small:
 
     def learned(self, records, task, folder, *, size=600, **settings):
         """Train on all rows, read the folder back, and score the same rows with what it holds."""
-        learn_from(texts_of(records), kind="wordpiece", size=size, lowercase=False).save(_made(folder / "words"))
+        train_tokenizer_from_texts(texts_of(records), kind="wordpiece", size=size, lowercase=False).save(
+            _made(folder / "words")
+        )
         write_rows(folder / "rows.jsonl", records)
         settings = {"device": "cpu", "dev_fraction": 0.0, "dropout": 0.0, "preset": "tiny-bert", "lr": 3e-3, **settings}
         train(folder / "rows.jsonl", out=folder / "out", tokenizer=folder / "words", task=task, **settings)

@@ -19,7 +19,7 @@ from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError, InputError
 from regard.metrics.meter import AnswerMeter
 from regard.tasks.answer import BEST, NOTHING, SHOWN, Extract, Said, best_spans
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 GOLDEN = [3.67962, 3.45774, 3.35005, 2.89606, 2.58262, 1.79075, 1.01586, 2.5008, 0.94424, 1.35612]
 GOLDEN += [0.95527, 0.55323, 1.3551, 1.01695, 2.06927, 1.7512, 0.83913, 1.21918, 0.35078, 0.91666]
@@ -192,7 +192,7 @@ def test_the_threshold_is_tuned_where_some_have_an_answer_and_some_have_none():
 def test_a_tokenizer_that_counts_the_space_before_a_word(small, task, questions):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        words = learn_from([record.context for record in questions], kind="bpe", size=600)
+        words = train_tokenizer_from_texts([record.context for record in questions], kind="bpe", size=600)
     examples = task.examples(questions, Preprocessing(words, small.preprocessing().config), labelled=True)
     for row, record in enumerate(questions):
         inputs = examples.take([row])

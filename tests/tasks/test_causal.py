@@ -9,7 +9,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import DocumentRecord
 from regard.tasks.causal import Causal
 from regard.tasks.inference import runner, score
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 TEXT = "the old man went to the market and the market was closed so the old man went home again"
 CPU = torch.device("cpu")
@@ -17,7 +17,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def preprocessing() -> Preprocessing:
-    return Preprocessing(learn_from([TEXT] * 20, kind="char"), from_preset("tiny-gpt2").config)
+    return Preprocessing(train_tokenizer_from_texts([TEXT] * 20, kind="char"), from_preset("tiny-gpt2").config)
 
 
 def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing) -> None:
@@ -30,13 +30,13 @@ def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing
     assert len(parts) > 3
     inputs = task.prepare(parts.take(range(len(parts))))
     count = len(preprocessing.tokenizer.encode(TEXT, special=False))
-    closing = len(parts) * len(preprocessing.tokenizer.frame[1])
+    closing = len(parts) * len(preprocessing.tokenizer.surrounding_ids[1])
     assert int((inputs["next"] != -100).sum()) == count + closing
     assert whole.main == "perplexity"
     assert not whole.higher
     assert whole.value == pytest.approx(math.exp(whole.loss), rel=1e-5)
     bits = whole.scores["bits_per_character"].value
-    tokens = count + len(preprocessing.tokenizer.frame[1])
+    tokens = count + len(preprocessing.tokenizer.surrounding_ids[1])
     assert bits == pytest.approx(whole.loss * tokens / math.log(2) / len(TEXT), rel=1e-5)
 
 

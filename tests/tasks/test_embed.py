@@ -12,7 +12,7 @@ from regard.errors import DataError, InputError
 from regard.predict import Model
 from regard.tasks.embed import Embed, LikenessAnswer
 from regard.tasks.inference import runner, score
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 GOLDEN = [1.06938, 1.08996, 1.0834, 1.10807, 1.09264, 1.08813, 1.06993, 1.07628, 1.09828, 1.07399]
 GOLDEN += [1.07927, 1.03883, 1.05035, 1.07359, 1.00158, 0.97355, 0.41, 1.05545, 1.02774, 0.95856]
@@ -34,7 +34,7 @@ LIKE = [
 
 @pytest.fixture(scope="module")
 def preprocessing() -> Preprocessing:
-    words = learn_from([text for pair in PAIRS for text in (pair.first, pair.second)] * 9, size=90)
+    words = train_tokenizer_from_texts([text for pair in PAIRS for text in (pair.first, pair.second)] * 9, size=90)
     return Preprocessing(words, from_preset("tiny-bert", heads={}).config)
 
 

@@ -13,7 +13,7 @@ from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
 from regard.ragged import Ragged
 from regard.tasks.masked import GuessAnswer, Masked
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 V = 100
 MASKS = MaskSettings(4, V, (0, 1, 2, 3, 4))
@@ -82,7 +82,7 @@ def test_two_losses_are_added_as_means() -> None:
 
 
 def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
-    words = learn_from([TEXT] * 20, size=60)
+    words = train_tokenizer_from_texts([TEXT] * 20, size=60)
     task = Masked.of(words, vocabulary=V, follows=True)
     checkpoint = from_preset("tiny-bert", heads=task.heads)
     preprocessing = Preprocessing(words, checkpoint.config, window=10)
@@ -114,7 +114,7 @@ def _scores(row: Guessed) -> dict[str, object]:
 
 
 def test_a_tokenizer_without_a_mask_is_refused() -> None:
-    words = learn_from([TEXT] * 20, kind="bpe", size=260)
+    words = train_tokenizer_from_texts([TEXT] * 20, kind="bpe", size=260)
     with pytest.raises(InputError, match=r"no token for hidden words.*another objective"):
         Masked.of(words)
     with pytest.raises(InputError, match="regard pretrain"):
@@ -123,7 +123,7 @@ def test_a_tokenizer_without_a_mask_is_refused() -> None:
 
 @pytest.mark.parametrize("steady", [False, True])
 def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
-    words = learn_from([TEXT] * 20, size=40)
+    words = train_tokenizer_from_texts([TEXT] * 20, size=40)
     task = Masked.of(words, rate=0.3, unit="word")
     checkpoint = from_preset("tiny-bert", vocabulary=words.size, heads=task.heads)
     records = [DocumentRecord(TEXT), DocumentRecord("the market was closed again")]
@@ -133,7 +133,7 @@ def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
     words_of = [
         (row, word) if word is not None else None
         for row, record in enumerate(records)
-        for word in words.encode(record.text).words
+        for word in words.encode(record.text).word_ids
     ]
     places = {word: [at for at, other in enumerate(words_of) if other == word] for word in words_of if word is not None}
     assert len(words_of) == plain

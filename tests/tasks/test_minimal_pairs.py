@@ -15,7 +15,7 @@ from regard.model.network import Network
 from regard.tasks import TASKS
 from regard.tasks.inference import answers, runner, score
 from regard.tasks.minimal_pairs import Minimal
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog", "the mat"]
 PAIRS = [MinimalRecord(*TEXTS[:2]), MinimalRecord(*TEXTS[2:])]
@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def masked(tmp_path: Path) -> tuple[Preprocessing, transformers.BertForMaskedLM, Network]:
-    words = learn_from(TEXTS * 20, size=40)
+    words = train_tokenizer_from_texts(TEXTS * 20, size=40)
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=words.size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
@@ -68,7 +68,7 @@ def test_pseudo_likelihoods_hide_one_token_at_a_time(
 
 
 def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
-    words = learn_from(TEXTS * 20, kind="bpe", size=262)
+    words = train_tokenizer_from_texts(TEXTS * 20, kind="bpe", size=262)
     assert words.bos is not None
     torch.manual_seed(0)
     config = transformers.GPT2Config(vocab_size=words.size, n_embd=32, n_layer=2, n_head=2, n_positions=64)
@@ -85,8 +85,8 @@ def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
 
 def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
     """Only the words of a sentence have a cost, whatever the tokenizer puts before and after it."""
-    words = learn_from(TEXTS * 20, size=40)
-    (before,), (after,) = words.frame
+    words = train_tokenizer_from_texts(TEXTS * 20, size=40)
+    (before,), (after,) = words.surrounding_ids
     network = from_preset("tiny-gpt2", vocabulary=words.size).network.eval()
     preprocessing = Preprocessing(words, from_preset("tiny-gpt2", vocabulary=words.size).config)
     examples = Minimal(hides=False).examples(PAIRS[:1], preprocessing, labelled=True)
@@ -116,7 +116,7 @@ def test_pairs_are_counted_over_all_and_by_kind(
 
 
 def test_what_cannot_be_scored_is_said() -> None:
-    words, place = learn_from(TEXTS * 20, size=40), Place("pairs.jsonl", line=4)
+    words, place = train_tokenizer_from_texts(TEXTS * 20, size=40), Place("pairs.jsonl", line=4)
     assert Minimal.of(from_preset("tiny-bert", heads={}).network) is None
     assert Minimal.of(from_preset("tiny-transformer").network) is None
     known = from_preset("tiny-bert", heads={"masked": 0})
@@ -126,6 +126,6 @@ def test_what_cannot_be_scored_is_said() -> None:
         Minimal.from_records([])
     assert Minimal.name not in TASKS
     assert Minimal.from_settings(Minimal(hides=True).settings()) == Minimal(hides=True)
-    bare = learn_from(TEXTS * 20, kind="bpe", size=262)
+    bare = train_tokenizer_from_texts(TEXTS * 20, kind="bpe", size=262)
     with pytest.raises(InputError, match=r"\[MASK\]"):
         costs(known.network, Preprocessing(bare, known.config), PAIRS)

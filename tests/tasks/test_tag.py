@@ -17,7 +17,7 @@ from regard.data.records import Entity, TagRecord
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
 from regard.tasks.tag import Said, Tag, _by_piece, _firsts
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
 GOLDEN = [1.60347, 1.18357, 1.21873, 1.39362, 1.22096, 1.19168, 1.44331, 1.15664, 0.47894, 0.36046]
@@ -108,7 +108,7 @@ def kinds():
     texts = ["ab ba a b é . - 😀 Å ß aa.bb-a", "ab é.-a b aaa bbb abab"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so little text gives fewer pieces than asked for
-        found = [learn_from(texts, kind=kind, size=300, lowercase=False) for kind in KINDS]
+        found = [train_tokenizer_from_texts(texts, kind=kind, size=300, lowercase=False) for kind in KINDS]
     return dict(zip(KINDS, found, strict=True))
 
 

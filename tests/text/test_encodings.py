@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError, InputError
-from regard.text.encodings import PLAIN, as_utf8, detect, known_encoding, named_encoding
+from regard.text.encodings import PLAIN, as_utf8, detect_encoding, parse_encoding, resolve_byte_order
 
 GERMAN = (
     "text;label\nDie Küche war größer, schöner und für zwölf Gäste gedacht;gut\nEin schäbiges Zimmer – 80 €;schlecht\n"
@@ -26,7 +26,7 @@ CHINESE = "text,label\n今天天气很好,正面\n这个房间太小了,负面\n
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, SPANISH])
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
 def test_western_text_is_recognized(text: str, encoding: str) -> None:
-    found = detect([text.encode(encoding, "ignore")])
+    found = detect_encoding([text.encode(encoding, "ignore")])
     assert found.name == "cp1252"
     assert "not valid UTF-8" in found.reason
 
@@ -37,15 +37,15 @@ def test_western_text_is_recognized(text: str, encoding: str) -> None:
 @pytest.mark.parametrize("mark", [True, False])
 def test_wide_encodings_are_recognized(text: str, order: str, width: int, mark: bool) -> None:
     name = f"utf-{width}-{order}"
-    found = detect([("\ufeff" * mark + text).encode(name)])
+    found = detect_encoding([("\ufeff" * mark + text).encode(name)])
     assert found.name == name
     assert ("byte order mark" in found.reason) == mark
 
 
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, RUSSIAN, POLISH, CHINESE, "plain ASCII\n", ""])
 def test_utf8_stays_utf8(text: str) -> None:
-    assert detect([text.encode()]) == PLAIN
-    assert detect([text.encode("utf-8-sig")]) == PLAIN
+    assert detect_encoding([text.encode()]) == PLAIN
+    assert detect_encoding([text.encode("utf-8-sig")]) == PLAIN
 
 
 @given(st.text(st.characters(codec="utf-8")), st.integers(1, 7))
@@ -53,8 +53,8 @@ def test_valid_utf8_is_never_anything_else(text: str, size: int) -> None:
     raw = text.encode()
     if "\0" in text or raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return
-    assert detect([raw]) == PLAIN
-    assert detect([raw[place : place + size] for place in range(0, len(raw), size)]) == PLAIN
+    assert detect_encoding([raw]) == PLAIN
+    assert detect_encoding([raw[place : place + size] for place in range(0, len(raw), size)]) == PLAIN
 
 
 @pytest.mark.parametrize(
@@ -76,34 +76,34 @@ def test_valid_utf8_is_never_anything_else(text: str, size: int) -> None:
     ],
 )
 def test_what_is_not_certain_is_not_guessed(raw: bytes) -> None:
-    assert detect([raw]) == PLAIN
+    assert detect_encoding([raw]) == PLAIN
 
 
 def test_a_first_letter_far_into_the_file_is_seen() -> None:
     blocks = [b"plain words, nothing else\n" * 4000] * 20 + [FRENCH.encode("cp1252")]
-    assert detect(blocks).name == "cp1252"
+    assert detect_encoding(blocks).name == "cp1252"
 
 
 def test_names() -> None:
-    assert known_encoding("Latin1") == "iso8859-1"
-    assert known_encoding("UTF-8-SIG") == "utf-8"
-    assert known_encoding("windows-1252") == "cp1252"
+    assert parse_encoding("Latin1") == "iso8859-1"
+    assert parse_encoding("UTF-8-SIG") == "utf-8"
+    assert parse_encoding("windows-1252") == "cp1252"
     with pytest.raises(InputError, match=r'"cp1253x" is not an encoding of text files. Did you mean "cp125'):
-        known_encoding("cp1253x")
+        parse_encoding("cp1253x")
     for name in ("base64", "rot13", "idna", "undefined", "unicode_escape", "zip", "", "x" * 500, "a\0b"):
         with pytest.raises(InputError, match="not an encoding of text files"):
-            known_encoding(name)
+            parse_encoding(name)
 
 
 def test_a_named_encoding_that_the_file_contradicts() -> None:
-    assert named_encoding("cp1251", RUSSIAN.encode("cp1251"), "a.csv") == "cp1251"
-    assert named_encoding("utf-16", "\ufeffa".encode("utf-16-be"), "a.csv") == "utf-16-be"
-    assert named_encoding("utf-16", "abcd\n".encode("utf-16-be"), "a.csv") == "utf-16-be"
-    assert named_encoding("utf-16", CHINESE[-9:-1].encode("utf-16-le"), "a.csv") == "utf-16-le"
+    assert resolve_byte_order("cp1251", RUSSIAN.encode("cp1251"), "a.csv") == "cp1251"
+    assert resolve_byte_order("utf-16", "\ufeffa".encode("utf-16-be"), "a.csv") == "utf-16-be"
+    assert resolve_byte_order("utf-16", "abcd\n".encode("utf-16-be"), "a.csv") == "utf-16-be"
+    assert resolve_byte_order("utf-16", CHINESE[-9:-1].encode("utf-16-le"), "a.csv") == "utf-16-le"
     with pytest.raises(
         DataError, match=r"a.csv: begins with the byte order mark of utf-32-le, but .* utf-16 was given"
     ):
-        named_encoding("utf-16", "\ufeffa".encode("utf-32-le"), "a.csv")
+        resolve_byte_order("utf-16", "\ufeffa".encode("utf-32-le"), "a.csv")
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be", "utf-32-le", "shift_jis", "gb18030"])
@@ -134,4 +134,4 @@ def test_damage_is_told_with_its_line(raw: bytes, encoding: str) -> None:
 def test_no_warning_for_utf8() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert detect([GERMAN.encode()]) == PLAIN
+        assert detect_encoding([GERMAN.encode()]) == PLAIN

@@ -25,10 +25,10 @@ from regard.errors import InputError
 from regard.progress import Progress
 from regard.text import learn as room
 from regard.text.counts import WordCounter, scaled
-from regard.text.learn import KINDS, learn, learn_from
-from regard.text.report import report
-from regard.text.stream import PIECE, cut_pieces, first_lines, read_pieces
+from regard.text.learn import KINDS, train_tokenizer, train_tokenizer_from_texts
+from regard.text.stream import PIECE, first_lines, read_chunks, split_chunks
 from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_report import tokenizer_report
 
 SENTENCES = [
     "The old man went to the market on Monday, and bought five apples.",
@@ -51,7 +51,7 @@ NEAR_TEXT = st.lists(st.sampled_from([*CORPUS.split(), " ", "\n", "é", "É", "�
 
 
 def fresh(kind: str, **changes: Any) -> Tokenizer:
-    return learn_from([CORPUS], **{"kind": kind, "size": SIZES[kind], **changes})
+    return train_tokenizer_from_texts([CORPUS], **{"kind": kind, "size": SIZES[kind], **changes})
 
 
 LEARNED: dict[str, Tokenizer] = {}  # one of each kind
@@ -73,7 +73,7 @@ def test_special_tokens_and_sizes(kind: str) -> None:
     roles = {"wordpiece": bert, "char": bert, "bpe": {"bos": 0, "eos": 0}, "unigram": {"pad": 0, "eos": 1, "unk": 2}}
     assert found.special == roles[kind]
     frames: dict[str, Any] = {"bpe": ((), ()), "unigram": ((), (1,))}
-    assert found.frame == frames.get(kind, ((2,), (3,)))
+    assert found.surrounding_ids == frames.get(kind, ((2,), (3,)))
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,14 @@ def test_small_letters_or_not(kind: str) -> None:
 def test_the_same_text_gives_the_same_ids(kind: str, length: int) -> None:
     """Several times over, for the trainers' hash tables are in another order each time."""
     size = {"bpe": 300, "unigram": 80}.get(kind, 150)
-    said = {learn_from([CORPUS[:length]], kind=kind, size=size).backend.to_str() for _ in range(4)}
+    said = {train_tokenizer_from_texts([CORPUS[:length]], kind=kind, size=size).backend.to_str() for _ in range(4)}
     assert len(said) == 1
 
 
 def test_another_process_gives_the_same_ids(tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").write_text(CORPUS, encoding="utf-8")
-    code = "from regard.text.learn import learn; print(learn(['corpus.txt'], size=200).backend.to_str(), end='')"
+    start = "from regard.text.learn import train_tokenizer"
+    code = f"{start}; print(train_tokenizer(['corpus.txt'], size=200).backend.to_str(), end='')"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.decode() == LEARNED["wordpiece"].backend.to_str()
 
@@ -207,9 +208,9 @@ def test_packed_files_give_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress(raw))
     (tmp_path / "a.xz").write_bytes(lzma.compress(raw))
     for name in ("a.txt", "a.gz", "a.xz"):
-        assert "".join(read_pieces([tmp_path / name])) == CORPUS
-        assert learn([tmp_path / name], size=200).backend.to_str() == LEARNED["wordpiece"].backend.to_str()
-    both = "".join(read_pieces([tmp_path / "a.gz", tmp_path / "a.xz"]))
+        assert "".join(read_chunks([tmp_path / name])) == CORPUS
+        assert train_tokenizer([tmp_path / name], size=200).backend.to_str() == LEARNED["wordpiece"].backend.to_str()
+    both = "".join(read_chunks([tmp_path / "a.gz", tmp_path / "a.xz"]))
     assert both == CORPUS * 2
     assert first_lines([tmp_path / "a.gz", tmp_path / "a.xz"], 4) == SENTENCES[:2] * 2
 
@@ -219,7 +220,7 @@ def test_progress_counts_bytes(tmp_path: Path) -> None:
     (tmp_path / "b.xz").write_bytes(lzma.compress(CORPUS.encode()))
     total = sum(path.stat().st_size for path in tmp_path.iterdir())
     reports: list[Progress] = []
-    list(read_pieces([tmp_path / "a.txt", tmp_path / "b.xz"], progress=reports.append))
+    list(read_chunks([tmp_path / "a.txt", tmp_path / "b.xz"], progress=reports.append))
     assert {report.total for report in reports} == {total}
     assert [report.done for report in reports] == sorted(report.done for report in reports)
     assert reports[-1] == Progress("bytes", total, total)
@@ -230,7 +231,7 @@ def test_progress_counts_bytes(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.sampled_from(["a", "é ", "東", " \n", "word "]), st.integers(1, 90_000)), max_size=4))
 def test_pieces_are_short_and_lose_nothing(parts: list[tuple[str, int]]) -> None:
     texts = [part * count for part, count in parts]
-    pieces = list(cut_pieces(iter(texts)))
+    pieces = list(split_chunks(iter(texts)))
     assert "".join(pieces) == "".join(texts)
     assert all(0 < len(piece) <= PIECE for piece in pieces)
 
@@ -240,7 +241,7 @@ def test_counts_are_those_of_the_whole_text() -> None:
         shell = room._shell(room._plan(kind, 300, None, 1000, 1000))
         assert shell.pre_tokenizer is not None
         counter = WordCounter(shell.normalizer, shell.pre_tokenizer, blanks=kind == "bpe")
-        for piece in cut_pieces(iter([CORPUS * 40])):
+        for piece in split_chunks(iter([CORPUS * 40])):
             counter.add(piece)
         counter.flush()
         text = CORPUS * 40 if shell.normalizer is None else shell.normalizer.normalize_str(CORPUS * 40)
@@ -271,7 +272,7 @@ def test_scaling_down_leaves_the_vocabulary_much_the_same(monkeypatch: pytest.Mo
 
 def test_memory_is_bounded_by_the_words_that_are_kept() -> None:
     """A million distinct words and a few frequent ones: the counter never holds more than it may."""
-    counter, most = WordCounter(None, pre_tokenizers.WhitespaceSplit(), blanks=False, most=20_000), 0
+    counter, most = WordCounter(None, pre_tokenizers.WhitespaceSplit(), blanks=False, max_words=20_000), 0
     for start in range(0, 1_000_000, 2000):
         counter.add(" ".join(f"{number:x}" for number in range(start, start + 2000)))
         counter.add("the market and the apples " * 20)
@@ -287,7 +288,7 @@ def test_what_is_forgotten_is_said() -> None:
     rng = random.Random(0)
     texts = [" ".join(str(rng.randrange(10**6)) for _ in range(100)) + " the market" for _ in range(40)]
     with pytest.warns(UserWarning, match=r"more than 500 distinct words: the rarest were forgotten.*% of the text"):
-        found = learn_from(texts, size=40, most_words=500)
+        found = train_tokenizer_from_texts(texts, size=40, max_words=500)
     assert {"t", "##h", "##e"} <= found.backend.get_vocab().keys()
 
 
@@ -298,7 +299,7 @@ def test_a_megabyte_of_one_character_and_a_long_line(kind: str) -> None:
     line = "".join(rng.choices("abcdefgh", k=20_000 if kind == "unigram" else 500_000))
     for text in ("a" * 1_000_000, line):
         start = time.process_time()
-        found = learn_from([text], kind=kind, size=300)
+        found = train_tokenizer_from_texts([text], kind=kind, size=300)
         assert len(found.encode(text)) > 0
         assert time.process_time() - start < 20
 
@@ -324,23 +325,23 @@ def test_files_that_cannot_be_learned_from(tmp_path: Path, kind: str, content: b
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=says) as caught:
-        learn([path], kind=kind)
+        train_tokenizer([path], kind=kind)
     assert "corpus.txt" in str(caught.value)
 
 
 def test_a_folder_or_nothing_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Is a directory"):
-        learn([tmp_path])
+        train_tokenizer([tmp_path])
     with pytest.raises(InputError, match="no file was given"):
-        learn([])
+        train_tokenizer([])
     with pytest.raises(InputError, match="no text to learn from"):
-        learn_from([])
+        train_tokenizer_from_texts([])
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "growing.txt"
     path.write_text(CORPUS * 500, encoding="utf-8")
-    pieces = read_pieces([path])
+    pieces = read_chunks([path])
     next(pieces)
     with path.open("a", encoding="utf-8") as file:
         file.write(CORPUS)
@@ -363,26 +364,26 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 )
 def test_settings_that_cannot_be(given: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        learn_from([CORPUS], **given)
+        train_tokenizer_from_texts([CORPUS], **given)
 
 
 def test_the_smallest_size_that_is_named_works() -> None:
     for kind in ("wordpiece", "bpe", "unigram"):
         with pytest.raises(InputError, match="at least") as caught:
-            learn_from([CORPUS], kind=kind, size=10)
+            train_tokenizer_from_texts([CORPUS], kind=kind, size=10)
         smallest = int(str(caught.value).split("at least ")[1].split(",")[0])
-        assert learn_from([CORPUS], kind=kind, size=smallest).size == smallest
+        assert train_tokenizer_from_texts([CORPUS], kind=kind, size=smallest).size == smallest
 
 
 def test_rare_characters_become_unknown() -> None:
-    found = learn_from([CORPUS], size=90, alphabet=30)
+    found = train_tokenizer_from_texts([CORPUS], size=90, alphabet=30)
     assert found.unk in found.encode("東京").ids
     assert found.unk not in found.encode("the market").ids
 
 
 def test_fewer_pieces_than_asked_for_are_said() -> None:
     with pytest.warns(UserWarning, match="the text gives .* pieces, not the 5,000 asked for"):
-        learn_from([CORPUS], size=5000)
+        train_tokenizer_from_texts([CORPUS], size=5000)
 
 
 @pytest.mark.parametrize(
@@ -403,20 +404,22 @@ def test_a_vocabulary_without_an_unknown_token_names_the_text(model: models.Mode
 
 
 def test_report_counts() -> None:
-    found = report(LEARNED["wordpiece"], ["the market", "the €", ""])
+    found = tokenizer_report(LEARNED["wordpiece"], ["the market", "the €", ""])
     assert (found.kind, found.size, found.texts, found.words) == ("wordpiece", 200, 2, 4)
     assert (found.coverage, found.unknown_rate, found.whole, found.pieces_per_word) == (0.75, 0.25, 0.75, 1.0)
     assert found.sample == ("the", "market")
     assert found.example_pieces == ("[CLS]", "the", "market", "[SEP]")
     assert len(found.longest[0]) >= len(found.longest[-1])
-    assert report(LEARNED["wordpiece"], [" " * 90 + "one two three four five six"]).example.startswith("one two")
+    assert tokenizer_report(LEARNED["wordpiece"], [" " * 90 + "one two three four five six"]).example.startswith(
+        "one two"
+    )
     with pytest.raises(InputError, match="no text to report on"):
-        report(LEARNED["wordpiece"], [" "])
+        tokenizer_report(LEARNED["wordpiece"], [" "])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_report_of_each_kind(kind: str) -> None:
-    found = report(LEARNED[kind], SENTENCES)
+    found = tokenizer_report(LEARNED[kind], SENTENCES)
     assert found.kind == kind
     assert found.words == 80
     assert found.coverage > 0.98

@@ -91,8 +91,8 @@ def check_same(ours: Tokenizer, theirs: Any, text: str, pair: str | None = None)
     assert list(found.offsets) == [tuple(span) for span in asked["offset_mapping"]]
     assert list(found.special) == [bool(flag) for flag in asked["special_tokens_mask"]]
     assert list(found.segments) == asked["token_type_ids"]
-    assert list(found.words) == asked.word_ids()
-    assert list(found.texts) == asked.sequence_ids()
+    assert list(found.word_ids) == asked.word_ids()
+    assert list(found.sequence_ids) == asked.sequence_ids()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_byte_pairs_of_gpt2_are_the_reference(tmp_path: Path, config: dict[str, 
         check_same(ours, theirs, text)
         assert ours.decode(ours.encode(text).ids, special=True).strip(" ") == text.strip(" ")
     end = ours.size - 1
-    assert (ours.bos, ours.eos, ours.unk, ours.cls, ours.frame) == (end, end, end, None, ((), ()))
+    assert (ours.bos, ours.eos, ours.unk, ours.cls, ours.surrounding_ids) == (end, end, end, None, ((), ()))
 
 
 @pytest.mark.parametrize("config", [{}, {"add_prefix_space": True}, {"tokenizer_class": "RobertaTokenizer"}])
@@ -135,7 +135,7 @@ def test_byte_pairs_of_roberta_are_the_reference(tmp_path: Path, config: dict[st
         check_same(ours, theirs, text)
         check_same(ours, theirs, text, "the man")
     assert (ours.cls, ours.pad, ours.sep, ours.unk, ours.mask) == (0, 1, 2, 3, ours.size - 1)
-    assert (ours.frame, ours.kind) == (((0,), (2,)), "bpe")
+    assert (ours.surrounding_ids, ours.kind) == (((0,), (2,)), "bpe")
 
 
 def test_the_pretrained_encoder_is_the_reference() -> None:
@@ -160,7 +160,7 @@ def test_stored_truncation_and_padding_are_off() -> None:
 @given(OPEN_TEXT)
 def test_offsets_point_into_the_text(text: str) -> None:
     found = TINY.encode(text)
-    assert len(found) == len(found.offsets) == len(found.words) == len(found.special) == len(found.segments)
+    assert len(found) == len(found.offsets) == len(found.word_ids) == len(found.special) == len(found.segments)
     end = 0
     for (start, stop), special in zip(found.offsets, found.special, strict=True):
         if not special:
@@ -181,13 +181,13 @@ def test_offsets_are_code_points_of_the_original_text() -> None:
     found = TINY.encode(text)
     words = [text[start:end] for (start, end), special in zip(found.offsets, found.special, strict=True) if not special]
     assert words == ["😀", "the", "CAFÉ"]
-    assert found.words == (None, 0, 1, 2, None)
+    assert found.word_ids == (None, 0, 1, 2, None)
 
 
 def test_without_special_tokens() -> None:
     assert TINY.encode("the man", special=False).ids == TINY.encode("the man").ids[1:-1]
     assert TINY.encode("", special=False) == Encoding((), (), (), (), (), ())
-    assert TINY.encode("").ids == (*TINY.frame[0], *TINY.frame[1]) == (2, 3)
+    assert TINY.encode("").ids == (*TINY.surrounding_ids[0], *TINY.surrounding_ids[1]) == (2, 3)
 
 
 def test_what_stands_around_a_text_is_seen_whatever_the_letters() -> None:
@@ -196,7 +196,7 @@ def test_what_stands_around_a_text_is_seen_whatever_the_letters() -> None:
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=special
     )
-    assert Tokenizer(backend).frame == ((0,), (1,))
+    assert Tokenizer(backend).surrounding_ids == ((0,), (1,))
 
 
 @pytest.mark.parametrize("kind", ["word", "gpt2", "roberta", "minilm", "bare"])
@@ -252,7 +252,7 @@ def test_tokens_added_after_learning(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_tokenizer_says_what_was_looked_for(tmp_path: Path) -> None:
-    assert not Tokenizer.present(tmp_path)
+    assert not Tokenizer.exists(tmp_path)
     with pytest.raises(FolderError, match=r"looked for tokenizer\.json, for vocab\.txt, and for vocab\.json"):
         Tokenizer.load(tmp_path)
     with pytest.raises(FolderError, match="is not a folder"):
@@ -473,7 +473,7 @@ def test_an_id_beyond_every_vocabulary_is_not_counted_up_to(tmp_path: Path) -> N
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
     tokenizer = Tokenizer.load(tmp_path)
     with pytest.raises(InputError, match=r"the id 2,147,483,648"):
-        tokenizer.bare()
+        tokenizer.without_special_tokens()
 
 
 def test_merges_that_are_no_pairs_are_named_with_their_line(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import DataError
-from regard.text.unpack import DAMAGED, unpacked
+from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 
 TEXT = b"".join(b"line %d of a text\n" % number for number in range(20_000))
 
@@ -31,8 +31,8 @@ def opened(content: bytes) -> io.BufferedReader:
     ],
 )
 def test_the_content_is_the_same(content: bytes) -> None:
-    assert unpacked(opened(content), "a").read() == TEXT
-    stream = unpacked(opened(content), "a")
+    assert decompressed(opened(content), "a").read() == TEXT
+    stream = decompressed(opened(content), "a")
     stream.seek(1234)
     assert stream.readline() == TEXT[1234:].split(b"\n")[0] + b"\n"
 
@@ -41,25 +41,25 @@ def test_the_content_is_the_same(content: bytes) -> None:
 def test_damage(pack: object) -> None:
     content = pack(TEXT)  # type: ignore[operator]
     for broken in (content[:-20], content[:40], content[:200] + b"\xff" * 50 + content[250:]):
-        with pytest.raises(DAMAGED):
-            unpacked(opened(broken), "a").read()
+        with pytest.raises(DECOMPRESSION_ERRORS):
+            decompressed(opened(broken), "a").read()
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
 def test_a_bomb_is_refused(pack: object) -> None:
     content = pack(b"\0" * (80 << 20))  # type: ignore[operator]
-    stream = unpacked(opened(content), "bomb.gz")
+    stream = decompressed(opened(content), "bomb.gz")
     with pytest.raises(DataError, match=r"bomb.gz: unpacks to more than 250 times its size .* unpack it first"):
         stream.seek(80 << 20)
     assert stream.raw.place <= 65 << 20  # type: ignore[attr-defined]
 
 
 def test_a_small_file_may_be_packed_well() -> None:
-    assert len(unpacked(opened(gzip.compress(b"a" * (32 << 20))), "a").read()) == 32 << 20
+    assert len(decompressed(opened(gzip.compress(b"a" * (32 << 20))), "a").read()) == 32 << 20
 
 
 def test_an_xz_file_that_asks_for_much_memory(tmp_path: Path) -> None:
     filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 29}]
     content = lzma.compress(b"words\n", format=lzma.FORMAT_XZ, filters=filters)
-    with pytest.raises(DAMAGED):
-        unpacked(opened(content), "a").read()
+    with pytest.raises(DECOMPRESSION_ERRORS):
+        decompressed(opened(content), "a").read()

@@ -14,7 +14,7 @@ from regard.checkpoint.source import from_preset
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
 from regard.tasks.embed import Embed
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.training.engine.distributed import World
 from regard.training.plan import plan_job
 from regard.training.settings import Settings
@@ -68,7 +68,7 @@ def test_ranks_that_cannot_do_the_step_of_one_say_so(tmp_path: Path) -> None:
     """Contrastive pairs: each rank finds the second text of a pair among those of its own share."""
     records = [PairRecord(f"one {number}", f"two {number}") for number in range(8)]
     checkpoint = from_preset("tiny-bert")
-    words = learn_from(["one two 1 2 3 4 5 6 7 0"], size=22)
+    words = train_tokenizer_from_texts(["one two 1 2 3 4 5 6 7 0"], size=22)
     task = Embed.from_records(records)
     examples = task.examples(records, Preprocessing(words, checkpoint.config), labelled=True)
     settings = Settings(lr=1e-3, batch_tokens=64, steps=1)

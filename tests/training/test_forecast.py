@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
-from regard.data.check.finding import Lengths
+from regard.data.check.finding import LengthStatistics
 from regard.training.forecast import MOMENT, Speed, estimated, forecast, measured
 
-LENGTHS = Lengths("tokens", 1000, 30_000, 30.0, 30, 50, 60, 512, 0.0, (0, 10), (10,))
+LENGTHS = LengthStatistics("tokens", 1000, 30_000, 30.0, 30, 50, 60, 512, 0.0, (0, 10), (10,))
 SPEED = Speed("this machine (2 CPU cores)", 1e11, 5e8, gpu=False)
 
 

@@ -15,7 +15,7 @@ import transformers
 from regard import create, evaluate, load, samples
 from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
-from regard.text.learn import learn
+from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.training.metrics_log import TrainingEvent
 from regard.training.pretrain import Pretrained, pretrain
@@ -53,7 +53,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def words() -> dict[str, Tokenizer]:
-    pieces, signs = learn([CORPUS], size=600), learn([CORPUS], kind="char", size=60, lowercase=True)
+    pieces, signs = train_tokenizer([CORPUS], size=600), train_tokenizer([CORPUS], kind="char", size=60, lowercase=True)
     return {"mlm": signs, "mlm+nsp": pieces, "causal": signs}
 
 
@@ -82,7 +82,7 @@ def test_twenty_steps_have_the_losses_they_always_had(
 def test_a_vocabulary_without_an_end_keeps_the_blank_line_between_documents(tmp_path: Path) -> None:
     text = "one\ntwo\n\nthree\n\nfour\n"
     (tmp_path / "text.txt").write_text(text * 40, encoding="utf-8")
-    signs = learn([tmp_path / "text.txt"], kind="char", size=60)
+    signs = train_tokenizer([tmp_path / "text.txt"], kind="char", size=60)
     store, told = tmp_path / "store", {"preset": "tiny-gpt2", "tokenizer": signs, "steps": 1, "dev_fraction": 0.0}
     pretrain([tmp_path / "text.txt"], objective="causal", out=tmp_path / "run", store=store, **told)
     tokens = Corpus.open(store / "train").tokens
@@ -113,7 +113,7 @@ def test_next_sentences_are_learned_with_hidden_words(tmp_path: Path) -> None:
     texts = [f"where is the {one} of the {two}?\nit lies here, by the {two}." for one in nouns for two in nouns]
     (tmp_path / "text.txt").write_text("\n\n".join(texts), encoding="utf-8")
     files, told = [tmp_path / "text.txt"], {**SMALL, "dev_fraction": 0.2, "warmup": 0.1}
-    words, out = learn(files, size=80), tmp_path / "run"
+    words, out = train_tokenizer(files, size=80), tmp_path / "run"
     found = pretrain(
         files, objective="mlm+nsp", preset="tiny-bert", tokenizer=words, out=out, steps=100, lr=1e-2, **told
     )
@@ -300,7 +300,7 @@ def test_byte_level_encoders_learn_a_vocabulary_with_a_mask_token(preset: str, t
 def test_a_new_head_is_reported(tmp_path: Path) -> None:
     text = [f"The old man went to market {number}.\n\n" for number in range(40)]
     (tmp_path / "text.txt").write_text("".join(text))
-    words = learn([tmp_path / "text.txt"], kind="wordpiece", size=50)
+    words = train_tokenizer([tmp_path / "text.txt"], kind="wordpiece", size=50)
     create("tiny-bert", tokenizer=words).save(tmp_path / "plain")
     mark_as_trained(tmp_path / "plain")
     events: list[TrainingEvent] = []

@@ -21,9 +21,9 @@ from safetensors import SafetensorError
 from regard.checkpoint import files
 from regard.checkpoint.manifest import MANIFEST
 from regard.data.batching.examples import Examples
-from regard.digests import file_digests, sealed
+from regard.digests import file_digests, with_digest
 from regard.errors import FolderError, InputError
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.training import train as run
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
@@ -324,7 +324,7 @@ def test_another_task_or_vocabulary_is_another_training(small: Train, given: dic
         train(pairs, out=tmp_path / "pair", **given, task="embed", epochs=3, resume=True)
     for name, text in {"one": "good words", "other": "words of good"}.items():
         (tmp_path / name).mkdir()
-        learn_from([text * 9], kind="wordpiece", size=24).save(tmp_path / name)
+        train_tokenizer_from_texts([text * 9], kind="wordpiece", size=24).save(tmp_path / name)
     with pytest.raises(Stopped):
         small(tmp_path / "run", **LONG, tokenizer=tmp_path / "one", progress=stop_at(3))
     with pytest.raises(InputError, match=r"cannot be resumed \(tokenizer: "):
@@ -359,7 +359,7 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], Any], *, seal: bool = 
     content = json.loads(path.read_text())
     change(content)
     path.write_text(
-        json.dumps(sealed({name: content[name] for name in content if name != "digest"}) if seal else content)
+        json.dumps(with_digest({name: content[name] for name in content if name != "digest"}) if seal else content)
     )
 
 

@@ -17,7 +17,7 @@ from regard.checkpoint.family import Family
 from regard.checkpoint.names import Place, place_of, tidy
 from regard.checkpoint.weights import FLOATS, Stored
 from regard.config import Config, RecurrentConfig
-from regard.errors import FolderError, listed
+from regard.errors import FolderError, bullet_list
 from regard.model.network import Network
 
 
@@ -88,7 +88,7 @@ def check(
     unread = (tensor for name, tensor in stored.items() if name not in used and not _matches(name, known))
     extra = [tensor.name for tensor in unread]
     parts = [("missing", missing), ("unexpected", extra), ("of the wrong shape or type", wrong)]
-    said = [f"{len(names)} {what}:\n{listed(names)}" for what, names in parts if names]
+    said = [f"{len(names)} {what}:\n{bullet_list(names)}" for what, names in parts if names]
     if said:
         head = f"{folder}: the tensors do not fit a {family.name} model as config.json describes it.\n"
         raise FolderError(head + "\n".join(said))

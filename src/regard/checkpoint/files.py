@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.checkpoint.manifest import CARD, MANIFEST, MODEL, RUN_FILES, files_of, matches, owned, write_manifest
 from regard.errors import FolderError
-from regard.foreign import inside, read_json_value
+from regard.foreign import path_inside, read_json_value
 
 
 def model_files(folder: Path) -> list[Path]:
@@ -31,7 +31,7 @@ def model_files(folder: Path) -> list[Path]:
 def read_any_json(folder: Path, name: str) -> Any:
     """What a JSON file holds, with line and column where it is broken."""
     try:
-        return read_json_value(inside(folder, name))
+        return read_json_value(path_inside(folder, name))
     except FileNotFoundError as error:
         raise FolderError(f"{folder} has no {name}. Expected a model folder with config.json.") from error
 

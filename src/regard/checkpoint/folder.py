@@ -39,7 +39,7 @@ from regard.checkpoint.sidecars import (
 )
 from regard.checkpoint.weights import Stored, check_finite, not_finite, stored_tensors, write_weights
 from regard.config import Config, ModelConfig
-from regard.errors import FolderError, InputError, RegardError, did_you_mean, listed
+from regard.errors import FolderError, InputError, RegardError, bullet_list, did_you_mean
 from regard.model.initialization import initialise
 from regard.model.network import Network, build
 
@@ -232,7 +232,7 @@ def _fill(
     check_finite({stored[name].name: tensor for name, tensor in raw.items()}, folder)
     values = {ours: place.read(raw.__getitem__).to(dtype) for ours, place in kept.items()}
     if dtype == torch.float16 and (lost := not_finite(values)):
-        raise FolderError(f"{folder}: these tensors hold numbers too large for fp16; use bf16:\n{listed(lost)}")
+        raise FolderError(f"{folder}: these tensors hold numbers too large for fp16; use bf16:\n{bullet_list(lost)}")
     put(network, values | {name: drawn.to(dtype) for name, drawn in _drawn(network, fresh).items()})
 
 

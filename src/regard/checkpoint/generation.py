@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, foreign_config
-from regard.errors import FolderError, InputError, shortened
+from regard.errors import FolderError, InputError, shorten
 from regard.generate.settings import MOST, Decoding, Ends
 
 FILE = "generation_config.json"
@@ -60,7 +60,7 @@ def _settings(said: Mapping[str, Any], *, both: bool, words: int) -> dict[str, A
             found[ours] = min(given - 1, MOST[ours])
     for word in found.get("banned", ()):
         if not all(0 <= number < words for number in word):
-            raise FolderError(f"{FILE}: bad_words_ids holds {shortened(str(word), 60)}, expected ids below {words}.")
+            raise FolderError(f"{FILE}: bad_words_ids holds {shorten(str(word), 60)}, expected ids below {words}.")
     return found
 
 
@@ -68,9 +68,9 @@ def _checked(said: Mapping[str, Any], theirs: str, ours: str) -> Any:
     """One of their settings, of the type and in the range that decoding takes."""
     value = said[theirs]
     if ours == "banned" and not (isinstance(value, list) and all(isinstance(word, list) for word in value)):
-        raise FolderError(f"{FILE}: {theirs} is {shortened(repr(value), 60)}, expected lists of ids.")
+        raise FolderError(f"{FILE}: {theirs} is {shorten(repr(value), 60)}, expected lists of ids.")
     if ours == "sample" and not isinstance(value, bool):
-        raise FolderError(f"{FILE}: {theirs} is {shortened(repr(value), 60)}, expected true or false.")
+        raise FolderError(f"{FILE}: {theirs} is {shorten(repr(value), 60)}, expected true or false.")
     try:
         Decoding(**{"max_tokens": MOST["max_tokens"] if ours == "min_tokens" else 1, ours: value})
     except InputError as error:
@@ -85,7 +85,7 @@ def _ids(said: Mapping[str, Any], name: str) -> list[int]:
         return []
     ids = given if isinstance(given, list) else [given]
     if not ids or not all(type(number) is int and number >= 0 for number in ids):
-        shown = shortened(repr(given), 60)
+        shown = shorten(repr(given), 60)
         raise FolderError(f"{name} is {shown}, expected the id of a token, or a list of them.")
     return list(ids)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.weights import converting
-from regard.errors import FolderError, MissingExtra, shortened
+from regard.errors import FolderError, MissingExtra, shorten
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
 QUOTES = str.maketrans("\"'", "``")  # of the client's messages: a quote that is not closed would run into ours
@@ -75,7 +75,7 @@ def _how_to_get(name: str, hub_id: str, reason: str) -> str:
 
 def _reason(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return shortened(" ".join(lines[:2]).translate(QUOTES), 300)
+    return shorten(" ".join(lines[:2]).translate(QUOTES), 300)
 
 
 def _with_weights(folder: Path, name: str) -> Path:

@@ -8,10 +8,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from regard.digests import is_sealed, sealed
+from regard.digests import has_valid_digest, with_digest
 from regard.errors import RegardError
-from regard.foreign import inside, open_regular, read_bytes
-from regard.text.tokenizer import TARGET
+from regard.foreign import open_regular_file, path_inside, read_bytes
+from regard.text.tokenizer import TARGET_FOLDER
 
 MANIFEST = ".regard.json"
 STEMS = ("model", "regard")  # names of the weights: of transformers' format, and of our own
@@ -20,7 +20,7 @@ WEIGHTS = tuple(kind.format(stem) for stem in STEMS for kind in KINDS)
 TOKENIZER = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
-    *("source.spm", "target.spm", f"{TARGET}/*"),
+    *("source.spm", "target.spm", f"{TARGET_FOLDER}/*"),
 )
 MODEL = (
     *WEIGHTS,
@@ -40,7 +40,7 @@ def files_of(folder: Path) -> set[str]:
 
 
 def write_manifest(folder: Path, names: Collection[str]) -> None:
-    content = sealed({"about": "files that regard wrote and may replace or delete", "files": sorted(names)})
+    content = with_digest({"about": "files that regard wrote and may replace or delete", "files": sorted(names)})
     (folder / MANIFEST).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
@@ -52,7 +52,7 @@ def owned(folder: Path) -> set[str]:
     """
     there = files_of(folder)
     stored = _json(folder / MANIFEST)
-    if is_sealed(stored) and isinstance(stored.get("files"), list):
+    if has_valid_digest(stored) and isinstance(stored.get("files"), list):
         return there & {MANIFEST, *(name for name in stored["files"] if isinstance(name, str))}
     return {name for name in there if _recognised(folder, name)} | (there & {MANIFEST})
 
@@ -87,7 +87,7 @@ def matches(name: str, patterns: Collection[str]) -> bool:
 def _json(path: Path) -> dict[str, Any]:
     """A JSON object; an empty one where there is none."""
     try:
-        found = json.loads(read_bytes(inside(path.parent, path.name)))
+        found = json.loads(read_bytes(path_inside(path.parent, path.name)))
     except (RegardError, OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -95,7 +95,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _start(path: Path) -> str:
     try:
-        with open_regular(inside(path.parent, path.name)) as file:
+        with open_regular_file(path_inside(path.parent, path.name)) as file:
             return file.read(START).decode("utf-8", "replace")
     except OSError:
         return ""

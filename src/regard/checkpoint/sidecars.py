@@ -9,7 +9,7 @@ from typing import Any
 from regard.checkpoint.family import Foreign
 from regard.checkpoint.files import read_any_json, read_json
 from regard.errors import FolderError
-from regard.foreign import inside
+from regard.foreign import path_inside
 
 COMPANIONS = (
     "generation_config.json",
@@ -47,13 +47,13 @@ def read_companions(folder: Path) -> dict[str, Any]:
     """Small JSON files beside the weights that belong to the model and are written back as they are."""
     found: dict[str, Any] = {}
     for name in COMPANIONS:
-        if inside(folder, name).exists():
+        if path_inside(folder, name).exists():
             found[name] = read_any_json(folder, name)
     modules = found.get("modules.json", [])
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise FolderError(f"{folder / 'modules.json'} is not a list of modules. Remove it to load without its pooling.")
     for path in (str(module.get("path") or "") for module in modules):
-        if path and inside(folder, f"{path}/config.json").exists():
+        if path and path_inside(folder, f"{path}/config.json").exists():
             found[f"{path}/config.json"] = read_json(folder, f"{path}/config.json")
     return found
 

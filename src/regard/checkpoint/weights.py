@@ -14,8 +14,8 @@ from torch import Tensor
 
 from regard.checkpoint.files import read_json, write_json
 from regard.checkpoint.manifest import STEMS
-from regard.errors import FolderError, listed, shortened
-from regard.foreign import check_regular, inside, reading
+from regard.errors import FolderError, bullet_list, shorten
+from regard.foreign import check_regular_file, file_errors, path_inside
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 FLOATS = ("F32", "BF16", "F16", "F64")
@@ -33,9 +33,9 @@ class Stored:
 
     def read(self, handles: dict[Path, Any]) -> Tensor:
         """The tensor itself, mapped from the file."""
-        with reading(f"{self.file}: the tensor {shortened(self.name, 100)}"):
+        with file_errors(f"{self.file}: the tensor {shorten(self.name, 100)}"):
             if self.file not in handles:
-                check_regular(self.file)
+                check_regular_file(self.file)
                 handles[self.file] = safe_open(self.file, framework="pt")
             tensor: Tensor = handles[self.file].get_tensor(self.name)
         return tensor
@@ -52,19 +52,21 @@ def stored_tensors(folder: Path) -> dict[str, Stored]:
             found[name] = tensor
     lies = [f"{name} in {file.name}" for name, file in places.items() if name not in found or found[name].file != file]
     if lies:
-        raise FolderError(f"{folder}: {INDEX} names tensors that are not there:\n{listed(lies)}\nCopy the files again.")
+        raise FolderError(
+            f"{folder}: {INDEX} names tensors that are not there:\n{bullet_list(lies)}\nCopy the files again."
+        )
     return found
 
 
 def _header(file: Path) -> dict[str, Stored]:
     """What a file says it holds."""
-    with reading(file, fix="Copy or download it again."):
+    with file_errors(file, fix="Copy or download it again."):
         return _opened_header(file)
 
 
 def _opened_header(file: Path) -> dict[str, Stored]:
     try:
-        check_regular(file)
+        check_regular_file(file)
         with safe_open(file, framework="pt") as handle:
             parts = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118  (not a mapping)
             return {name: Stored(file, name, tuple(part.get_shape()), part.get_dtype()) for name, part in parts.items()}
@@ -72,7 +74,7 @@ def _opened_header(file: Path) -> dict[str, Stored]:
         raise FolderError(f"{file.parent} has no {file.name}, which its index names. Copy the missing file.") from error
     except SafetensorError as error:
         raise FolderError(
-            f"{file} is damaged or cut short: {shortened(str(error))}. Copy or download it again."
+            f"{file} is damaged or cut short: {shorten(str(error))}. Copy or download it again."
         ) from error
 
 
@@ -84,13 +86,13 @@ def weight_files(folder: Path) -> list[Path]:
 def _places(folder: Path) -> dict[str, Path]:
     """The file of each tensor as the index has it; empty where one file holds all."""
     stem = _stem(folder)
-    if inside(folder, f"{stem}.safetensors").exists():
+    if path_inside(folder, f"{stem}.safetensors").exists():
         return {}
     index = f"{stem}.safetensors.index.json"
     places = read_json(folder, index).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
         raise FolderError(f'{folder / index} has no "weight_map" from tensor names to file names.')
-    files = {name: inside(folder, name) for name in set(places.values())}
+    files = {name: path_inside(folder, name) for name in set(places.values())}
     return {tensor: files[name] for tensor, name in places.items()}
 
 
@@ -98,7 +100,7 @@ def _stem(folder: Path) -> str:
     """How the files with the weights are called; an error where there are none."""
     for stem in STEMS:
         names = (f"{stem}.safetensors", f"{stem}.safetensors.index.json")
-        if any(inside(folder, name).exists() for name in names):
+        if any(path_inside(folder, name).exists() for name in names):
             return stem
     raise FolderError(_nothing_found(folder))
 
@@ -132,7 +134,7 @@ def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
     wrong = not_finite(tensors)
     if wrong:
         raise FolderError(
-            f"{folder}: these tensors hold NaN or infinity, so the model cannot work:\n{listed(wrong)}\n"
+            f"{folder}: these tensors hold NaN or infinity, so the model cannot work:\n{bullet_list(wrong)}\n"
             "Use an earlier checkpoint, or save the model again from where it was right."
         )
 

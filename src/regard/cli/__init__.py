@@ -23,7 +23,7 @@ from regard.cli.commands import load_commands
 from regard.cli.flags import READERS
 from regard.cli.output import UsageError, check_batch_tokens
 from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
-from regard.errors import RegardError, UntrainedWarning, did_you_mean, shortened
+from regard.errors import RegardError, UntrainedWarning, did_you_mean, shorten
 
 COMMANDS = load_commands()
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a name too long for any file, an output that is full
-        name = "" if error.filename is None else f"{shortened(str(error.filename), 100)}: "
+        name = "" if error.filename is None else f"{shorten(str(error.filename), 100)}: "
         print_error(f"{name}{error.strerror or error}")
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import InputError, plain
+from regard.errors import InputError, escape_control_characters
 from regard.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def print_scores(scores: Mapping[str, Score]) -> None:
 
 def print_said(line: str) -> None:
     """Something about the work, on stderr."""
-    print(plain(line), file=sys.stderr, flush=True)
+    print(escape_control_characters(line), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

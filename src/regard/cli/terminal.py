@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
 
-from regard.errors import RegardError, bounded, plain
+from regard.errors import RegardError, escape_control_characters, shorten_message
 
 Parsed = TypeVar("Parsed")
 LONG = 500  # characters of an argument that the parser would repeat
@@ -28,7 +28,7 @@ class Plain:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        self.stream.write(plain(text))
+        self.stream.write(escape_control_characters(text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
@@ -50,7 +50,7 @@ def drawing_stdout() -> TextIO:
 def print_error(message: object) -> None:
     """One error or warning on stderr, of a length that can be read."""
     with contextlib.suppress(OSError, ValueError):  # stderr may be closed
-        print(f"regard: {bounded(plain(str(message)))}", file=sys.stderr, flush=True)
+        print(f"regard: {shorten_message(escape_control_characters(str(message)))}", file=sys.stderr, flush=True)
 
 
 def prepare_streams() -> None:
@@ -81,7 +81,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 def parsed(parse: Callable[[], Parsed], given: list[str]) -> Parsed:
     """What a parser makes of arguments. Its errors repeat them: with long or strange ones they are cut and plain."""
-    if all(len(word) <= LONG and plain(word) == word for word in given):
+    if all(len(word) <= LONG and escape_control_characters(word) == word for word in given):
         return parse()
     said = io.StringIO()
     try:
@@ -89,4 +89,4 @@ def parsed(parse: Callable[[], Parsed], given: list[str]) -> Parsed:
             return parse()
     finally:
         if said.getvalue():
-            print(bounded(plain(said.getvalue())), file=sys.stderr, end="")
+            print(shorten_message(escape_control_characters(said.getvalue())), file=sys.stderr, end="")

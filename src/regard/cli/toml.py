@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.cli.output import UsageError
-from regard.errors import FolderError, InputError, did_you_mean, shortened
-from regard.foreign import read_bytes, reading
+from regard.errors import FolderError, InputError, did_you_mean, shorten
+from regard.foreign import file_errors, read_bytes
 from regard.training.settings import OLD_NAMES, Settings
 
 LARGEST = 1 << 20  # bytes of a settings file
@@ -62,12 +62,12 @@ def read_config(path: Path, command: type) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with reading(path):
+        with file_errors(path):
             return tomllib.loads(read_bytes(path.expanduser(), limit=LARGEST).decode("utf-8-sig"))
     except FolderError as error:
         cause = error.__cause__
         if isinstance(cause, tomllib.TOMLDecodeError):
-            raise InputError(f"this is not TOML: {shortened(str(cause))}.") from error
+            raise InputError(f"this is not TOML: {shorten(str(cause))}.") from error
         if isinstance(cause, UnicodeDecodeError):
             raise InputError("this is not UTF-8, which TOML is written in.") from error
         raise InputError(str(error).removeprefix(f"{path} ")) from error
@@ -78,7 +78,7 @@ def _value(name: str, value: Any) -> Any:
         return ",".join(f"{role}={column}" for role, column in value.items())
     if not isinstance(value, bool if name in FLAGS else str):
         expected = "true or false" if name in FLAGS else "a text in quotes"
-        raise InputError(f"{name} is {shortened(repr(value), 60)}, expected {expected}.")
+        raise InputError(f"{name} is {shorten(repr(value), 60)}, expected {expected}.")
     return Path(str(value)) if name in PATHS else value
 
 

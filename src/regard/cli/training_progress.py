@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.output import print_said
-from regard.errors import counted, plain
+from regard.errors import escape_control_characters, pluralize
 
 if TYPE_CHECKING:
     from regard.training.metrics_log import TrainingEvent
@@ -46,7 +46,7 @@ class TrainingProgress:
 
     def __call__(self, event: TrainingEvent) -> None:
         if event.kind == "read":
-            self._show("reading", event.step, event.steps, f"{counted(event.values['tokens'], 'token')}")
+            self._show("reading", event.step, event.steps, f"{pluralize(event.values['tokens'], 'token')}")
         elif event.kind == "begin":
             self._begin(event)
         elif event.kind == "plan":
@@ -110,7 +110,7 @@ class TrainingProgress:
 
     def _print(self, line: str) -> None:
         if self.bar is not None:
-            self.bar.console.print(plain(line), highlight=False, markup=False, soft_wrap=True)
+            self.bar.console.print(escape_control_characters(line), highlight=False, markup=False, soft_wrap=True)
         else:
             print_said(line)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from regard.data.names import COLUMN_ALIASES
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 
 
 def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -> list[list[int]]:
@@ -26,7 +26,7 @@ def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -
             )
         if max_tokens is not None and len(row) > max_tokens:
             raise InputError(
-                f"{what}: sequence {number} has {counted(len(row), 'token')}; the limit of this network is "
+                f"{what}: sequence {number} has {pluralize(len(row), 'token')}; the limit of this network is "
                 f"{max_tokens}. Split it into windows of at most {max_tokens} tokens."
             )
     return rows
@@ -38,7 +38,7 @@ def check_segments(segments: Any, ids: list[list[int]], *, kinds: int) -> list[l
         raise InputError("segments were given, but this network has none; leave them out.")
     rows = _rows(segments, "segments")
     if len(rows) != len(ids):
-        raise InputError(f"{counted(len(ids), 'sequence')} of ids but {len(rows)} of segments; give one for each.")
+        raise InputError(f"{pluralize(len(ids), 'sequence')} of ids but {len(rows)} of segments; give one for each.")
     for number, (tokens, row) in enumerate(zip(ids, rows, strict=True)):
         if len(tokens) != len(row):
             raise InputError(f"sequence {number} has {len(tokens)} ids but {len(row)} segments; give one a token.")

@@ -18,7 +18,7 @@ from regard.data.labels import describe_value
 from regard.data.records import Place
 from regard.data.sources import SPLITS, Source
 from regard.errors import DataError
-from regard.text.encodings import UTF8, Guess
+from regard.text.encodings import UTF8, EncodingGuess
 
 NAME = "the data"
 CHUNK = 1024  # rows of an Arrow table that are Python objects at once
@@ -92,9 +92,9 @@ class MemorySource(Source):
         """Nothing: rows in memory have no bytes."""
         return b""
 
-    def guess(self) -> Guess:
+    def guess(self) -> EncodingGuess:
         """Text in memory has no encoding."""
-        return Guess(UTF8, "")
+        return EncodingGuess(UTF8, "")
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:

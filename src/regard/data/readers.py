@@ -30,8 +30,8 @@ from regard.data.names import Columns
 from regard.data.recognize import ReadOptions, Schema, convert_export, infer_schema, rows
 from regard.data.records import Record
 from regard.data.sources import DataLocation, Source, find_sources, holds_splits, split_files, suffix_of
-from regard.errors import DataError, counted, shortened
-from regard.foreign import reading
+from regard.errors import DataError, pluralize, shorten
+from regard.foreign import file_errors
 
 BEGINNING = 4096  # bytes that show whether a file holds several splits
 
@@ -80,7 +80,7 @@ def read(
         encoding=encoding,
         separator=separator,
     )
-    with reading(shortened(str(data), 100), DataError):
+    with file_errors(shorten(str(data), 100), DataError):
         groups = find_sources(data, split=split)
     return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
 
@@ -180,7 +180,7 @@ class Reader:
     def _look(self, sources: tuple[Source, ...], told: ReadOptions) -> Schema:
         for source in sources:
             source.detected_encoding()  # which may warn, and a warning may be an error that is not about the data
-        with reading(sources[0].name, DataError):
+        with file_errors(sources[0].name, DataError):
             if len(sources) == 2:
                 return _aligned(sources, told)
             return infer_schema(sources[0], told)
@@ -189,7 +189,7 @@ class Reader:
     def _reading(self, name: str) -> Iterator[None]:
         """Whatever a reader of a format raises becomes a DataError; what `on_bad` raises stays what it is."""
         try:
-            with reading(name, DataError):
+            with file_errors(name, DataError):
                 yield
         except DataError:
             if self._thrown is not None:
@@ -203,7 +203,7 @@ class Reader:
         return replace(self.options, task=found.task, labels=found.labels, scheme=found.scheme, separator=separator)
 
     def _nothing(self, name: str) -> None:
-        bad = f": {counted(self.bad_rows, 'bad row')} and no other" if self.bad_rows else ""
+        bad = f": {pluralize(self.bad_rows, 'bad row')} and no other" if self.bad_rows else ""
         if self.excluded:
             bad = f": {', '.join(f'{count:,} {reason}' for reason, count in self.excluded.most_common())}"
         raise DataError(f"holds no row that can be used{bad}", file=name, expected="at least one")
@@ -266,7 +266,7 @@ def _records(sources: tuple[Source, ...], found: Schema, bad: OnBadRow) -> Itera
             bad(error, row.raw or json.dumps(row.values, ensure_ascii=False, default=str))
             continue
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-            reason = shortened(f"{type(error).__name__}: {error}", 100)
+            reason = shorten(f"{type(error).__name__}: {error}", 100)
             bad(row.place.error(f"cannot be used: {reason}"), row.raw)
             continue
         yield row, record

@@ -35,7 +35,7 @@ from regard.data.records import Place
 from regard.data.sources import FIRST_READ, Source, holds_splits
 from regard.data.tags import infer_scheme, normalize_scheme
 from regard.errors import DataError, InputError, did_you_mean, setting
-from regard.text.encodings import UTF8, known_encoding
+from regard.text.encodings import UTF8, parse_encoding
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
 LABELS = ("class", "single", "multi", "number")
@@ -70,7 +70,7 @@ class ReadOptions:
         if told.get("scheme") is not None:
             told["scheme"] = normalize_scheme(told["scheme"])
         if told.get("encoding") is not None:
-            told["encoding"] = known_encoding(told["encoding"])
+            told["encoding"] = parse_encoding(told["encoding"])
         one_hot = one_hot_columns(columns or {})
         if one_hot and told.get("labels") == "number":
             raise InputError(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.data.tags import TagError, entities, to_iob2
-from regard.errors import DataError, counted
+from regard.errors import DataError, pluralize
 
 WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -101,7 +101,7 @@ class TagRecord:
         """From words and their tags; the text is the words with one space between them. `lines` are for messages."""
         if tags is not None and len(tokens) != len(tags):
             raise place.error(
-                f"{counted(len(tokens), 'token')} but {counted(len(tags), 'tag')}",
+                f"{pluralize(len(tokens), 'token')} but {pluralize(len(tags), 'tag')}",
                 column="tags",
                 expected="one a token",
             )

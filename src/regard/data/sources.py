@@ -23,9 +23,9 @@ from typing import IO, Any, BinaryIO, cast
 
 from regard.data.formats.excel import csv_of
 from regard.errors import DataError, did_you_mean
-from regard.foreign import reading
-from regard.text.encodings import UTF8, Guess, as_utf8, detect, named_encoding, tell_guess
-from regard.text.unpack import DAMAGED, unpacked
+from regard.foreign import file_errors
+from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
+from regard.text.encodings import UTF8, EncodingGuess, as_utf8, detect_encoding, resolve_byte_order, warn_about_encoding
 
 DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
 
@@ -58,7 +58,7 @@ class Source:
         self.encoding: str | None = None
         self.sheet, self._suffix = sheet, suffix
         self.split: str | None = None  # the split to read of a file that holds several
-        self._guess: Guess | None = None
+        self._guess: EncodingGuess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)
         self.single_pass = self.path is None or not stat.S_ISREG(self.path.stat().st_mode)
@@ -108,26 +108,26 @@ class Source:
         with self._text() as stream:
             yield stream
 
-    def detected_encoding(self) -> Guess:
+    def detected_encoding(self) -> EncodingGuess:
         """The encoding, as the user named it or as it was recognized; then it is reported, once."""
         if self._guess is None:
-            with reading(self.name, DataError):
+            with file_errors(self.name, DataError):
                 self._guess = self._recognized()
             if self._replay is not None:
                 self._replay.kept.seek(0)
             if self._guess.reason:
-                tell_guess(self.name, self._guess)
+                warn_about_encoding(self.name, self._guess)
         return self._guess
 
-    def _recognized(self) -> Guess:
+    def _recognized(self) -> EncodingGuess:
         if self.encoding == UTF8:
-            return Guess(UTF8, "")
+            return EncodingGuess(UTF8, "")
         with self._unpacked() as stream:
             if self.encoding is not None:
-                return Guess(named_encoding(self.encoding, stream.read(FIRST_READ), self.name), "")
+                return EncodingGuess(resolve_byte_order(self.encoding, stream.read(FIRST_READ), self.name), "")
             first = stream.read(FIRST_READ)
             more = iter(()) if self.single_pass else iter(lambda: stream.read(FIRST_READ), b"")
-            return detect(itertools.chain([first], more))
+            return detect_encoding(itertools.chain([first], more))
 
     @contextlib.contextmanager
     def _text(self) -> Iterator[BinaryIO]:
@@ -151,8 +151,8 @@ class Source:
         with contextlib.ExitStack() as stack:
             raw, before = self._raw(stack)
             try:
-                yield unpacked(raw, self.name)
-            except DAMAGED as error:
+                yield decompressed(raw, self.name)
+            except DECOMPRESSION_ERRORS as error:
                 self._check_unchanged(before)
                 what = f"is cut short or damaged: {str(error).rstrip('.')}"
                 raise DataError(what, file=self.name, fix="Fetch or pack it again.") from error

@@ -20,7 +20,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 
 Key = Callable[[Record], Hashable]
 PARTS = {"train": 0.9, "valid": 0.1}
@@ -53,7 +53,7 @@ def split_records(
     empty = [name for name, rows in found.items() if not rows]
     if empty:
         raise InputError(
-            f"{counted(len(records), 'record')} in {counted(len(bundles), 'group')} leave none for "
+            f"{pluralize(len(records), 'record')} in {pluralize(len(bundles), 'group')} leave none for "
             f'"{empty[0]}", {parts[empty[0]]:g} of all: '
             "what belongs together, as questions about one article do, stays on one side. Give it a larger share, or "
             "records of more groups."

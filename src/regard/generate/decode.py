@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from regard.errors import InputError, counted, setting
+from regard.errors import InputError, pluralize, setting
 from regard.generate.beam import search
 from regard.generate.contrastive import contrast
 from regard.generate.lookup import leap
@@ -74,7 +74,7 @@ def prepare(
     if sum(map(len, forced)) > settings.max_tokens:
         raise InputError(
             f"{setting('forced')} and {setting('max_tokens', settings.max_tokens)} contradict each other: the forced "
-            f"words have {counted(sum(map(len, forced)), 'token')}. Raise {setting('max_tokens')}."
+            f"words have {pluralize(sum(map(len, forced)), 'token')}. Raise {setting('max_tokens')}."
         )
     rules = build_rules(settings, ends, banned, forced)
     return Job(network, settings, ends, rules, ended, log_probs, device or torch.device("cpu"), fixed)

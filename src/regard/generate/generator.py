@@ -67,7 +67,7 @@ class Writer:
         chosen = Decoding.of(settings, usual=self.usual)
         tokenizer = self._need_tokenizer()
         rows = self._read([prompt], settings)
-        pieces = Pieces(tokenizer.writes.written, chosen.stop)
+        pieces = Pieces(tokenizer.output_tokenizer.decode_generated, chosen.stop)
         job = self._job(chosen)
         row = None
         for row in follow(job, rows[0]):
@@ -83,12 +83,12 @@ class Writer:
         worded = [name for name in ("stop", "banned", "forced") if _has_text(getattr(settings, name))]
         if worded and self.tokenizer is None:
             raise InputError(f"{worded[0]} holds text, but this model has no tokenizer to read it with. Give ids.")
-        ended, words = None, None if self.tokenizer is None else self.tokenizer.writes
+        ended, words = None, None if self.tokenizer is None else self.tokenizer.output_tokenizer
         if settings.stop:
             tokenizer, stops = self._need_tokenizer(), settings.stop
 
             def ended(ids: Sequence[int]) -> bool:
-                text = tokenizer.writes.written(ids)
+                text = tokenizer.output_tokenizer.decode_generated(ids)
                 return any(stop in text for stop in stops)
 
         return prepare(
@@ -109,7 +109,7 @@ class Writer:
         return Continuation(text, tuple(row.ids), tuple(row.log_probs), score, row.why or "length")
 
     def _text(self, row: Row, settings: Decoding) -> str:
-        return cut(self._need_tokenizer().writes.written(row.ids), settings.stop)
+        return cut(self._need_tokenizer().output_tokenizer.decode_generated(row.ids), settings.stop)
 
     def _need_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
@@ -136,7 +136,7 @@ class Writer:
                 begin = "" if tokenizer.bos is None else f" To begin with nothing: generate_ids([[{tokenizer.bos}]])."
                 raise InputError(f"prompt {number} is empty. Give it at least a word.{begin}")
         rows = [list(ids) for ids in tokenizer.ids_batch(prompts)]
-        after = len(tokenizer.frame[1])
+        after = len(tokenizer.surrounding_ids[1])
         if self.network.config.kind == "decoder" and after:
             rows = [row[:-after] for row in rows]
         return self._checked(rows, settings)

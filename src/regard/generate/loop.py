@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Config
-from regard.errors import InputError, NotFinite, counted, setting
+from regard.errors import InputError, NotFinite, pluralize, setting
 from regard.generate.history import History
 from regard.generate.rules import Rule, apply
 from regard.generate.settings import Decoding, Ends
@@ -97,7 +97,7 @@ class Job:
             room = most if longest is None or self.settings.slide else min(most, longest - len(start))
             if room < 1 and longest is not None:
                 raise InputError(
-                    f"prompt {number} has {counted(len(start), 'token')}, which leaves no place for a new one: "
+                    f"prompt {number} has {pluralize(len(start), 'token')}, which leaves no place for a new one: "
                     f"this network has {longest}. Shorten it to at most {longest - 1}, or let the oldest tokens go "
                     f"with {setting('slide', True)}."
                 )
@@ -207,7 +207,7 @@ def _drawn(settings: Decoding, prompts: int, copies: int) -> Tensor:
     seeds = [given] * prompts if isinstance(given, int) else list(given)
     if len(seeds) != prompts:
         raise InputError(
-            f"{counted(prompts, 'prompt')} but {counted(len(seeds), 'seed')}; give one a prompt, or one for all."
+            f"{pluralize(prompts, 'prompt')} but {pluralize(len(seeds), 'seed')}; give one a prompt, or one for all."
         )
     drawn = []
     for seed in seeds:

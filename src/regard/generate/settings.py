@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.errors import InputError, did_you_mean, setting, shortened
+from regard.errors import InputError, did_you_mean, setting, shorten
 
 Constraint = Callable[[int, list[int]], Sequence[int] | None]
 """(number of the prompt, its new ids so far) -> the ids that may come next; None where all may."""
@@ -176,7 +176,7 @@ def _range(least: float, most: float) -> str:
 
 
 def _shown(given: object) -> str:
-    return shortened(repr(given), 60)
+    return shorten(repr(given), 60)
 
 
 def _words(name: str, given: Any) -> tuple[Word, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, some_rows, spearman_interval
 from regard.metrics.scores import explained, mae, mse, pearson, r2, ratio, spearman
 
@@ -39,7 +39,7 @@ class NumberMeter:
         ours, theirs = np.ravel(np.asarray(predicted, np.float64)), np.ravel(np.asarray(gold, np.float64))
         if len(ours) != len(theirs) or not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
             raise InputError(
-                f"{counted(len(ours), 'number')} predicted for {len(theirs)} gold ones, from row {self.rows + 1} on; "
+                f"{pluralize(len(ours), 'number')} predicted for {len(theirs)} gold ones, from row {self.rows + 1} on; "
                 "expected as many, and all of them finite."
             )
         self._predicted.frombytes(ours.tobytes())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.metrics.report import NO_ENTITY, ConfusionMatrix, MultilabelConfusion, Report
 from regard.metrics.scores import Integers, ratio
 
@@ -140,7 +140,7 @@ def _bars(report: Report, confusion: MultilabelConfusion, rows: int) -> Any:
     axis.margins(x=0.1)
     axis.set_xlabel("rows", color=DARK)
     axis.set_title(
-        f"{counted(rows, 'row')}, {counted(len(confusion.labels), 'label')}",
+        f"{pluralize(rows, 'row')}, {pluralize(len(confusion.labels), 'label')}",
         fontsize=11,
         color=DARK,
         loc="left",

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.model.kernels.layout import Layout, Slots
 from regard.model.positions import check_length
 from regard.ragged import Ragged
@@ -117,7 +117,7 @@ class Cache:
     def advance(self, batch: Ragged, *, limit: int | None = None) -> Ragged:
         """Make room for the tokens of `batch` and return it with their places in the whole sequences."""
         if len(batch) != len(self):
-            raise InputError(f"the cache holds {counted(len(self), 'sequence')}, but the step brings {len(batch)}.")
+            raise InputError(f"the cache holds {pluralize(len(self), 'sequence')}, but the step brings {len(batch)}.")
         if self.fixed:
             self.rows, self.places = torch.arange(len(self), device=self.lengths.device), self.lengths.clone()
             self.lengths.add_(1)

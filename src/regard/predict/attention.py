@@ -91,7 +91,7 @@ def attention_windows(
         yield AttentionWindow(
             tokens=tuple(names[place] for place in places),
             offsets=tuple(encoding.offsets[place] for place in places),
-            texts=tuple(encoding.texts[place] for place in places),
+            texts=tuple(encoding.sequence_ids[place] for place in places),
             weights=_weights(model, piece, layers, heads),
         )
 
@@ -102,9 +102,9 @@ def _pieces(encoding: Encoding, longest: int | None) -> Iterator[tuple[SequenceW
         tuple(range(len(encoding.ids))),
         encoding.segments,
         encoding.offsets,
-        encoding.words,
+        encoding.word_ids,
         encoding.special,
-        encoding.texts,
+        encoding.sequence_ids,
     )
     for piece in split_into_windows(0, places, longest):
         yield replace(piece, ids=[encoding.ids[place] for place in piece.ids]), piece.ids

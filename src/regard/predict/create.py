@@ -49,6 +49,6 @@ def create(
     if words is not None:
         from regard.training.initial_model import with_ends
 
-        checkpoint = with_ends(replace(checkpoint, special=words.writes.special), words)
+        checkpoint = with_ends(replace(checkpoint, special=words.output_tokenizer.special), words)
     checkpoint.network.to(pick_device(device))
     return Model(checkpoint, words)

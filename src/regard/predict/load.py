@@ -64,6 +64,6 @@ def _shape_note(name: str) -> str:
 
 def _read_tokenizer(folder: Path | None) -> Tokenizer | None:
     """The tokenizer of a folder that holds one, its files inside it like all others."""
-    if folder is None or not Tokenizer.present(folder):
+    if folder is None or not Tokenizer.exists(folder):
         return None
     return Tokenizer.load(folder)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from regard.data.batching.sequences import split_into_windows
-from regard.errors import InputError, NotFinite, counted, setting
+from regard.errors import InputError, NotFinite, pluralize, setting
 from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
 from regard.predict.model_task import can
@@ -113,7 +113,7 @@ def follows(model: Model, first: str, second: str) -> float:
     longest = model.config.max_tokens
     if longest is not None and len(ids) > longest:
         raise InputError(
-            f"the two texts have {counted(len(ids), 'token')} together; this network has places for {longest}. "
+            f"the two texts have {pluralize(len(ids), 'token')} together; this network has places for {longest}. "
             "Give the end of the first and the beginning of the second."
         )
     segments = [encoding.segments] if model.config.segments > 1 else None

@@ -20,7 +20,7 @@ from regard.data.batching.examples import Inputs
 from regard.data.batching.sequences import SequenceWindow, split_into_windows, token_batches
 from regard.data.inputs import check_ids, check_segments, check_texts
 from regard.data.records import Record
-from regard.errors import InputError, NotFinite, counted, did_you_mean, setting
+from regard.errors import InputError, NotFinite, did_you_mean, pluralize, setting
 from regard.model import hooks as taps
 from regard.model.heads import TOKEN_HEADS
 from regard.model.kernels.compiled import compiled
@@ -156,7 +156,7 @@ class Model(Writes):
                 decoder_ids, "decoder_ids", vocabulary=self.config.output_vocabulary, max_tokens=self.config.max_tokens
             )
             if len(targets) != len(sources):
-                count = counted(len(sources), "sequence")
+                count = pluralize(len(sources), "sequence")
                 raise InputError(f"{count} of ids but {len(targets)} of decoder_ids; give one each.")
         found: list[Output | None] = [None] * len(sources)
         sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.folder import Checkpoint
-from regard.errors import FolderError, InputError, shortened
-from regard.foreign import inside
+from regard.errors import FolderError, InputError, shorten
+from regard.foreign import path_inside
 from regard.model.network import Network
 from regard.model.recurrent.networks import Recurrent
 
@@ -67,7 +67,7 @@ def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
 
 def trained(folder: Path | None) -> Trained | None:
     """What run.json says; None where there is none, or where it is not ours."""
-    if folder is None or not os.path.lexists(inside(folder, RUN)):
+    if folder is None or not os.path.lexists(path_inside(folder, RUN)):
         return None
     run = read_json(folder, RUN)
     if "regard" not in run or not isinstance(run.get("task"), str):
@@ -124,17 +124,17 @@ def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
         return
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
-        raise FolderError(f"{RUN}: a class is called {shortened(repr(wrong[0]), 80)}, expected a text. {fix}")
+        raise FolderError(f"{RUN}: a class is called {shorten(repr(wrong[0]), 80)}, expected a text. {fix}")
     twice = _twice(names)
     if twice is not None:
         raise FolderError(
-            f'{RUN}: two classes are called "{shortened(twice, 80)}", and an answer could not tell them apart. {fix}'
+            f'{RUN}: two classes are called "{shorten(twice, 80)}", and an answer could not tell them apart. {fix}'
         )
     for number, (ours, theirs) in enumerate(zip(names, checkpoint.labels or (), strict=False)):
         if ours != theirs:
             raise FolderError(
-                f'{RUN} and config.json contradict each other: class {number} is "{shortened(ours, 80)}" there and '
-                f'"{shortened(theirs, 80)}" here. Correct the wrong one, or remove {RUN} to go by config.json.'
+                f'{RUN} and config.json contradict each other: class {number} is "{shorten(ours, 80)}" there and '
+                f'"{shorten(theirs, 80)}" here. Correct the wrong one, or remove {RUN} to go by config.json.'
             )
 
 

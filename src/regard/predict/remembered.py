@@ -13,8 +13,8 @@ from regard.data.readers import Reader
 from regard.data.recognize import ReadOptions
 from regard.data.sources import FIRST_READ, Source
 from regard.errors import DataError
-from regard.text.encodings import UTF8, detect
-from regard.text.unpack import unpacked
+from regard.text.decompress import decompressed
+from regard.text.encodings import UTF8, detect_encoding
 
 LABELS = ("label", "answers", "tags", "entities", "target")  # columns that data without labels does not have
 
@@ -71,7 +71,7 @@ def _is_utf8(source: Source) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with source.path.open("rb") as raw:
-            stream = unpacked(raw, source.name)
+            stream = decompressed(raw, source.name)
             first = stream.read(FIRST_READ)
             for chunk in chain([first], islice(iter(lambda: stream.read(FIRST_READ), b""), SCANNED)):
                 decoder.decode(chunk)
@@ -79,7 +79,7 @@ def _is_utf8(source: Source) -> bool:
         return False
     except (OSError, DataError):  # which the reader reports
         return True
-    return detect([first]).name == UTF8
+    return detect_encoding([first]).name == UTF8
 
 
 def has_columns(sources: Sources, named: Mapping[str, Any], **told: Any) -> bool:

@@ -251,7 +251,7 @@ def _progress_of_texts(progress: OnProgress, first: int, texts: int, passages: i
 
 def passages(texts: Sequence[str], tokenizer: Tokenizer, window: int) -> Iterator[tuple[int, int, int]]:
     """(text, start, end) of each passage. Most texts are one; those of more tokens than fit are cut with overlap."""
-    before, after = tokenizer.frame
+    before, after = tokenizer.surrounding_ids
     room = max(window - len(before) - len(after), 1)
     long = [row for row, text in enumerate(texts) if len(text.encode("utf-8", "surrogatepass")) > room]
     encodings = dict(zip(long, tokenizer.encode_batch([texts[row] for row in long], special=False), strict=True))

@@ -159,5 +159,5 @@ def align(model: Model, source: Sequence[int], written: Sequence[int]) -> Alignm
         seen = taps.attention(network, batch, target=target, layers=[last], stack="decoder", cross=True)
         weights_TS = seen[last][0].mean(0)
     read = tuple(words.backend.id_to_token(token) or "" for token in source)
-    said = tuple(words.writes.backend.id_to_token(token) or "" for token in written)
+    said = tuple(words.output_tokenizer.backend.id_to_token(token) or "" for token in written)
     return Alignment(read, said, tuple(tuple(row) for row in weights_TS.float().tolist()))

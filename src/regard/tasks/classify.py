@@ -144,7 +144,7 @@ class Classify(Task):
         self, records: Sequence[Record], preprocessing: Preprocessing
     ) -> Iterator[list[tuple[Sequence[int], Sequence[int] | None]]]:
         """The windows of each record: ids and segments."""
-        before, after = preprocessing.tokenizer.frame
+        before, after = preprocessing.tokenizer.surrounding_ids
         texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
         for text in preprocessing.tokenizer.ids_batch(texts, special=False):
             room = (

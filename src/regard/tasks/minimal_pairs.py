@@ -18,7 +18,7 @@ from regard.data.batching.framing import Frame
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import MinimalRecord, Place, Record
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.metrics.language_meters import PreferenceMeter
 from regard.metrics.meter import Meter
 from regard.model.network import Network
@@ -98,7 +98,7 @@ class Minimal(Costs):
             first, whole = 1, [begin, *whole]  # so that the first word has a likelihood too
         if not ids or (preprocessing.max_tokens is not None and len(whole) > preprocessing.max_tokens):
             fix = f"Use sentences of 1 to {preprocessing.max_tokens} tokens with the special ones."
-            raise place.error(f"a sentence here has {counted(len(ids), 'token')}", fix=fix)
+            raise place.error(f"a sentence here has {pluralize(len(ids), 'token')}", fix=fix)
         if not self.hides:
             known = whole[max(first, 1) : first + len(ids)]
             before = max(first, 1) - 1

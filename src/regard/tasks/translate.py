@@ -93,11 +93,15 @@ class Translate(Task):
         return signatures()
 
     def bind(self, preprocessing: Preprocessing) -> Self:
-        return replace(self, tokenizer=preprocessing.tokenizer.writes)
+        return replace(self, tokenizer=preprocessing.tokenizer.output_tokenizer)
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         pairs = [record for record in records if isinstance(record, TranslateRecord)]
-        start, longest, words = start_of(preprocessing), preprocessing.max_tokens, preprocessing.tokenizer.writes
+        start, longest, words = (
+            start_of(preprocessing),
+            preprocessing.max_tokens,
+            preprocessing.tokenizer.output_tokenizer,
+        )
         (before, after), (ahead, end) = frame_of(preprocessing.tokenizer), frame_of(words)
         room = None if longest is None else longest - len(before) - len(after)
         texts = [_target(pair) for pair in pairs] if labelled else []
@@ -148,7 +152,7 @@ class Translate(Task):
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         assert self.tokenizer is not None
-        parts = [self.tokenizer.written(one.ids).strip() for one in said]
+        parts = [self.tokenizer.decode_generated(one.ids).strip() for one in said]
         return Translation(len(said), translation=" ".join(parts), score=sum(one.score for one in said))
 
     def meter(self) -> Meter:
@@ -171,7 +175,7 @@ def _target(record: Record) -> str:
 
 def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What stands before and after every text; an end token in any case, or nothing would tell when to stop."""
-    before, after = tokenizer.frame
+    before, after = tokenizer.surrounding_ids
     if after:
         return before, after
     end = tokenizer.eos if tokenizer.eos is not None else tokenizer.sep
@@ -185,7 +189,7 @@ def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def start_of(preprocessing: Preprocessing) -> int:
     """The token a target begins with: as the model's folder says, else that for nothing."""
-    words = preprocessing.tokenizer.writes
+    words = preprocessing.tokenizer.output_tokenizer
     for choice in (preprocessing.start, words.pad, words.cls, words.bos, words.eos):
         if choice is not None:
             return choice

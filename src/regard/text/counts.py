@@ -27,7 +27,7 @@ class WordCounter:
     normalizer: Normalizer | None
     pre_tokenizer: PreTokenizer
     blanks: bool  # whether the blanks before a run are part of the words, as with byte-level pairs
-    most: int = 1_000_000
+    max_words: int = 1_000_000
     words: Counter[str] = field(default_factory=Counter)
     seen: int = 0  # words in all
     forgotten: int = 0  # of them, those forgotten as rare
@@ -47,7 +47,7 @@ class WordCounter:
             for word in self._cut(run):
                 words[word] += count
                 self.seen += count
-            if len(words) > self.most:
+            if len(words) > self.max_words:
                 self._forget()
         self.runs.clear()
         self.characters = 0
@@ -63,7 +63,7 @@ class WordCounter:
 
     def _forget(self) -> None:
         """Leave the more frequent half; among equals those that were seen first."""
-        kept = sorted(self.words.items(), key=lambda item: -item[1])[: self.most // 2]
+        kept = sorted(self.words.items(), key=lambda item: -item[1])[: self.max_words // 2]
         before = self.words.total()
         self.words.clear()
         self.words.update(dict(kept))

@@ -42,17 +42,17 @@ BAD = re.compile("[\udc80-\udcff]+")
 GOOD = re.compile("[^\x00-\x7f\udc80-\udcff]")
 
 
-class Guess(NamedTuple):
+class EncodingGuess(NamedTuple):
     """An encoding and the reason for it."""
 
     name: str
     reason: str
 
 
-PLAIN = Guess(UTF8, "")
+PLAIN = EncodingGuess(UTF8, "")
 
 
-def known_encoding(name: str) -> str:
+def parse_encoding(name: str) -> str:
     """The usual name of an encoding that a user names; an InputError for any other word."""
     try:
         found = codecs.lookup(name)
@@ -67,7 +67,7 @@ def _for_text(found: codecs.CodecInfo) -> bool:
     return bool(getattr(found, "_is_text_encoding", True))
 
 
-def detect(blocks: Iterable[bytes]) -> Guess:
+def detect_encoding(blocks: Iterable[bytes]) -> EncodingGuess:
     """The encoding of a file from its first blocks: UTF-8 unless its bytes show another one.
 
     What is valid UTF-8 is always UTF-8. A file is taken for cp1252 if bytes in at least two places are not UTF-8,
@@ -95,20 +95,20 @@ def detect(blocks: Iterable[bytes]) -> Guess:
         if scanned > SCANNED:
             break
     if bad >= 2 and good <= 0.05 * bad and _makes_sense(sample):
-        return Guess("cp1252", "it is not valid UTF-8")
+        return EncodingGuess("cp1252", "it is not valid UTF-8")
     return PLAIN
 
 
-def _by_signature(start: bytes) -> Guess | None:
+def _by_signature(start: bytes) -> EncodingGuess | None:
     if start.startswith(BINARY):
         return PLAIN
     for mark, name in SIGNATURES:
         if start.startswith(mark):
-            return Guess(name, "it begins with the byte order mark of that") if name != UTF8 else PLAIN
+            return EncodingGuess(name, "it begins with the byte order mark of that") if name != UTF8 else PLAIN
     return None
 
 
-def _by_zeros(start: bytes) -> Guess | None:
+def _by_zeros(start: bytes) -> EncodingGuess | None:
     """UTF-16 and UTF-32 without a byte order mark: their zero bytes stand in certain places."""
     if b"\0" not in start:
         return None
@@ -127,7 +127,7 @@ def _by_zeros(start: bytes) -> Guess | None:
         found = name if latin or other else None
     if found is None or not _readable(start, found):
         return None
-    return Guess(found, "of its zero bytes")
+    return EncodingGuess(found, "of its zero bytes")
 
 
 def _readable(start: bytes, name: str) -> bool:
@@ -161,7 +161,7 @@ def _usual(before: str, letter: str, after: str) -> bool:
     return not beside or any(side.isascii() for side in beside)
 
 
-def tell_guess(file: str, guess: Guess) -> None:
+def warn_about_encoding(file: str, guess: EncodingGuess) -> None:
     """Report in one line, as a warning, that a file is not read as UTF-8."""
     warnings.warn(f"{file} is read as {guess.name}, because {guess.reason}. {CHANGE}", UserWarning, stacklevel=2)
 
@@ -227,7 +227,7 @@ class _Converted(io.RawIOBase):
         return DataError(f"is not {self.encoding}: {reason}", file=self.file, line=line, fix=f"Is it damaged? {CHANGE}")
 
 
-def named_encoding(encoding: str, start: bytes, file: str) -> str:
+def resolve_byte_order(encoding: str, start: bytes, file: str) -> str:
     """The encoding that the user named, for a file with this beginning: with the byte order it has.
 
     Raises a DataError where the file begins with the byte order mark of another encoding.

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Backend
 
-from regard.errors import FolderError, shortened
-from regard.foreign import inside, read_bytes, read_json_value, read_text, reading
+from regard.errors import FolderError, shorten
+from regard.foreign import file_errors, path_inside, read_bytes, read_json_value, read_text
 
 Parsed = TypeVar("Parsed")
 
@@ -34,7 +34,7 @@ ROBERTA_LIKE = ("roberta", "bart", "longformer")  # what a tokenizer class holds
 FOREIGN = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "source.spm")
 
 
-def kind_of(folder: Path) -> str | None:
+def tokenizer_kind(folder: Path) -> str | None:
     """Which of the three ways the folder holds its tokenizer, or None when it holds none of them."""
     if _there(folder, "tokenizer.json"):
         return "tokenizer.json"
@@ -52,7 +52,7 @@ def _there(folder: Path, name: str) -> bool:
 
 def read_backend(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
     """The tokenizer of the folder, and the special tokens its kind has when no file names them."""
-    kind = kind_of(folder)
+    kind = tokenizer_kind(folder)
     if kind is None:
         raise FolderError(_nothing_found(folder))
     if kind == "tokenizer.json":
@@ -73,8 +73,8 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     """The object in a JSON file; empty when there is no file."""
     if not _there(folder, name):
         return {}
-    path = inside(folder, name)
-    with reading(path):
+    path = path_inside(folder, name)
+    with file_errors(path):
         content = read_json_value(path)
     if not isinstance(content, dict):
         raise FolderError(f"{path} holds a {type(content).__name__}, but an object was expected.")
@@ -99,10 +99,10 @@ def _word_piece(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
     for role in ("cls", "sep", "unk"):
         if tokens[role] not in vocabulary:
             raise FolderError(
-                f'{folder / "vocab.txt"} has no line "{shortened(tokens[role], 60)}", which the tokenizer '
+                f'{folder / "vocab.txt"} has no line "{shorten(tokens[role], 60)}", which the tokenizer '
                 f'needs as its {role} token. Add it, or name another one as "{role}_token" in tokenizer_config.json.'
             )
-    with reading(folder / "tokenizer_config.json"):
+    with file_errors(folder / "tokenizer_config.json"):
         backend = bert_backend(vocabulary, tokens, settings)
     _add_special(backend, folder, tokens, settings)
     return backend, tokens
@@ -152,8 +152,8 @@ def bert_backend(vocabulary: dict[str, int], tokens: Mapping[str, str], settings
 
 
 def _parsed(folder: Path, name: str, parse: Callable[[Path], Parsed]) -> Parsed:
-    path = inside(folder, name)
-    with reading(path, fix="Copy the file again from where the model came from; it may be cut short."):
+    path = path_inside(folder, name)
+    with file_errors(path, fix="Copy the file again from where the model came from; it may be cut short."):
         return parse(path)
 
 
@@ -173,7 +173,7 @@ def _merged_pairs(path: Path) -> list[tuple[str, str]]:
             continue
         first, _, second = line.partition(" ")
         if not first or not second or " " in second:
-            raise FolderError(f'{path} line {number}: "{shortened(line, 60)}" is not two tokens with a space between.')
+            raise FolderError(f'{path} line {number}: "{shorten(line, 60)}" is not two tokens with a space between.')
         pairs.append((first, second))
     return pairs
 
@@ -188,16 +188,16 @@ def _is_roberta(backend: Backend, settings: Mapping[str, Any]) -> bool:
 def _add_special(backend: Backend, folder: Path, tokens: Mapping[str, str], settings: Mapping[str, Any]) -> None:
     """Make the special tokens whole, then those added after learning, each with the number its file gives it."""
     stored = settings.get("added_tokens_decoder")
-    with reading(folder / "tokenizer_config.json"):
+    with file_errors(folder / "tokenizer_config.json"):
         extra = {int(number): _added(value) for number, value in stored.items()} if isinstance(stored, dict) else {}
-    with reading(folder / "added_tokens.json"):
+    with file_errors(folder / "added_tokens.json"):
         for content, number in read_json(folder, "added_tokens.json").items():
             extra.setdefault(int(number), AddedToken(content, normalized=False))
     for number, token in sorted(extra.items()):
         (backend.add_special_tokens if token.special else backend.add_tokens)([token])
         if backend.token_to_id(token.content) != number:
             raise FolderError(
-                f'the added token "{shortened(token.content, 60)}" of {folder} has the number {number}, '
+                f'the added token "{shorten(token.content, 60)}" of {folder} has the number {number}, '
                 "but the vocabulary beside it "
                 f"gives it {backend.token_to_id(token.content)}. The files belong to different models: copy them again."
             )
@@ -212,7 +212,7 @@ def _add_special(backend: Backend, folder: Path, tokens: Mapping[str, str], sett
 def _number(backend: Backend, folder: Path, token: str) -> int:
     number = backend.token_to_id(token)
     if number is None:  # the library does not add an empty one
-        raise FolderError(f'{folder / "tokenizer_config.json"}: "{shortened(token, 60)}" cannot be a special token.')
+        raise FolderError(f'{folder / "tokenizer_config.json"}: "{shorten(token, 60)}" cannot be a special token.')
     return number
 
 

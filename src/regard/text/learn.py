@@ -19,11 +19,11 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
-from regard.errors import InputError, counted, did_you_mean, setting
+from regard.errors import InputError, did_you_mean, pluralize, setting
 from regard.progress import OnProgress
 from regard.text.counts import WordCounter, characters, ranked, scaled
 from regard.text.files import BERT_TOKENS, bert_backend
-from regard.text.stream import cut_pieces, read_pieces
+from regard.text.stream import read_chunks, split_chunks
 from regard.text.tokenizer import Tokenizer
 
 KINDS = ("wordpiece", "bpe", "unigram", "char")
@@ -54,25 +54,25 @@ STEP = 1e-4  # what the Unigram trainer lays between the scores of characters th
 
 
 @dataclass(frozen=True)
-class Plan:
+class VocabularySettings:
     """What is learned, from which words."""
 
     kind: str
     size: int
     lowercase: bool
     alphabet: int  # characters that are kept, at most
-    most_words: int
+    max_words: int
     special_tokens: str = "gpt2"  # of byte-level pairs
 
 
-def learn(
+def train_tokenizer(
     files: Sequence[str | Path],
     *,
     kind: str = "wordpiece",
     size: int = 16_000,
     lowercase: bool | None = None,
     alphabet: int = 1000,
-    most_words: int = 1_000_000,
+    max_words: int = 1_000_000,
     encoding: str | None = None,
     special_tokens: str | None = None,
     progress: OnProgress | None = None,
@@ -86,33 +86,33 @@ def learn(
     default), "roberta" or "bert" (for ModernBERT); the latter two have a mask token. `progress` is called with
     the bytes done and the bytes in all.
     """
-    plan = _plan(kind, size, lowercase, alphabet, most_words, special_tokens)
+    plan = _plan(kind, size, lowercase, alphabet, max_words, special_tokens)
     try:
-        return _learned(read_pieces(files, encoding=encoding, progress=progress), plan)
+        return _learned(read_chunks(files, encoding=encoding, progress=progress), plan)
     except _NoText:
         names = ", ".join(map(str, files if not isinstance(files, str | Path) else [files]))
         raise InputError(f"{names}: there is no text to learn from. Give a file with words in it.") from None
 
 
-def learn_from(
+def train_tokenizer_from_texts(
     texts: Iterable[str],
     *,
     kind: str = "wordpiece",
     size: int = 16_000,
     lowercase: bool | None = None,
     alphabet: int = 1000,
-    most_words: int = 1_000_000,
+    max_words: int = 1_000_000,
     special_tokens: str | None = None,
 ) -> Tokenizer:
     """As `learn`, from texts that come one after another."""
-    plan = _plan(kind, size, lowercase, alphabet, most_words, special_tokens)
+    plan = _plan(kind, size, lowercase, alphabet, max_words, special_tokens)
     try:
-        return _learned((piece for text in texts for piece in cut_pieces(iter([text]))), plan)
+        return _learned((piece for text in texts for piece in split_chunks(iter([text]))), plan)
     except _NoText:
         raise InputError("there is no text to learn from. Give at least one text with words in it.") from None
 
 
-class SmallSize(InputError):
+class VocabularyTooSmall(InputError):
     """A vocabulary has no room for the characters of the text: it needs so many pieces."""
 
     def __init__(self, said: str, needed: int) -> None:
@@ -125,8 +125,8 @@ class _NoText(Exception):
 
 
 def _plan(
-    kind: str, size: int, lowercase: bool | None, alphabet: int, most_words: int, special_tokens: str | None = None
-) -> Plan:
+    kind: str, size: int, lowercase: bool | None, alphabet: int, max_words: int, special_tokens: str | None = None
+) -> VocabularySettings:
     if kind not in KINDS:
         raise InputError(f'{setting("kind")}: "{kind}" is not a kind of vocabulary.{did_you_mean(kind, KINDS)}')
     if special_tokens is not None and kind != "bpe":
@@ -137,19 +137,19 @@ def _plan(
         raise InputError(
             f'special tokens "{special_tokens}" are not known.{did_you_mean(special_tokens, BYTE_LEVEL_TOKENS)}'
         )
-    for name, value in (("size", size), ("alphabet", alphabet), ("most_words", most_words)):
+    for name, value in (("size", size), ("alphabet", alphabet), ("max_words", max_words)):
         if value < 1:
             raise InputError(f"{setting(name)} is {value}, but at least 1 was expected.")
     lower = kind == "wordpiece" if lowercase is None else lowercase
-    return Plan(kind, size, lower, alphabet, most_words, special_tokens or "gpt2")
+    return VocabularySettings(kind, size, lower, alphabet, max_words, special_tokens or "gpt2")
 
 
-def _learned(pieces: Iterator[str], plan: Plan) -> Tokenizer:
+def _learned(pieces: Iterator[str], plan: VocabularySettings) -> Tokenizer:
     if plan.kind == "char":
         return _learned_characters(pieces, plan)
     shell = _shell(plan)
     assert shell.pre_tokenizer is not None
-    counter = WordCounter(shell.normalizer, shell.pre_tokenizer, blanks=plan.kind == "bpe", most=plan.most_words)
+    counter = WordCounter(shell.normalizer, shell.pre_tokenizer, blanks=plan.kind == "bpe", max_words=plan.max_words)
     blank = True
     for piece in pieces:
         blank = blank and piece.isspace()
@@ -159,15 +159,15 @@ def _learned(pieces: Iterator[str], plan: Plan) -> Tokenizer:
         raise _NoText
     if counter.forgotten:
         warnings.warn(
-            f"more than {plan.most_words:,} distinct words: the rarest were forgotten on the way, "
-            f"{counter.forgotten / counter.seen:.1%} of the text. Raise most_words to keep them; it costs memory.",
+            f"more than {plan.max_words:,} distinct words: the rarest were forgotten on the way, "
+            f"{counter.forgotten / counter.seen:.1%} of the text. Raise max_words to keep them; it costs memory.",
             stacklevel=3,
         )
     ways = {"wordpiece": _word_piece, "bpe": _byte_pairs, "unigram": _unigram}
     learned = ways[plan.kind](shell, counter.words, plan)
     if learned.size < plan.size:
         warnings.warn(
-            f"the text gives {counted(learned.size, 'piece')}, not the {plan.size:,} asked for. "
+            f"the text gives {pluralize(learned.size, 'piece')}, not the {plan.size:,} asked for. "
             "Give more text, or ask for fewer.",
             stacklevel=3,
         )
@@ -177,7 +177,7 @@ def _learned(pieces: Iterator[str], plan: Plan) -> Tokenizer:
 # The parts of each kind
 
 
-def _shell(plan: Plan) -> Backend:
+def _shell(plan: VocabularySettings) -> Backend:
     """A tokenizer with the normaliser and pre-tokenizer of its kind, and a model that has learned nothing."""
     if plan.kind == "wordpiece":
         vocabulary = {token: number for number, token in enumerate(_specials(BERT_TOKENS))}
@@ -240,7 +240,7 @@ def _train(model: models.Model, trainer: trainers.Trainer, words: list[tuple[str
     return student
 
 
-def _word_piece(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:
+def _word_piece(shell: Backend, words: Counter[str], plan: VocabularySettings) -> Tokenizer:
     kept, alphabet = _within_alphabet(words, plan)
     inside = sorted({character for word, _ in kept for character in word[1:]})
     specials = _specials(BERT_TOKENS)
@@ -255,7 +255,7 @@ def _word_piece(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:
     return _finished(shell, BERT_TOKENS)
 
 
-def _byte_pairs(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:
+def _byte_pairs(shell: Backend, words: Counter[str], plan: VocabularySettings) -> Tokenizer:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = BYTE_LEVEL_TOKENS[plan.special_tokens]
     specials = list(dict.fromkeys(tokens.values()))
@@ -279,7 +279,7 @@ def _around_byte_level(name: str, tokens: dict[str, str], specials: list[str]) -
     return processors.TemplateProcessing(single=single, pair=pair, special_tokens=[cls, sep])
 
 
-def _unigram(shell: Backend, words: Counter[str], plan: Plan) -> Tokenizer:
+def _unigram(shell: Backend, words: Counter[str], plan: VocabularySettings) -> Tokenizer:
     kept, alphabet = _within_alphabet(words, plan)
     specials = _specials(T5_TOKENS)
     _check_room(plan, len(alphabet) + len(specials) + 1, len(alphabet), len(specials))  # fewer, and it gives too many
@@ -321,19 +321,19 @@ def _in_order(pieces: list[tuple[str, float]], specials: list[str]) -> list[tupl
     return [(token, 0.0) for token in specials] + sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _within_alphabet(words: Counter[str], plan: Plan) -> tuple[list[tuple[str, int]], list[str]]:
+def _within_alphabet(words: Counter[str], plan: VocabularySettings) -> tuple[list[tuple[str, int]], list[str]]:
     """The words made of the most frequent characters, ranked, and these characters."""
     kept = {character for character, _ in ranked(characters(words))[: plan.alphabet]}
     inside = [(word, count) for word, count in ranked(words) if kept.issuperset(word)]
     return inside, sorted(kept)
 
 
-def _check_room(plan: Plan, needed: int, alphabet: int, specials: int) -> None:
+def _check_room(plan: VocabularySettings, needed: int, alphabet: int, specials: int) -> None:
     if plan.size < needed:
         inside = f", {needed - alphabet - specials} of them again inside words" if plan.kind == "wordpiece" else ""
         what = "bytes" if plan.kind == "bpe" else "characters"
         fix = "" if plan.kind == "bpe" else ", or keep fewer characters with alphabet"
-        raise SmallSize(
+        raise VocabularyTooSmall(
             f"size {plan.size} is too small for {specials} special tokens and {alphabet} {what}{inside}. "
             f"Give a size of at least {needed}, better several times as much{fix}.",
             needed,
@@ -343,7 +343,7 @@ def _check_room(plan: Plan, needed: int, alphabet: int, specials: int) -> None:
 # Characters
 
 
-def _learned_characters(pieces: Iterator[str], plan: Plan) -> Tokenizer:
+def _learned_characters(pieces: Iterator[str], plan: VocabularySettings) -> Tokenizer:
     shell, found = _shell(plan), Counter[str]()
     for piece in pieces:
         found.update(piece)

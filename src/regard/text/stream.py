@@ -11,14 +11,21 @@ from typing import BinaryIO
 
 from regard.errors import DataError, InputError
 from regard.progress import OnProgress, Progress
-from regard.text.encodings import UTF8, as_utf8, detect, known_encoding, named_encoding, tell_guess
-from regard.text.unpack import DAMAGED, unpacked
+from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
+from regard.text.encodings import (
+    UTF8,
+    as_utf8,
+    detect_encoding,
+    parse_encoding,
+    resolve_byte_order,
+    warn_about_encoding,
+)
 
 PIECE = 1 << 16  # characters of a piece: long enough to be quick, short enough that one line of a gigabyte is no burden
 BLOCK = 1 << 20  # bytes read at once
 
 
-def read_pieces(
+def read_chunks(
     files: Sequence[str | Path], *, encoding: str | None = None, progress: OnProgress | None = None
 ) -> Iterator[str]:
     """The text of the files in order, cut at blanks where there are some; joined again it is the very text.
@@ -34,13 +41,13 @@ def read_pieces(
     before = 0
     for path in paths:
         name = file_encoding(path, encoding)
-        yield from cut_pieces(_decoded(path, name, before, total, progress))
+        yield from split_chunks(_decoded(path, name, before, total, progress))
         before += _size(path)
     if progress is not None:
         progress(Progress("bytes", total, total))
 
 
-def cut_pieces(texts: Iterator[str]) -> Iterator[str]:
+def split_chunks(texts: Iterator[str]) -> Iterator[str]:
     """A stream of texts of any length, taken as one run, in pieces of at most `PIECE` characters."""
     rest = ""
     for text in texts:
@@ -56,32 +63,32 @@ def cut_pieces(texts: Iterator[str]) -> Iterator[str]:
 
 def file_encoding(path: Path, encoding: str | None) -> str:
     """The encoding of a text file: the one that was named, or the one its bytes show, which is then reported."""
-    named = None if encoding is None else known_encoding(encoding)
+    named = None if encoding is None else parse_encoding(encoding)
     if named == UTF8 or not path.is_file():  # what can be read only once, such as a pipe, is not looked at before
         return named or UTF8
     try:
         with path.open("rb") as raw:
-            stream = unpacked(raw, str(path))
+            stream = decompressed(raw, str(path))
             if named is not None:
-                return named_encoding(named, stream.read(BLOCK), str(path))
-            guess = detect(iter(lambda: stream.read(BLOCK), b""))
-    except (*DAMAGED, OSError, DataError):  # reported when the text is read
+                return resolve_byte_order(named, stream.read(BLOCK), str(path))
+            guess = detect_encoding(iter(lambda: stream.read(BLOCK), b""))
+    except (*DECOMPRESSION_ERRORS, OSError, DataError):  # reported when the text is read
         return UTF8 if named is None else named
     if guess.name != UTF8:
-        tell_guess(str(path), guess)
+        warn_about_encoding(str(path), guess)
     return guess.name
 
 
-def first_lines(files: Sequence[str | Path], most: int, *, encoding: str | None = None) -> list[str]:
+def first_lines(files: Sequence[str | Path], limit: int, *, encoding: str | None = None) -> list[str]:
     """The first lines that are not blank, as many of each file as makes `most` together."""
     found = []
     for name in files:
         taken: list[str] = []
-        for piece in read_pieces([name], encoding=encoding):
+        for piece in read_chunks([name], encoding=encoding):
             taken += [line.strip() for line in piece.split("\n") if line.strip()]
-            if len(taken) >= max(1, most // len(files)):
+            if len(taken) >= max(1, limit // len(files)):
                 break
-        found += taken[: max(1, most // len(files))]
+        found += taken[: max(1, limit // len(files))]
     return found
 
 
@@ -98,7 +105,7 @@ def _decoded(path: Path, encoding: str, before: int, total: int, progress: OnPro
     try:
         with path.open("rb") as raw:
             first = os.fstat(raw.fileno())
-            stream = in_utf8(unpacked(raw, str(path)), encoding, path)
+            stream = in_utf8(decompressed(raw, str(path)), encoding, path)
             while block := stream.read(BLOCK):
                 _check_block(path, block, line)
                 text = _text(path, decoder, block, line)
@@ -108,7 +115,7 @@ def _decoded(path: Path, encoding: str, before: int, total: int, progress: OnPro
                 yield text
             yield _text(path, decoder, b"", line)
             last = os.fstat(raw.fileno())
-    except DAMAGED as error:
+    except DECOMPRESSION_ERRORS as error:
         raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

@@ -11,11 +11,11 @@ from typing import Any
 
 import tokenizers
 
-from regard.errors import FolderError, InputError, counted, shortened
-from regard.foreign import inside, reading
-from regard.text.files import ROLES, kind_of, named_tokens, read_backend, read_settings
+from regard.errors import FolderError, InputError, pluralize, shorten
+from regard.foreign import file_errors, path_inside
+from regard.text.files import ROLES, named_tokens, read_backend, read_settings, tokenizer_kind
 
-TARGET = "target_tokenizer"  # the folder inside a translator's, where the other language has words of its own
+TARGET_FOLDER = "target_tokenizer"  # the folder inside a translator's, where the other language has words of its own
 # What special tokens are called where no file tells their roles.
 USUAL = {
     "cls": ("[CLS]", "<cls>"),
@@ -38,12 +38,12 @@ class Encoding:
     ids: tuple[int, ...]
     segments: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]  # code points of the text the token comes from, end exclusive
-    words: tuple[int | None, ...]  # number of the word in its text; None for special tokens
+    word_ids: tuple[int | None, ...]  # number of the word in its text; None for special tokens
     special: tuple[bool, ...]  # put there by the tokenizer, not found in the text
-    texts: tuple[int | None, ...]  # 0 or 1: the text or its pair; None for special tokens
+    sequence_ids: tuple[int | None, ...]  # 0 or 1: the text or its pair; None for special tokens
 
     @classmethod
-    def of(cls, found: tokenizers.Encoding) -> Encoding:
+    def from_backend(cls, found: tokenizers.Encoding) -> Encoding:
         """From the library's own, each field when it is first asked for: offsets and words cost more than tokens."""
         new = object.__new__(cls)
         new.__dict__["_found"] = found
@@ -65,9 +65,9 @@ _FIELDS: dict[str, Callable[[tokenizers.Encoding], tuple[Any, ...]]] = {
     "ids": lambda found: tuple(found.ids),
     "segments": lambda found: tuple(found.type_ids),
     "offsets": lambda found: tuple(found.offsets),
-    "words": lambda found: tuple(found.word_ids),
+    "word_ids": lambda found: tuple(found.word_ids),
     "special": lambda found: tuple(map(bool, found.special_tokens_mask)),
-    "texts": lambda found: tuple(found.sequence_ids),
+    "sequence_ids": lambda found: tuple(found.sequence_ids),
 }
 
 
@@ -93,7 +93,7 @@ class Tokenizer:
     def load(cls, folder: str | Path) -> Tokenizer:
         """From tokenizer.json, or vocab.txt (WordPiece), or vocab.json and merges.txt (byte-level pairs)."""
         folder = Path(folder)
-        other = cls._load_one(inside(folder, TARGET)) if cls.present(folder / TARGET) else None
+        other = cls._load_one(path_inside(folder, TARGET_FOLDER)) if cls.exists(folder / TARGET_FOLDER) else None
         found = cls._load_one(folder)
         found.target = other
         return found
@@ -106,12 +106,12 @@ class Tokenizer:
         return cls(backend, tokens=tokens | named_tokens(settings), settings=settings)
 
     @staticmethod
-    def present(folder: str | Path) -> bool:
+    def exists(folder: str | Path) -> bool:
         """Whether the folder holds files that `load` reads."""
-        return kind_of(Path(folder)) is not None
+        return tokenizer_kind(Path(folder)) is not None
 
     @property
-    def writes(self) -> Tokenizer:
+    def output_tokenizer(self) -> Tokenizer:
         """What is written with: that of the other language, where it has a vocabulary of its own."""
         return self.target or self
 
@@ -121,7 +121,7 @@ class Tokenizer:
         if pair is not None:
             _check_text(pair, "the second text")
         try:
-            return Encoding.of(self.backend.encode(text, pair, add_special_tokens=special))
+            return Encoding.from_backend(self.backend.encode(text, pair, add_special_tokens=special))
         except NOT_FROM_TOKENIZERS:
             raise
         except BaseException as error:  # bare, from the library, or a panic
@@ -131,7 +131,7 @@ class Tokenizer:
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, special: bool = True
     ) -> list[Encoding]:
         """One encoding a text, in order."""
-        return [Encoding.of(found) for found in self._batch(self.backend.encode_batch, texts, pairs, special)]
+        return [Encoding.from_backend(found) for found in self._batch(self.backend.encode_batch, texts, pairs, special)]
 
     def ids_batch(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, special: bool = True
@@ -153,7 +153,7 @@ class Tokenizer:
             _check_texts(pairs, "second text")
             if len(texts) != len(pairs):
                 raise InputError(
-                    f"{counted(len(texts), 'text')} but {counted(len(pairs), 'second text')}; give one for each."
+                    f"{pluralize(len(texts), 'text')} but {pluralize(len(pairs), 'second text')}; give one for each."
                 )
             rows = list(zip(texts, pairs, strict=True))
         try:
@@ -183,7 +183,7 @@ class Tokenizer:
                 )
         return self._decoded(list(ids), skip_special_tokens=not special)
 
-    def written(self, ids: Sequence[int]) -> str:
+    def decode_generated(self, ids: Sequence[int]) -> str:
         """The text of what a network wrote. It may have more words than its tokenizer, rows that only fill up its
         matrix: those are no text, and the library leaves them out."""
         return self._decoded(list(ids))
@@ -195,7 +195,7 @@ class Tokenizer:
             raise
         except BaseException as error:  # bare, from the library, or a panic
             raise InputError(
-                f"the decoder of this tokenizer failed: {shortened(str(error))}. "
+                f"the decoder of this tokenizer failed: {shorten(str(error))}. "
                 'Compare "decoder" in tokenizer.json with that of the original model.'
             ) from error
 
@@ -250,14 +250,14 @@ class Tokenizer:
         return self.special.get("eos")
 
     @functools.cached_property
-    def frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids that stand before and after a single text, for windows that are cut from a longer one."""
-        found = self.encode(self.sample)
+        found = self.encode(self.short_text)
         inside = [place for place, special in enumerate(found.special) if not special]
         return found.ids[: inside[0]], found.ids[inside[-1] + 1 :]
 
     @functools.cached_property
-    def sample(self) -> str:
+    def short_text(self) -> str:
         """A short text that becomes at least one token: a usual one, or a word of the vocabulary."""
         for text in (*SHORT, *self.backend.get_vocab()):
             try:
@@ -269,15 +269,15 @@ class Tokenizer:
 
     def to_json(self, *, pretty: bool = False) -> str:
         """The content of tokenizer.json."""
-        with reading("the tokenizer"):
+        with file_errors("the tokenizer"):
             highest = max(self.backend.get_vocab().values(), default=0)
             if highest > HIGHEST:  # the library goes through all numbers up to it
                 raise InputError(f"the tokenizer has a token with the id {highest:,}; expected at most {HIGHEST:,}.")
             return self.backend.to_str(pretty=pretty)
 
-    def bare(self) -> Tokenizer:
+    def without_special_tokens(self) -> Tokenizer:
         """The same words with nothing put around a text."""
-        with reading("the tokenizer"):
+        with file_errors("the tokenizer"):
             backend = tokenizers.Tokenizer.from_str(self.to_json())
         backend.post_processor = None
         return Tokenizer(backend, tokens=self._tokens, settings=self.settings)
@@ -297,20 +297,20 @@ class Tokenizer:
         content = json.dumps(settings, indent=2, ensure_ascii=False)
         (folder / "tokenizer_config.json").write_text(content + "\n", encoding="utf-8")
         if self.target is not None:
-            (folder / TARGET).mkdir(exist_ok=True)
-            self.target.save(folder / TARGET)
+            (folder / TARGET_FOLDER).mkdir(exist_ok=True)
+            self.target.save(folder / TARGET_FOLDER)
 
 
 def _not_encoded(which: str, text: str, error: BaseException) -> InputError:
-    start = shortened(text, 40)
+    start = shorten(text, 40)
     if not isinstance(error, Exception):
         return InputError(
-            f'the tokenizer failed at {which} ("{start}"): {shortened(str(error))}. '
+            f'the tokenizer failed at {which} ("{start}"): {shorten(str(error))}. '
             "Its tokenizer.json is damaged: copy it again from where the model came from."
         )
     return InputError(
         f'{which} ("{start}") has something that is not in the vocabulary, and the vocabulary has no token for the '
-        f'unknown: {shortened(str(error))}. Name one that it holds as "unk_token" (for Unigram "unk_id") under '
+        f'unknown: {shorten(str(error))}. Name one that it holds as "unk_token" (for Unigram "unk_id") under '
         '"model" in '
         "tokenizer.json, or learn a vocabulary that has one with: regard tokenizer FILE --out DIR"
     )

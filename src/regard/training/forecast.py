@@ -17,7 +17,7 @@ from torch import nn
 
 from regard.checkpoint.folder import Checkpoint
 from regard.config import Config, ModelConfig
-from regard.data.check.finding import Estimate, Lengths
+from regard.data.check.finding import LengthStatistics, TrainingEstimate
 from regard.device import pick_device
 from regard.errors import RegardError
 from regard.model.network import build
@@ -47,14 +47,14 @@ class Speed:
 
 def forecast(
     name: str, checkpoint: Checkpoint, *, pretrained: bool, device: str = "auto"
-) -> Callable[[str, int, Lengths], Estimate | None]:
+) -> Callable[[str, int, LengthStatistics], TrainingEstimate | None]:
     """A function from the task, the rows to train on and their lengths to what training would take here.
 
     `pretrained` says that the network is fine-tuned, not trained from scratch. No weight of it is needed. For rows
     that nothing is trained on, such as minimal pairs, the function returns None.
     """
 
-    def estimate(task: str, rows: int, lengths: Lengths) -> Estimate | None:
+    def estimate(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate | None:
         if task != "text" and task not in TASKS:
             return None
         speed = measured(checkpoint.config, lengths, pick_device(device))
@@ -64,13 +64,20 @@ def forecast(
 
 
 def estimated(
-    name: str, checkpoint: Checkpoint, speed: Speed, task: str, rows: int, lengths: Lengths, *, pretrained: bool
-) -> Estimate:
+    name: str,
+    checkpoint: Checkpoint,
+    speed: Speed,
+    task: str,
+    rows: int,
+    lengths: LengthStatistics,
+    *,
+    pretrained: bool,
+) -> TrainingEstimate:
     """Time and memory of a training with the settings that are chosen for such data."""
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
     inner = max(parameters - config.vocabulary * config.width, 1)  # looking a word up costs next to nothing
-    longest = min(lengths.longest, lengths.limit or lengths.longest)
+    longest = min(lengths.max_length, lengths.limit or lengths.max_length)
     size = Size(max(rows, 1), max(lengths.mean, 1.0), max(longest, 1))
     settings = _chosen(task, size, config, pretrained=pretrained, gpu=speed.gpu)
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
@@ -80,7 +87,7 @@ def estimated(
     seconds = 6.0 * inner * tokens * passes / speed.operations + steps * parameters / speed.updates
     at_once = batch if speed.gpu else min(batch, max(CPU_TOKENS, longest))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
-    return Estimate(
+    return TrainingEstimate(
         model=name,
         parameters=parameters,
         tokens=round(tokens),
@@ -89,7 +96,7 @@ def estimated(
         seconds=round(seconds + (COMPILED if speed.gpu else 0), 2),
         epochs=epochs,
         steps=steps,
-        assumes=f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens, AdamW, all weights trained",
+        assumptions=f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens, AdamW, all weights trained",
     )
 
 
@@ -101,7 +108,7 @@ def _chosen(task: str, size: Size, config: Config, *, pretrained: bool, gpu: boo
     return resolved(Settings(), size, config, pretrained=pretrained, gpu=gpu, recipe=recipe)
 
 
-def measured(config: Config, lengths: Lengths, device: torch.device) -> Speed:
+def measured(config: Config, lengths: LengthStatistics, device: torch.device) -> Speed:
     """Run a layer of such a network for a moment."""
     gpu = device.type == "cuda"
     length = int(min(max(lengths.mean, 8), 512, lengths.limit or 512))

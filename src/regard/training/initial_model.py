@@ -23,8 +23,8 @@ from regard.model.attention import Attention
 from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.tasks.translate import frame_of, start_of
-from regard.text.learn import SmallSize, learn_from
-from regard.text.tokenizer import TARGET, Tokenizer
+from regard.text.learn import VocabularyTooSmall, train_tokenizer_from_texts
+from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 
 SUCH = "T5, BART, Marian"
 LEAST_PIECES = 1000
@@ -112,14 +112,14 @@ def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) ->
     sizes: dict[str, Any] = {"vocabulary": words.size}
     if apart and words.target is None:
         raise InputError(
-            f"separate vocabularies were asked for, but the tokenizer has none for the other language ({TARGET}). "
-            f"Leave {setting('tokenizer')} out to learn both, or name a folder that holds both."
+            f"separate vocabularies were asked for, but the tokenizer has none for the other language "
+            f"({TARGET_FOLDER}). Leave {setting('tokenizer')} out to learn both, or name a folder that holds both."
         )
     if words.target is not None:
         _check_apart(name)
         sizes["target_vocabulary"] = words.target.size
     checkpoint = from_preset(name, heads=task.heads, seed=seed, **sizes)
-    return with_ends(replace(checkpoint, special=words.writes.special), words)
+    return with_ends(replace(checkpoint, special=words.output_tokenizer.special), words)
 
 
 def _check_apart(name: str) -> None:
@@ -159,8 +159,8 @@ def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
     said = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
         return replace(checkpoint, foreign=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
-    start, end = start_of(Preprocessing(words, checkpoint.config)), frame_of(words.writes)[1][-1]
-    words = words.writes
+    start, end = start_of(Preprocessing(words, checkpoint.config)), frame_of(words.output_tokenizer)[1][-1]
+    words = words.output_tokenizer
     ids = {
         "bos_token_id": words.bos,
         "eos_token_id": end,
@@ -187,7 +187,7 @@ def learned_words(name: str, texts: Iterable[str], targets: Iterable[str] | None
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
     vocabulary = vocabulary_of(name)
     with with_room(name):
-        return learn_from(texts, **vocabulary._asdict())
+        return train_tokenizer_from_texts(texts, **vocabulary._asdict())
 
 
 @contextlib.contextmanager
@@ -197,7 +197,7 @@ def with_room(name: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the text gives")
             yield
-    except SmallSize as error:
+    except VocabularyTooSmall as error:
         raise InputError(
             f'the vocabulary of preset "{name}" is too small for the characters of this text, which need '
             f"{error.needed} pieces at least. Use a larger preset, or a vocabulary of your own: regard tokenizer FILE "

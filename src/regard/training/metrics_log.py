@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.checkpoint.manifest import METRICS
 from regard.errors import FolderError
-from regard.foreign import inside, read_bytes
+from regard.foreign import path_inside, read_bytes
 from regard.progress import Progress
 
 MOST = 1 << 30  # bytes of metrics.jsonl; a million events have 0.2 of it
@@ -90,7 +90,7 @@ def _written(path: Path) -> Iterator[None]:
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl; one that a kill cut short, or that is no event, is left out."""
     try:
-        text = read_bytes(inside(folder, METRICS), limit=MOST).decode("utf-8", "replace")
+        text = read_bytes(path_inside(folder, METRICS), limit=MOST).decode("utf-8", "replace")
     except FileNotFoundError:
         return []
     found = []

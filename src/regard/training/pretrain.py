@@ -22,7 +22,7 @@ from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSo
 from regard.data.corpus.token_store import Corpus, tokenizer_hash
 from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
-from regard.errors import FolderError, InputError, counted, did_you_mean, setting
+from regard.errors import FolderError, InputError, did_you_mean, pluralize, setting
 from regard.progress import Progress
 from regard.tasks.bidirectional_lm import TwoSided
 from regard.tasks.causal import Causal
@@ -30,7 +30,7 @@ from regard.tasks.inference import Rows, Scored, runner
 from regard.tasks.masked import Masked
 from regard.tasks.recipe import Recipe, pretraining
 from regard.tasks.task import Task
-from regard.text.learn import learn
+from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import Size, resolved
 from regard.training.engine.distributed import World, join, leave
@@ -256,15 +256,15 @@ def _words(
     with with_room(preset):
         size = min(vocabulary.size, max(room, LEAST_PIECES))
         kind, special_tokens = vocabulary.kind, vocabulary.special_tokens
-        learned = learn(files, kind=kind, size=size, special_tokens=special_tokens, encoding=encoding)
+        learned = train_tokenizer(files, kind=kind, size=size, special_tokens=special_tokens, encoding=encoding)
         return _around(learned, objective)
 
 
 def _around(words: Tokenizer, objective: str) -> Tokenizer:
     """A decoder reads text as it stands, up to an end token; it never learns what else would be put around one."""
-    before, after = words.frame
+    before, after = words.surrounding_ids
     known = not before and after in ((), (words.eos,))
-    return words if known or objective != "causal" else words.bare()
+    return words if known or objective != "causal" else words.without_special_tokens()
 
 
 def _texts(
@@ -317,7 +317,7 @@ def _texts(
         held = split_corpus(other, fraction=0.0)[0]
         known.append(other.index["files"])
     text = hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
-    why = f"plain text: {counted(len(corpus), 'document')}, {counted(int(corpus.bounds[-1]), 'token')}"
+    why = f"plain text: {pluralize(len(corpus), 'document')}, {pluralize(int(corpus.bounds[-1]), 'token')}"
     return Texts(learned, () if held is None else held, why, dev is None, text)
 
 
@@ -359,14 +359,14 @@ def _beginning(
 ) -> TrainingEvent:
     """What is read, and what was chosen, in words."""
     chosen = job.settings
-    held = f"{counted(len(texts.dev), 'document')} held out" if len(texts.dev) else "none held out"
+    held = f"{pluralize(len(texts.dev), 'document')} held out" if len(texts.dev) else "none held out"
     warmup = warm_steps(job.steps, chosen.warmup or 0.0)
     size = f"{chosen.batch_tokens:,}"
     said = [
         f"data: {texts.why}; {held}",
         model_line(job, job.identity["start"], pretrained=pretrained),
-        f"objective: {objective}, {counted(sequences, 'sequence')} of up to {chosen.window} tokens",
-        f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {counted(job.steps, 'step')}, {warmup:,} of them warm-up",
+        f"objective: {objective}, {pluralize(sequences, 'sequence')} of up to {chosen.window} tokens",
+        f"chosen: lr {chosen.lr:.2g}, batch_tokens {size}: {pluralize(job.steps, 'step')}, {warmup:,} of them warm-up",
     ]
     if added:
         said.insert(2, _about_new_heads(added, job))

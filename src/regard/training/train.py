@@ -19,7 +19,7 @@ from regard.data.corpus.token_store import tokenizer_hash
 from regard.data.names import Columns
 from regard.data.records import Record
 from regard.device import pick_device
-from regard.errors import FolderError, counted
+from regard.errors import FolderError, pluralize
 from regard.metrics.confidence import Score
 from regard.tasks import task_class
 from regard.tasks.inference import CHUNK, Scored, runner, score
@@ -194,13 +194,13 @@ def check_rows(task: Task, records: Sequence[Record], preprocessing: Preprocessi
 def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> TrainingEvent:
     """What was recognised, and what was chosen, in words."""
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
-    rows = f"{counted(len(data.train), 'row')} to learn from"
+    rows = f"{pluralize(len(data.train), 'row')} to learn from"
     rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
     said = [f"data: {data.why}", f"rows: {rows}", *(f"hint: {hint}" for hint in data.hints)]
     said.append(model_line(job, start, pretrained=pretrained))
     own = own_choices(asked, chosen)
     if own:
-        said.append(f"chosen: {', '.join(own)}: {counted(job.steps, 'step')}")
+        said.append(f"chosen: {', '.join(own)}: {pluralize(job.steps, 'step')}")
     return TrainingEvent("begin", 0, job.steps, {"said": said})
 
 

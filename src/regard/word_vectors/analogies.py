@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import permutations
 from pathlib import Path
 
-from regard.errors import DataError, counted
-from regard.text.stream import read_pieces
+from regard.errors import DataError, pluralize
+from regard.text.stream import read_chunks
 
 Question = tuple[str, str, str, str]
 
@@ -16,7 +16,7 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
     sections: dict[str, list[Question]] = {}
     pairs: dict[str, list[tuple[str, str]]] = {}
     name = ""
-    for number, line in enumerate("".join(read_pieces([path])).splitlines(), 1):
+    for number, line in enumerate("".join(read_chunks([path])).splitlines(), 1):
         words = line.split()
         if line.startswith(":"):
             name = line[1:].strip()
@@ -26,7 +26,7 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
             pairs.setdefault(name, []).append((words[0], words[1]))
         elif words:
             raise DataError(
-                f"holds {counted(len(words), 'word')}",
+                f"holds {pluralize(len(words), 'word')}",
                 file=str(path),
                 line=number,
                 expected="four, or a pair, or a section after a colon",

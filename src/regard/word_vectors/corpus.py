@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from regard.errors import InputError
 from regard.progress import OnProgress, Progress
-from regard.text.stream import read_pieces
+from regard.text.stream import read_chunks
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -114,7 +114,7 @@ def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: s
             if progress is not None:
                 progress(Progress("bytes read", before + file.done, sum(sizes)))
 
-        yield from (piece.lower() for piece in read_pieces([name], encoding=encoding, progress=file_progress))
+        yield from (piece.lower() for piece in read_chunks([name], encoding=encoding, progress=file_progress))
         yield "\n"
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.atomic import atomic_path, check_output_path
-from regard.errors import DataError, FolderError, InputError, counted, shortened
-from regard.foreign import open_regular, reading
-from regard.text.unpack import DAMAGED, unpacked
+from regard.errors import DataError, FolderError, InputError, pluralize, shorten
+from regard.foreign import file_errors, open_regular_file
+from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 from regard.word_vectors.vectors import Vectors
 
 WIDEST = 1 << 20  # numbers of a vector
@@ -50,13 +50,13 @@ def save_vectors(vectors: Vectors, path: str | Path) -> None:
 
 def load_vectors(path: str | Path) -> Vectors:
     """Read any of the formats, told apart by what the file holds, plain or packed as .gz or .xz."""
-    with reading(path, DataError):
+    with file_errors(path, DataError):
         return _loaded(Path(path))
 
 
 def _loaded(path: Path) -> Vectors:
     try:
-        with open_regular(path) as raw, unpacked(raw, str(path)) as file:
+        with open_regular_file(path) as raw, decompressed(raw, str(path)) as file:
             header = file.readline(LONGEST)
             sizes = _sizes(header)
             first = b"" if sizes is None else file.readline(16 * WIDEST)
@@ -71,7 +71,7 @@ def _loaded(path: Path) -> Vectors:
             return _gathered(path, rows, sizes)
     except FolderError as error:  # not a regular file
         raise InputError(str(error)) from error
-    except DAMAGED as error:
+    except DECOMPRESSION_ERRORS as error:
         raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -101,14 +101,14 @@ def _text_rows(
     while line:
         parts = line.rstrip(b"\r\n").rstrip(b" ").rsplit(b" ", width)
         if len(parts) != width + 1:
-            found = f"holds {counted(max(0, len(line.split()) - 1), 'number')}"
+            found = f"holds {pluralize(max(0, len(line.split()) - 1), 'number')}"
             raise _fault(path, number, found, f"a word and {width}, as in the lines before")
         try:
             yield parts[0].decode(), np.array([float(part) for part in parts[1:]], np.float32)
         except UnicodeDecodeError as error:
             raise _fault(path, number, "is not UTF-8", "a word and its numbers") from error
         except ValueError as error:
-            raise _fault(path, number, shortened(str(error), 100), "numbers") from error
+            raise _fault(path, number, shorten(str(error), 100), "numbers") from error
         line, number = file.readline(16 * WIDEST), number + 1
 
 
@@ -145,12 +145,12 @@ def _gathered(
     for word, row in rows:
         if word in words:
             raise DataError(
-                f'holds "{shortened(word, 60)}" twice', file=str(path), row=len(words) + 1, expected="one vector a word"
+                f'holds "{shorten(word, 60)}" twice', file=str(path), row=len(words) + 1, expected="one vector a word"
             )
         words[word] = None
         table.append(row)
     if sizes is not None and (len(table), len(table[0]) if table else sizes[1]) != sizes:
-        found = f"holds {counted(len(table), 'vector')} of {counted(len(table[0]) if table else 0, 'number')}"
+        found = f"holds {pluralize(len(table), 'vector')} of {pluralize(len(table[0]) if table else 0, 'number')}"
         raise DataError(found, file=str(path), expected=f"{sizes[0]} of {sizes[1]}, as its first line says")
     if not table:
         raise DataError("holds no vector", file=str(path), expected="a word and its numbers")

@@ -10,7 +10,7 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 
 TEXT = "the old man went to the market and the market was closed"
 Capture = pytest.CaptureFixture[str]
@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    words = learn_from([TEXT] * 5, kind="wordpiece", size=50)
+    words = train_tokenizer_from_texts([TEXT] * 5, kind="wordpiece", size=50)
     place = regard.config.PositionConfig(max_tokens=16)
     model = regard.create("tiny-bert", tokenizer=words, heads={"masked": 0, "next": 2}, positions=place, device="cpu")
     return model.save(tmp_path_factory.mktemp("models") / "model")
@@ -99,7 +99,7 @@ def test_wrong_use(folder: Path, capsys: Capture, flags: list[str], status: int,
 
 
 def test_a_recurrent_model_has_no_attention(capsys: Capture, tmp_path: Path) -> None:
-    words = learn_from([TEXT] * 5, kind="char")
+    words = train_tokenizer_from_texts([TEXT] * 5, kind="char")
     regard.create("tiny-lstm-language", tokenizer=words, device="cpu").save(tmp_path / "model")
     status, _, err = run(capsys, "attention", tmp_path / "model", "a text")
     assert status == 1

@@ -266,9 +266,9 @@ def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list
 
     from regard.checkpoint.folder import write_folder
     from regard.checkpoint.source import from_preset
-    from regard.text.learn import learn_from
+    from regard.text.learn import train_tokenizer_from_texts
 
-    words = learn_from((text for text, _ in reviews(40)), kind="wordpiece", size=90)
+    words = train_tokenizer_from_texts((text for text, _ in reviews(40)), kind="wordpiece", size=90)
     checkpoint = from_preset("tiny-bert", heads={"masked": 0, "next": 2}, vocabulary=words.size)
     folder = tmp_path_factory.mktemp("masked") / "model"
     write_folder(folder, replace(checkpoint), beside=words.save)

@@ -9,7 +9,7 @@ from regard.checkpoint.source import from_preset
 from regard.cli import main
 from regard.evaluation import evaluate
 from regard.predict import load
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.training.initial_model import with_ends
 
 TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are you going", "the dog sleeps"] * 3
@@ -18,7 +18,7 @@ TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are yo
 @pytest.fixture(scope="module", params=["tiny-transformer", "tiny-gru", "tiny-gru-additive"])
 def folder(request, tmp_path_factory):
     where = tmp_path_factory.mktemp("models") / request.param
-    words = learn_from(TEXTS, kind="char", size=60)
+    words = train_tokenizer_from_texts(TEXTS, kind="char", size=60)
     checkpoint = with_ends(from_preset(request.param, vocabulary=words.size), words)
     write_folder(where, checkpoint, beside=words.save)
     return where

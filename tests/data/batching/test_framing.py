@@ -82,7 +82,7 @@ def test_framed_texts_are_what_the_tokenizer_gives(kind: str, first: str, second
     for framed, whole in ((frame.single(a), own.encode(first)), (frame.pair(a, b), own.encode(first, second))):
         assert framed.ids == list(whole.ids)
         assert framed.segments == list(whole.segments)
-        assert framed.texts == list(whole.texts)
+        assert framed.texts == list(whole.sequence_ids)
         assert framed.own == [not special for special in whole.special]
     assert frame.pair_special_count == len(own.encode(first, second)) - len(a) - len(b)
 

@@ -12,7 +12,7 @@ from regard.data.corpus import sliding_windows as running
 from regard.data.corpus.sliding_windows import TextChunk, TextWindow, sliding_windows, text_chunks
 from regard.data.readers import read
 from regard.errors import InputError
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
 TEXT = "The old man went to the market.\n\n\nThe market was closed, so he walked home.\n  Again?\n\nYes.\n"
@@ -20,7 +20,7 @@ TEXT = "The old man went to the market.\n\n\nThe market was closed, so he walked
 
 @pytest.fixture(scope="module")
 def words() -> Tokenizer:
-    return learn_from([TEXT] * 20, kind="bpe", size=290)
+    return train_tokenizer_from_texts([TEXT] * 20, kind="bpe", size=290)
 
 
 def cut(text: str, words: Tokenizer, *, room: int, overlap: float) -> list[TextWindow]:

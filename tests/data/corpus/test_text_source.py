@@ -8,7 +8,7 @@ from regard.data.batching.framing import Frame
 from regard.data.corpus.text_source import Stream, TextSource, split_corpus
 from regard.data.corpus.token_store import Corpus
 from regard.errors import InputError
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -19,7 +19,7 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def words() -> Tokenizer:
-    return learn_from(DOCUMENTS * 5, size=50)
+    return train_tokenizer_from_texts(DOCUMENTS * 5, size=50)
 
 
 def built(tmp_path: Path, words: Tokenizer, documents: list[str], *, sentences: bool = False) -> Corpus:

@@ -7,7 +7,7 @@ import pytest
 
 from regard.data.corpus.word_starts import WordStarts
 from regard.errors import InputError
-from regard.text.learn import learn_from
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
 TEXT = "The unbelievable market unbelievably closed, closing marketplaces."
@@ -24,21 +24,21 @@ def pieces_of(words: Tokenizer, text: str) -> list[str]:
 
 @pytest.mark.parametrize(("kind", "size"), [("bpe", 275), ("unigram", 30)])
 def test_spaces_part_words(kind: str, size: int) -> None:
-    words = learn_from([TEXT] * 30, kind=kind, size=size)
+    words = train_tokenizer_from_texts([TEXT] * 30, kind=kind, size=size)
     assert len(words.encode(TEXT).ids) > len(TEXT.split()) + 4
     assert pieces_of(words, TEXT) == TEXT.split()
     assert pieces_of(words, "The\nmarket closed") == ["The", "market", "closed"]
 
 
 def test_wordpiece_parts_signs_too() -> None:
-    words = learn_from([TEXT] * 30, kind="wordpiece", size=55, lowercase=False)
+    words = train_tokenizer_from_texts([TEXT] * 30, kind="wordpiece", size=55, lowercase=False)
     ids = np.array(words.encode(TEXT).ids)
     assert len(ids) > len(TEXT.split()) + 6
-    numbers = words.encode(TEXT).words
+    numbers = words.encode(TEXT).word_ids
     expected = [row == 0 or number is None or number != numbers[row - 1] for row, number in enumerate(numbers)]
     assert WordStarts.from_tokenizer(words)(ids).astype(bool).tolist() == expected
 
 
 def test_characters_do_not_tell() -> None:
     with pytest.raises(InputError, match=r"do not say where words begin.*\"token\" or \"span\""):
-        WordStarts.from_tokenizer(learn_from([TEXT], kind="char", size=60))
+        WordStarts.from_tokenizer(train_tokenizer_from_texts([TEXT], kind="char", size=60))

@@ -276,4 +276,4 @@ def test_spans_that_cannot_be_used_are_named_and_skipped(tmp_path: Path, spans: 
     assert len(list(reader)) == 2
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
     found = check(path)
-    assert (found.task, found.rows, found.bad, found.findings[0].line) == ("tag", 2, 1, 2)
+    assert (found.task, found.rows, found.bad_rows, found.findings[0].line) == ("tag", 2, 1, 2)

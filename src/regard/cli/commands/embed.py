@@ -26,7 +26,7 @@ from regard.cli.arguments import (
 )
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table, progress_bar, short, untrained_field
-from regard.errors import counted
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +95,7 @@ def run(command: EmbedCommand) -> None:
         said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(command.output)}
         said |= untrained_field(model)
         print_json(said) if command.json else print(
-            f"{counted(len(texts), 'text')}, {counted(said['width'], 'number')} each: {command.output}"
+            f"{pluralize(len(texts), 'text')}, {pluralize(said['width'], 'number')} each: {command.output}"
         )
     elif command.json:
         name = "vectors" if command.pool == "none" else "vector"
@@ -125,7 +125,7 @@ def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
 
 
 def _numbers(vector: np.ndarray, most: int = 5) -> str:
-    rows = f"{counted(vector.shape[0], 'token')} × " if vector.ndim == 2 else ""
+    rows = f"{pluralize(vector.shape[0], 'token')} × " if vector.ndim == 2 else ""
     first = " ".join(f"{number: .3f}" for number in vector.reshape(-1)[:most])
     return f"{rows}{vector.shape[-1]} numbers: {first} …"
 

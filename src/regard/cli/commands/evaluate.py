@@ -23,7 +23,7 @@ from regard.cli.arguments import (
 from regard.cli.command import Command
 from regard.cli.output import UsageError, a_second, print_json, print_said, print_scores, progress_rows
 from regard.cli.report import print_report
-from regard.errors import counted
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.evaluation import Evaluation
@@ -105,7 +105,7 @@ def run(command: EvaluateCommand) -> None:
         )
     print_said(f"data: {found.data}")
     if found.bad:
-        print_said(f"{counted(found.bad, 'row')} could not be used, listed in {command.skip_bad}")
+        print_said(f"{pluralize(found.bad, 'row')} could not be used, listed in {command.skip_bad}")
     if command.confusion is not None:
         found.plot(command.confusion)
         print_said(f"confusion matrix: {command.confusion}")
@@ -116,7 +116,7 @@ def run(command: EvaluateCommand) -> None:
     for name, signature in found.signatures.items():
         print(f"{name}: {signature}")
     print_report(found.report)
-    rows = counted(found.rows, found.unit.removesuffix("s"))
+    rows = pluralize(found.rows, found.unit.removesuffix("s"))
     print(f"\n{rows} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
     if command.answers is not None:
         print(f"The answers: {command.answers}")

@@ -28,7 +28,7 @@ from regard.cli.arguments import (
 )
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_said, progress_rows, short
-from regard.errors import counted
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.predict import Model
@@ -148,7 +148,7 @@ def input_rows(command: PredictCommand, model: Model, context: str | None) -> It
         if task == "answer":
             what = "a question and its context (or questions with --context FILE)"
         raise UsageError(
-            f"this model takes {what}, but the last of {counted(len(command.texts), 'text')} stands alone."
+            f"this model takes {what}, but the last of {pluralize(len(command.texts), 'text')} stands alone."
         )
     return text_rows(command.texts, task, context=context)
 
@@ -173,7 +173,7 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
     _print_notes(command, done)
     found = {"rows": done.rows, "output": str(command.output)}
     if not command.json:
-        print_said(f"{counted(done.rows, 'answer')}: {command.output}")
+        print_said(f"{pluralize(done.rows, 'answer')}: {command.output}")
     elif is_stream(command.output):  # which may be stdout, where the answers are
         print_said(json.dumps(found))
     else:
@@ -182,10 +182,10 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
 
 def _print_notes(command: PredictCommand, done: Predictions) -> None:
     if done.removed:
-        answers = counted(done.removed, "answer")
+        answers = pluralize(done.removed, "answer")
         print_said(f"given up: {answers} of a run that was stopped; --resume would have used them.")
     if command.resume and done.resumed:
-        print_said(f"resumed after {counted(done.resumed, 'answer')} of the run that was stopped.")
+        print_said(f"resumed after {pluralize(done.resumed, 'answer')} of the run that was stopped.")
     elif command.resume:
         print_said("there was nothing to resume, so it began with the first row.")
     for field, name in done.renamed.items():

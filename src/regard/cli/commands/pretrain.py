@@ -15,7 +15,7 @@ from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.trainer_names import translated
 from regard.cli.training_progress import TrainingProgress
-from regard.errors import counted
+from regard.errors import pluralize
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _say(found: Pretrained) -> None:
         rows.append(("scores", "none: no text was held out"))
     if found.new_heads:
         rows.append(("new", f"{', '.join(found.new_heads)} (randomly initialized at the start)"))
-    rows.append(("steps", f"{found.steps:,} ({counted(found.tokens, 'token')}, {found.seconds:.0f} s)"))
+    rows.append(("steps", f"{found.steps:,} ({pluralize(found.tokens, 'token')}, {found.seconds:.0f} s)"))
     print_table([*rows, ("folder", found.folder)])
 
 

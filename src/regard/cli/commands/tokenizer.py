@@ -14,10 +14,10 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Encoding, Json
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table, progress_bar
-from regard.errors import counted
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
-    from regard.text.report import Report
+    from regard.text.tokenizer_report import TokenizerReport
 
 HELP = """Learn a vocabulary from text files of any size.
 
@@ -58,16 +58,16 @@ def run(command: TokenizerCommand) -> None:
         raise UsageError("no file was given. Name at least one text file to learn from.")
     from regard.checkpoint.files import whole_folder
     from regard.checkpoint.manifest import tokenizer_files
-    from regard.text.learn import learn
-    from regard.text.report import report
+    from regard.text.learn import train_tokenizer
     from regard.text.stream import first_lines
+    from regard.text.tokenizer_report import tokenizer_report
 
     _check_inputs(command)
     lowercase = command.lowercase if command.lowercase or command.cased else None
     began = time.monotonic()
     with whole_folder(command.out, overwrite=command.overwrite, drop=tokenizer_files) as folder:
         with progress_bar() as progress:
-            learned = learn(
+            learned = train_tokenizer(
                 command.files,
                 kind=command.kind,
                 size=command.size,
@@ -78,7 +78,7 @@ def run(command: TokenizerCommand) -> None:
                 progress=progress,
             )
         learned.save(folder)
-    found = report(learned, first_lines(command.files, 1000, encoding=command.encoding))
+    found = tokenizer_report(learned, first_lines(command.files, 1000, encoding=command.encoding))
     if command.json:
         seconds = round(time.monotonic() - began, 3)
         print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(command.out)})
@@ -96,11 +96,11 @@ def _check_inputs(command: TokenizerCommand) -> None:
             raise UsageError(f"{name} is a file of --out {command.out} that would be replaced. Name another folder.")
 
 
-def _vocabulary(found: Report) -> list[tuple[str, str]]:
+def _vocabulary(found: TokenizerReport) -> list[tuple[str, str]]:
     return [
         ("kind", found.kind),
         ("size", f"{found.size:,}"),
-        ("measured on", f"{counted(found.texts, 'line')}, {counted(found.words, 'word')}"),
+        ("measured on", f"{pluralize(found.texts, 'line')}, {pluralize(found.words, 'word')}"),
         ("coverage", f"{found.coverage:.2%} of the words have nothing unknown"),
         ("unknown", f"{found.unknown_rate:.2%} of the pieces"),
         ("pieces per word", f"{found.pieces_per_word:.2f}"),

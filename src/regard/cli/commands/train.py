@@ -16,7 +16,7 @@ from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translated
 from regard.cli.training_progress import TrainingProgress
-from regard.errors import counted
+from regard.errors import pluralize
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _say(found: Result, progress: TrainingProgress) -> None:
         print_table(progress.lines())
         print()
     words = EXAMPLES.get(found.task, '"a text of yours"')
-    rows_read, steps = counted(found.rows, "row"), counted(found.steps, "step")
+    rows_read, steps = pluralize(found.rows, "row"), pluralize(found.steps, "step")
     rows = [
         ("folder", f"{found.folder}, trained on {rows_read} in {found.seconds:.0f} s, {steps}"),
         ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),

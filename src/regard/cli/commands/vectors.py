@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Encoding, Json, check_output
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table, progress_bar
-from regard.errors import counted
+from regard.errors import pluralize
 
 if TYPE_CHECKING:
     from regard.word_vectors.train import Learned
@@ -150,7 +150,7 @@ def _show(said: dict[str, Any]) -> None:
 
 def _scored(one: dict[str, Any]) -> str:
     if not one["known"]:
-        return f"none of {counted(one['total'], 'question')} has all its words in the vocabulary"
+        return f"none of {pluralize(one['total'], 'question')} has all its words in the vocabulary"
     return f"{one['share']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)"
 
 

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from regard.data.batching.windows import Window, paired_windows, windows
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.text.tokenizer import Encoding, Tokenizer
 
 
@@ -105,7 +105,7 @@ class Frame:
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Frame:
         """As the tokenizer's own post-processor does it, seen in a short text and a short pair."""
-        text = tokenizer.sample
+        text = tokenizer.short_text
         (start, end), (segment,) = _seen(tokenizer.encode(text), (0,))
         (before, between, after), (first, second) = _seen(tokenizer.encode(text, text), (0, 1))
         return cls((start, end), before, between, after, segment, (first, second))
@@ -154,7 +154,7 @@ def context_windows(
     room = max_tokens - fixed
     if room < 1:
         raise InputError(
-            f"the question has {counted(len(question), 'token')}: with {frame.pair_special_count} special tokens, no "
+            f"the question has {pluralize(len(question), 'token')}: with {frame.pair_special_count} special tokens, no "
             f"room is left for the context in a window of {max_tokens} tokens. Shorten the question, or use windows of "
             f"more than {fixed} tokens."
         )
@@ -213,7 +213,7 @@ def _framed(
 
 def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[SpecialTokens], list[int]]:
     """The special tokens before, between and after the texts, and the segment of each text."""
-    runs = [(text, list(places)) for text, places in groupby(range(len(found)), key=found.texts.__getitem__)]
+    runs = [(text, list(places)) for text, places in groupby(range(len(found)), key=found.sequence_ids.__getitem__)]
     if tuple(text for text, _ in runs if text is not None) != order:
         raise InputError(
             "this tokenizer puts the second text before the first, or parts of a text apart; a text, or a first and "

@@ -26,17 +26,17 @@ class _Found:
     lines: list[int] = field(default_factory=list)
 
 
-class Gather:
+class FindingCollector:
     """What the checks hand their findings to. Memory does not grow with the rows."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], _Found] = {}
 
-    def note(
+    def add(
         self,
         kind: str,
         place: Place,
-        what: str,
+        message: str,
         *,
         text: str = "",
         split: str = "",
@@ -50,11 +50,11 @@ class Gather:
         grave = severity or known.severity
         held = self.found.get((kind, key))
         if held is None:
-            held = self.found[kind, key] = _Found(place, what, grave, fix or known.fix, split)
+            held = self.found[kind, key] = _Found(place, message, grave, fix or known.fix, split)
         held.severity = min(held.severity, grave, key=SEVERITIES.index)
         held.count += count
         if len(held.examples) < EXAMPLES:
-            held.examples.append(Example(place.file, place.line, place.row, what, shown(text)))
+            held.examples.append(Example(place.file, place.line, place.row, message, excerpt(text)))
         if place.line is not None and len(held.lines) < LINES:
             held.lines.append(place.line)
 
@@ -82,14 +82,14 @@ def _finding(kind: str, key: str, held: _Found) -> Finding:
     )
 
 
-def shown(text: str, most: int = SHOWN) -> str:
+def excerpt(text: str, limit: int = SHOWN) -> str:
     """The beginning of a text on one line."""
-    flat = " ".join(text[: 4 * most].split())
-    return flat if len(flat) <= most and len(text) <= 4 * most else f"{flat[: most - 1]}…"
+    flat = " ".join(text[: 4 * limit].split())
+    return flat if len(flat) <= limit and len(text) <= 4 * limit else f"{flat[: limit - 1]}…"
 
 
-def quoted(names: Iterable[str], most: int = 6) -> str:
+def quoted(names: Iterable[str], limit: int = 6) -> str:
     """Names in quotes, the rest counted."""
     every = list(names)
-    rest = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(f'"{shown(name, 40)}"' for name in every[:most]) + rest
+    rest = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(f'"{excerpt(name, 40)}"' for name in every[:limit]) + rest

@@ -57,7 +57,7 @@ class Split:
     name: str
     files: tuple[str, ...]
     rows: int
-    bad: int
+    bad_rows: int
     labels: Mapping[str, int]
 
 
@@ -73,24 +73,24 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthStatistics:
     """How long the rows are, in tokens: counted by a tokenizer, or estimated from words where none is at hand."""
 
     unit: str  # what counted
     rows: int  # how many rows were counted; of very large sets a regular sample
-    total: int  # tokens of all rows, scaled up from those counted
+    total_tokens: int  # tokens of all rows, scaled up from those counted
     mean: float
     median: int
     p95: int
-    longest: int
+    max_length: int
     limit: int | None  # places the model has for tokens
-    over: float  # share of the rows that are longer
+    fraction_over_limit: float  # share of the rows that are longer
     bounds: tuple[int, ...]  # of the histogram; one more than counts
     counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TrainingEstimate:
     """What training on the rows would take on this machine."""
 
     model: str
@@ -101,15 +101,15 @@ class Estimate:
     seconds: float  # of the whole training
     epochs: float
     steps: int
-    assumes: str
+    assumptions: str
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """Everything found, the worst first."""
 
     rows: int
-    bad: int
+    bad_rows: int
     task: str | None
     format: str
     labels: Mapping[str, int]
@@ -117,8 +117,8 @@ class Report:
     splits: tuple[Split, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     numbers: Mapping[str, float] = field(default_factory=dict)  # low, mean and high of labels that are numbers
-    lengths: Lengths | None = None
-    estimate: Estimate | None = None
+    lengths: LengthStatistics | None = None
+    estimate: TrainingEstimate | None = None
     encoding: str | None = None  # of the first file
     complete: bool = True  # False where a file could not be read to its end
     seconds: float = 0.0

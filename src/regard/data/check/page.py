@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.data.check.finding import Finding, Report
+from regard.data.check.finding import CheckReport, Finding
 from regard.data.check.plots import bars, histogram, overlap, safe
 
 STYLE = """
@@ -49,7 +49,7 @@ td:first-child { white-space: nowrap; color: var(--faint); }
 """
 
 
-def page(report: Report, *, name: str) -> str:
+def html_page(report: CheckReport, *, name: str) -> str:
     """The whole page. `name` is what the data is called."""
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -75,10 +75,10 @@ def page(report: Report, *, name: str) -> str:
 """
 
 
-def _tiles(report: Report) -> str:
+def _tiles(report: CheckReport) -> str:
     tiles = [(f"{report.rows:,}", "rows", "")]
-    if report.bad:
-        tiles.append((f"{report.bad:,}", "cannot be used", "error"))
+    if report.bad_rows:
+        tiles.append((f"{report.bad_rows:,}", "cannot be used", "error"))
     tiles += [
         (
             f"{report.count(grave):,}",
@@ -93,7 +93,7 @@ def _tiles(report: Report) -> str:
     return f'<div class="tiles">{inner}</div>'
 
 
-def _plots(report: Report) -> str:
+def _plots(report: CheckReport) -> str:
     cards = []
     if report.labels:
         cards.append(_card("Labels", bars(dict(report.labels))))
@@ -102,9 +102,13 @@ def _plots(report: Report) -> str:
         cards.append(_card("Labels are numbers", f"<p>{said}</p>"))
     if report.lengths is not None:
         size = report.lengths
-        said = f"95 % of the rows have up to {size.p95:,}, the longest {size.longest:,}"
+        said = f"95 % of the rows have up to {size.p95:,}, the longest {size.max_length:,}"
         if size.limit is not None:
-            said += f"; {size.over:.1%} are longer than the model" if size.over else "; none is longer than the model"
+            said += (
+                f"; {size.fraction_over_limit:.1%} are longer than the model"
+                if size.fraction_over_limit
+                else "; none is longer than the model"
+            )
         if size.rows != report.rows:
             said += f" ({size.rows:,} rows were counted)"
         cards.append(_card("Length in tokens", histogram(size) + f'<p class="faint">{said}.</p>'))
@@ -117,7 +121,7 @@ def _card(title: str, inner: str, *, style: str = "card") -> str:
     return f'<section class="{style}"><h2>{title}</h2>{inner}</section>'
 
 
-def _findings(report: Report) -> str:
+def _findings(report: CheckReport) -> str:
     if not report.findings:
         return _card("Findings", "<p>Nothing found: the data looks clean.</p>")
     return _card("Findings", "\n".join(map(_finding, report.findings)))
@@ -144,19 +148,19 @@ def _place(found: Finding) -> str:
     return " of ".join(part for part in (where, Path(found.file or "").name) if part)
 
 
-def _training(report: Report) -> str:
+def _training(report: CheckReport) -> str:
     about = report.estimate
     if about is None:
         return ""
     said = (
         f"<p>{safe(about.model)}, {about.parameters / 1e6:,.1f} million parameters, {about.tokens:,} tokens per epoch: "
-        f"about {in_time(about.seconds)} on {safe(about.device)}, {about.memory / 1e9:.1f} GB of memory.</p>"
-        f'<p class="faint">An estimate from a short measurement: {safe(about.assumes)}.</p>'
+        f"about {format_duration(about.seconds)} on {safe(about.device)}, {about.memory / 1e9:.1f} GB of memory.</p>"
+        f'<p class="faint">An estimate from a short measurement: {safe(about.assumptions)}.</p>'
     )
     return _card("What training will take", said)
 
 
-def in_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration in words."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("min", 60)):
         if seconds >= 1.5 * size:

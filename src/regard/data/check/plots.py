@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from regard.data.check.finding import Lengths, Overlap
+from regard.data.check.finding import LengthStatistics, Overlap
 
 UNFIT = re.compile("[^\t\n -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what no page may hold
 WIDE, BROAD, BAR, GAP = 480, 990, 20, 8  # a plot in half of the page or in all of it; height and distance of bars
@@ -45,7 +45,7 @@ def bars(counts: dict[str, int]) -> str:
     return _svg(len(drawn) * (BAR + GAP), parts, "Rows of each label")
 
 
-def histogram(lengths: Lengths) -> str:
+def histogram(lengths: LengthStatistics) -> str:
     """Rows by their length in tokens, and where the model ends."""
     most, last = max(lengths.counts), lengths.bounds[-1]
     room, tall = WIDE - LEFT - 20, TALL - BASE - 24

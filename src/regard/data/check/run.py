@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from regard.data.check.collect import Gather
-from regard.data.check.finding import Estimate, Lengths, Report, Split
-from regard.data.check.rules.duplicates import Same
-from regard.data.check.rules.labels import Labels
-from regard.data.check.rules.languages import Languages
-from regard.data.check.rules.lengths import Count, Measure, by_words
-from regard.data.check.rules.pair_texts import Pairs
-from regard.data.check.rules.reader_errors import note_fault
-from regard.data.check.rules.spans import Spans
-from regard.data.check.rules.texts import Texts
-from regard.data.check.rules.view import Seen, seen
-from regard.data.check.store import Rows
+from regard.data.check.collect import FindingCollector
+from regard.data.check.finding import CheckReport, LengthStatistics, Split, TrainingEstimate
+from regard.data.check.row_store import RowStore
+from regard.data.check.rules.checked_row import CheckedRow, checked_row
+from regard.data.check.rules.duplicates import DuplicateRule
+from regard.data.check.rules.labels import LabelRule
+from regard.data.check.rules.languages import LanguageRule
+from regard.data.check.rules.lengths import LengthRule, TokenCounter, estimate_from_words
+from regard.data.check.rules.pair_texts import PairRule
+from regard.data.check.rules.reader_errors import add_reader_error
+from regard.data.check.rules.spans import SpanRule
+from regard.data.check.rules.texts import TextRule
 from regard.data.formats.lines import BOM
 from regard.data.hints import reading_hints
 from regard.data.names import Columns
@@ -33,34 +33,34 @@ from regard.data.readers import Reader, read, split_names
 from regard.data.recognize import Schema
 from regard.data.records import Place, Record
 from regard.data.sources import DataLocation, find_sources
-from regard.errors import DataError, counted
+from regard.errors import DataError, pluralize
 from regard.progress import OnProgress, Progress
 
 TELL = 500  # rows between two words about progress
 
 
-class Check(Protocol):
+class Rule(Protocol):
     """Sees every row, and may say more at the end."""
 
-    def see(self, row: Seen) -> None: ...
-    def end(self) -> Any: ...
+    def check_row(self, row: CheckedRow) -> None: ...
+    def finish(self) -> Any: ...
 
 
 @dataclass(frozen=True)
-class Reading:
+class TargetModel:
     """The model the rows are for: how it counts tokens, how many it has places for, and what training it takes.
 
     `forecast` is called with the task, the rows to train on and their lengths.
     """
 
-    count: Count = by_words
-    frame: int = 2  # tokens put around a text
+    count_tokens: TokenCounter = estimate_from_words
+    special_tokens: int = 2  # tokens put around a text
     limit: int | None = None
-    forecast: Callable[[str, int, Lengths], Estimate | None] | None = None
+    forecast: Callable[[str, int, LengthStatistics], TrainingEstimate | None] | None = None
 
 
 def check(
-    where: DataLocation,
+    data: DataLocation,
     *,
     dev: DataLocation | None = None,
     task: str | None = None,
@@ -70,16 +70,16 @@ def check(
     scheme: str | None = None,
     encoding: str | None = None,
     skip_bad: str | Path | None = None,
-    reading: Reading | None = None,
+    model: TargetModel | None = None,
     progress: OnProgress | None = None,
-) -> Report:
+) -> CheckReport:
     """Look through data, and through `dev` or the other splits of its folder besides it.
 
     `reading` is the model whose tokens are counted; without one they are estimated from words. `progress` receives
     the rows read so far.
     """
     began = time.monotonic()
-    run = _Run(reading or Reading(), progress)
+    run = _Run(model or TargetModel(), progress)
     run.task, run.kind = task, labels
     told = {
         "task": task,
@@ -89,7 +89,7 @@ def check(
         "scheme": scheme,
         "encoding": encoding,
     }
-    parts = _parts(where, dev)
+    parts = _parts(data, dev)
     for _, part, split in parts:
         find_sources(part, split=split)  # that data is not there is no finding
     for name, part, split in parts:
@@ -120,21 +120,23 @@ def _parts(where: DataLocation, dev: DataLocation | None) -> list[tuple[str, Dat
 class _Run:
     """All checks, and what they have seen."""
 
-    def __init__(self, reading: Reading, progress: OnProgress | None) -> None:
+    def __init__(self, reading: TargetModel, progress: OnProgress | None) -> None:
         self.reading, self.progress = reading, progress
-        self.gather, self.rows, self.complete = Gather(), Rows(), True
+        self.gather, self.rows, self.complete = FindingCollector(), RowStore(), True
         self.readers: dict[str, Reader] = {}
         self.task: str | None = None  # what the user said, as `kind` of labels
         self.kind: str | None = None
-        self.labels = Labels(self.gather)
-        self.measure = Measure(self.gather, count=reading.count, frame=reading.frame, limit=reading.limit)
-        self.checks: list[Check] = [
+        self.labels = LabelRule(self.gather)
+        self.measure = LengthRule(
+            self.gather, count=reading.count_tokens, frame=reading.special_tokens, limit=reading.limit
+        )
+        self.checks: list[Rule] = [
             self.rows,
-            Texts(self.gather),
+            TextRule(self.gather),
             self.labels,
-            Spans(self.gather),
-            Pairs(self.gather, self.rows),
-            Languages(self.gather),
+            SpanRule(self.gather),
+            PairRule(self.gather, self.rows),
+            LanguageRule(self.gather),
             self.measure,
         ]
 
@@ -147,28 +149,28 @@ class _Run:
             self._marks(reader, name)
             header = _header(reader.schema)
             for record in reader:
-                row = seen(record, name)
+                row = checked_row(record, name)
                 if header and _is_header(record, header):
-                    self.gather.note("header-row", row.place, "the row repeats the header", split=name)
+                    self.gather.add("header-row", row.place, "the row repeats the header", split=name)
                     continue
                 for one in self.checks:
-                    one.see(row)
+                    one.check_row(row)
                 if self.progress is not None and len(self.rows) % TELL == 0:
                     self.progress(Progress("rows", len(self.rows)))
             self._left_out(reader, name)
         except DataError as error:
             self.complete = False
-            note_fault(self.gather, error, name, kind="unreadable")
+            add_reader_error(self.gather, error, name, kind="unreadable")
 
     def _left_out(self, reader: Reader, split: str) -> None:
         """Rows that the file itself says not to use."""
         for reason, count in reader.excluded.items():
             place = Place(reader.sources[0][0].name)
-            what = f"{counted(count, 'row')} left out: {reason}"
-            self.gather.note("left-out", place, what, split=split, key=f"{split} {reason}", count=count)
+            what = f"{pluralize(count, 'row')} left out: {reason}"
+            self.gather.add("left-out", place, what, split=split, key=f"{split} {reason}", count=count)
 
     def _bad(self, error: DataError, split: str) -> None:
-        note_fault(self.gather, error, split)
+        add_reader_error(self.gather, error, split)
 
     def _marks(self, reader: Reader, split: str) -> None:
         """Files that begin with a byte order mark."""
@@ -176,19 +178,19 @@ class _Run:
             for source in sources:
                 if source.path is not None and source.head(len(BOM)).startswith(BOM):
                     what = "the file begins with a byte order mark, which some tools read as a part of the first name"
-                    self.gather.note("bom", Place(source.name, 1), what, split=split)
+                    self.gather.add("bom", Place(source.name, 1), what, split=split)
 
-    def report(self) -> Report:
+    def report(self) -> CheckReport:
         first = next(iter(self.readers.values()), None)
-        same = Same(self.gather, self.rows, task=None if first is None else first.schema.task)
-        same.end()
-        found = {type(one).__name__: one.end() for one in self.checks}
+        same = DuplicateRule(self.gather, self.rows, task=None if first is None else first.schema.task)
+        same.finish()
+        found = {type(one).__name__: one.finish() for one in self.checks}
         if first is not None:
             self._hints(first)
-        lengths: Lengths | None = found["Measure"]
-        return Report(
+        lengths: LengthStatistics | None = found["LengthRule"]
+        return CheckReport(
             rows=len(self.rows),
-            bad=sum(reader.bad_rows for reader in self.readers.values()),
+            bad_rows=sum(reader.bad_rows for reader in self.readers.values()),
             task=None if first is None else first.schema.task,
             format="" if first is None else first.summary,
             labels=self.labels.total,
@@ -206,9 +208,9 @@ class _Run:
         """What may be meant instead of what was recognised."""
         place = Place(reader.sources[0][0].name)
         for hint in reading_hints(reader.schema, self.labels.total, task=self.task, kind=self.kind):
-            self.gather.note(hint.kind, place, hint.message, fix=hint.fix)
+            self.gather.add(hint.kind, place, hint.message, fix=hint.fix)
 
-    def _estimate(self, first: Reader | None, lengths: Lengths | None) -> Estimate | None:
+    def _estimate(self, first: Reader | None, lengths: LengthStatistics | None) -> TrainingEstimate | None:
         if self.reading.forecast is None or first is None or lengths is None:
             return None
         return self.reading.forecast(first.schema.task, first.rows, lengths)

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 from regard.data.corpus.sentences import sentence_spans
 from regard.errors import InputError
+from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 from regard.text.stream import file_encoding, in_utf8
-from regard.text.unpack import DAMAGED, unpacked
 
 GROUP = 1 << 19  # characters handed to the tokenizer at once
 PIECE = 1 << 13  # characters of a piece where sentences are not asked for
@@ -54,7 +54,7 @@ def read_text_groups(
         reader = _Reader(paths[number], number, name, sentences=sentences, lines=lines)
         try:
             yield from reader.groups(place if number == file else 0)
-        except DAMAGED as error:
+        except DECOMPRESSION_ERRORS as error:
             raise InputError(f"{paths[number]} is damaged or cut short: {error}. Copy it again.") from error
 
 
@@ -67,7 +67,7 @@ class _Reader:
     def groups(self, place: int) -> Iterator[TextGroup]:
         group, held, inside, room = TextGroup(self.number), "", False, 2 * PIECE
         with self.path.open("rb") as raw:
-            content = unpacked(raw, str(self.path))
+            content = decompressed(raw, str(self.path))
             if content is raw and self.path.suffix in (".gz", ".xz"):
                 raise EOFError(f"it is not packed, though its name ends in {self.path.suffix}")
             stream = in_utf8(content, self.encoding, self.path)

@@ -113,7 +113,7 @@ def sliding_windows(
     if size < 2:
         raise InputError(f"windows of {size} tokens show nothing before a token; use at least 2.")
     step = max(size - round(size * overlap), 1)
-    start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.frame[0] else []
+    start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.surrounding_ids[0] else []
     held = _Held()
     for piece in found:
         if piece.starts_text:

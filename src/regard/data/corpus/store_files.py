@@ -16,7 +16,7 @@ import numpy as np
 
 from regard import locks
 from regard.data.corpus.documents import TextGroup
-from regard.digests import damaged, file_digests, is_sealed, sealed
+from regard.digests import describe_damage, file_digests, has_valid_digest, with_digest
 from regard.errors import FolderError
 
 FORMAT = 2  # of corpus.json; the first had no digests
@@ -113,7 +113,7 @@ class StoreWriter:
         self.safe = self.mark.tokens
 
     def _write_journal(self) -> None:
-        write_json(self.folder / JOURNAL, sealed({"wanted": self.spec, "mark": asdict(self.mark)}))
+        write_json(self.folder / JOURNAL, with_digest({"wanted": self.spec, "mark": asdict(self.mark)}))
 
     def close(self) -> None:
         for stream in self.streams.values():
@@ -126,7 +126,7 @@ class StoreWriter:
         self._write_journal()
         counts = {"tokens": self.tokens, "documents": self.documents, "pieces": self.sentences}
         digests = file_digests(self.folder, self._sizes())
-        write_json(self.folder / INDEX, sealed({"format": FORMAT, **self.spec, **counts, "digests": digests}))
+        write_json(self.folder / INDEX, with_digest({"format": FORMAT, **self.spec, **counts, "digests": digests}))
         remove_store(folder)
         self.folder.rename(folder)
         (folder / JOURNAL).unlink()
@@ -134,7 +134,7 @@ class StoreWriter:
 
 def _mark(folder: Path, journal: dict[str, Any], wanted: dict[str, Any]) -> Mark:
     """Where an earlier build of the same things stood."""
-    if not is_sealed(journal):
+    if not has_valid_digest(journal):
         raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
     check_same_spec(folder, journal["wanted"], wanted)
     return Mark(**journal["mark"])
@@ -145,9 +145,9 @@ def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
     if index.get("format") != FORMAT:
         found = str(index.get("format"))[:20]
         raise FolderError(f"{folder} is a token store of format {found}, expected {FORMAT}. {REBUILD}")
-    if not is_sealed(index):
+    if not has_valid_digest(index):
         raise FolderError(f"{folder / INDEX} is damaged: its content does not match its digest. {REBUILD}")
-    problem = damaged(folder, index["digests"]) if content else None
+    problem = describe_damage(folder, index["digests"]) if content else None
     if problem is not None:
         raise FolderError(f"the token store cannot be used: {problem}. {REBUILD}")
 
@@ -176,7 +176,7 @@ def building_folder(folder: Path) -> Path:
 def build_lock(folder: Path) -> AbstractContextManager[None]:
     """Build this store in no other process meanwhile."""
     fix = "Wait until it is done, or stop it: the next build goes on from what is safe."
-    return locks.alone(folder, activity="built", fix=fix)
+    return locks.folder_lock(folder, activity="built", fix=fix)
 
 
 def check_same_spec(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:

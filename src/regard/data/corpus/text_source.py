@@ -25,7 +25,7 @@ from regard.data.batching.packing import Ints, ranges
 from regard.data.corpus.sentence_pairs import SentencePairs, sample_pairs, token_blocks
 from regard.data.corpus.token_store import Corpus
 from regard.data.corpus.word_starts import BEGINS, WordStarts
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.ragged import Ragged
 
 Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
@@ -102,7 +102,7 @@ def split_corpus(
         return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
     if count < 2 * min_documents:
         raise InputError(
-            f"the text has {counted(count, 'document')}, too few to use {min_documents} for validation and "
+            f"the text has {pluralize(count, 'document')}, too few to use {min_documents} for validation and "
             f"{min_documents} for training. Documents are separated by a blank line; set dev_fraction=0 to train "
             "without validation."
         )

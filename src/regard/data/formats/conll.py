@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from regard.data.formats.lines import OnBadRow, Row, read_lines, strip_line_end
 from regard.data.records import Place
-from regard.errors import DataError, counted
+from regard.errors import DataError, pluralize
 
 BLANKS = re.compile(r"[ \t]+")
 COMMENT = re.compile(r"#\s*(sent_id|text|newdoc|newpar|id|global\.columns)\b")
@@ -39,7 +39,7 @@ def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
                 continue
             width = width or len(found)
             if len(found) != width and fault is None:
-                what = f"the line has {counted(len(found), 'column')} ({text:.60})"
+                what = f"the line has {pluralize(len(found), 'column')} ({text:.60})"
                 fault = DataError(what, file=name, line=number, expected=f"{width}, as on the first line")
             words.append(found)
             numbers.append(number)

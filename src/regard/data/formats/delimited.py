@@ -11,7 +11,7 @@ from typing import BinaryIO
 from regard.data.formats.lines import OnBadRow, Row, read_lines, strip_line_end
 from regard.data.records import Place
 from regard.data.sources import LONGEST
-from regard.errors import DataError, counted, shortened
+from regard.errors import DataError, pluralize, shorten
 
 LONGEST_QUOTE = 1 << 24  # characters after the first line of a quoted value: a quote left open is given up there
 SEPARATOR = re.compile(r'"?sep=([^\w"\s\\]|\t)"?\r?\n?', re.IGNORECASE)  # Excel's first line about the file itself
@@ -86,7 +86,7 @@ def _table_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[i
 def _check_header(names: Sequence[str], place: Place) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        what = f'two columns are named "{shortened(twice, 60)}"'
+        what = f'two columns are named "{shorten(twice, 60)}"'
         raise place.error(what, expected="a name of its own for each column")
 
 
@@ -98,9 +98,9 @@ def _wrong_count(
         fix = "Take the separator out of the text; or, if texts stand between double quotes, read it with quoting on."
     elif delimiter == "\t":
         fix += " If a double quote is a mere character here, read it with quoting off."
-    shown = " | ".join(shortened(value, 30) for value in values[:6])
-    wanted = f"{len(names)} ({', '.join(shortened(name, 30) for name in names[:12])})"
-    return place.error(f"the row has {counted(len(values), 'column')} ({shown})", expected=wanted, fix=fix)
+    shown = " | ".join(shorten(value, 30) for value in values[:6])
+    wanted = f"{len(names)} ({', '.join(shorten(name, 30) for name in names[:12])})"
+    return place.error(f"the row has {pluralize(len(values), 'column')} ({shown})", expected=wanted, fix=fix)
 
 
 class _Feed:

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, cast
 
 from regard.data.formats.quoting import csv_row
 from regard.errors import DataError, MissingExtra, did_you_mean
-from regard.foreign import reading
-from regard.text.unpack import FREE, RATIO
+from regard.foreign import file_errors
+from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 
 OLD = b"\xd0\xcf\x11\xe0"
 STRINGS = 1 << 28  # bytes of the texts of a workbook, which are held in memory
@@ -32,7 +32,7 @@ def csv_of(stream: BinaryIO, name: str, sheet: str | None) -> Iterator[BinaryIO]
     letter. Raises a MissingExtra without openpyxl, a DataError where the file is damaged or unpacks to absurdly much.
     """
     with contextlib.ExitStack() as stack:
-        with reading(name, DataError):
+        with file_errors(name, DataError):
             file = _seekable(stream, stack)
             _check_archive(file, name)
             table, others = _sheet(_workbook(file), name, sheet)
@@ -68,7 +68,7 @@ def _check_archive(file: BinaryIO, name: str) -> None:
         parts = archive.infolist()
         total = sum(part.file_size for part in parts)
         texts = sum(part.file_size for part in parts if "sharedStrings" in part.filename)
-        if (total > FREE and total > RATIO * size) or texts > STRINGS:
+        if (total > ALWAYS_ALLOWED and total > MAX_RATIO * size) or texts > STRINGS:
             fix = "If this is meant, save the sheet as CSV."
             raise DataError(f"unpacks to {total:,} bytes from {size:,}", file=name, fix=fix)
         for part in parts:
@@ -153,7 +153,7 @@ class _Lines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with reading(self.name, DataError):
+        with file_errors(self.name, DataError):
             while not self.ready:
                 lines = [csv_row(row, ",") if row else "\n" for row in itertools.islice(self.rows, 100)]
                 if not lines:

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 from regard.data.formats.lines import OnBadRow, Row, check_strings
 from regard.data.records import Place
-from regard.errors import DataError, RegardError, shortened
-from regard.text.unpack import FREE, RATIO
+from regard.errors import DataError, RegardError, shorten
+from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 
 ROWS = 256  # at once; with texts of a megabyte each, some hundred megabytes
 
@@ -31,7 +31,7 @@ def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
             try:
                 check_strings(values, place, "")
             except DataError as error:
-                bad(error, shortened(str(values)))
+                bad(error, shorten(str(values)))
                 continue
             yield Row(place, values, "")
 
@@ -51,7 +51,7 @@ def _values(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
     except (RegardError, MemoryError):
         raise
     except Exception as error:
-        what = f"is no Parquet file that can be read: {shortened(str(error)).rstrip('.')}"
+        what = f"is no Parquet file that can be read: {shorten(str(error)).rstrip('.')}"
         raise DataError(what, file=name, row=number + 1, fix="Was it copied whole?") from error
 
 
@@ -61,9 +61,9 @@ def _check_sizes(about: Any, name: str) -> None:
         for number in range(about.num_columns):
             column = about.row_group(group).column(number)
             size = column.total_uncompressed_size
-            if size > FREE and size > RATIO * max(column.total_compressed_size, 1):
+            if size > ALWAYS_ALLOWED and size > MAX_RATIO * max(column.total_compressed_size, 1):
                 raise DataError(
-                    f"unpacks to more than {RATIO} times its size (column {shortened(column.path_in_schema, 60)}: "
+                    f"unpacks to more than {MAX_RATIO} times its size (column {shorten(column.path_in_schema, 60)}: "
                     f"{size:,} bytes from {column.total_compressed_size:,})",
                     file=name,
                     fix="If this is meant, save it as JSON lines.",

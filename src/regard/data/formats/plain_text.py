@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from regard.data.formats.lines import OnBadRow, Row, read_lines, read_lines_with_errors, strip_line_end
 from regard.data.records import Place
-from regard.errors import DataError, counted
+from regard.errors import DataError, pluralize
 
 TREC = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
@@ -98,7 +98,7 @@ def aligned_rows(
     for number, (one, two) in enumerate(both, 1):
         if one is None or two is None:
             short, long = names if one is None else names[::-1]
-            what = f"has {counted(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
+            what = f"has {pluralize(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
             raise DataError(what, file=short, expected="as many lines in both", fix=seen.fix)
         left, right = strip_line_end(one[1]), strip_line_end(two[1])
         seen.add(number, left, right)

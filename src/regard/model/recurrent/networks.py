@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from regard.config import RecurrentConfig
-from regard.errors import InputError, counted
+from regard.errors import InputError, pluralize
 from regard.model.cache import Cache
 from regard.model.kernels.cpu_autograd import Dropout
 from regard.model.recurrent.alignment import Align, Memory, exact, gathered, spread
@@ -278,7 +278,7 @@ class Recurrent(nn.Module):
                 raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
             if len(target) != len(batch):
                 raise InputError(
-                    f"{counted(len(batch), 'source sequence')} but {counted(len(target), 'target')}; give one each."
+                    f"{pluralize(len(batch), 'source sequence')} but {pluralize(len(target), 'target')}; give one each."
                 )
             memory_MD, past = self.read(batch)
         words = next(iter(self.heads.values()), None)

@@ -15,7 +15,7 @@ from regard.data.records import AnswerRecord, DocumentRecord, Record
 from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.remembered import Remembered, Sources, has_columns
-from regard.text.encodings import known_encoding
+from regard.text.encodings import parse_encoding
 
 PAIRED = {"pair": ("first", "second"), "answer": ("question", "context"), "embed": ("first", "second")}
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
@@ -152,7 +152,7 @@ def read_context(name: str, *, encoding: str | None = None) -> str:
     if len(groups) != 1 or len(groups[0]) != 1:
         raise InputError(f"{name} is more than one file; expected one file with the context.")
     source = groups[0][0]
-    source.encoding = None if encoding is None else known_encoding(encoding)
+    source.encoding = None if encoding is None else parse_encoding(encoding)
     with source.open() as stream:
         content = stream.read(LONGEST + 1)
     if len(content) > LONGEST:

@@ -21,7 +21,7 @@ from regard.data.batching.examples import Inputs
 from regard.data.batching.packing import Ints
 from regard.data.batching.prefetch import Prefetcher, map_tensors
 from regard.data.batching.sequences import token_batches
-from regard.errors import RegardError, counted
+from regard.errors import RegardError, pluralize
 from regard.tasks.inference import Rows, Scored
 from regard.training.engine.fsdp import is_shard, shard
 from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_rate
@@ -304,7 +304,7 @@ class _Loop:
         """Half as much in memory at once, twice as many parts: the step stays the same."""
         if self.world.ranks > 1:  # the others wait for this one in the middle of a step
             raise RegardError(
-                f"a rank has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. Go on with "
+                f"a rank has not enough memory for {pluralize(self.at.micro_tokens, 'token')} at once. Go on with "
                 f"--resume --micro-batch-tokens {-(-self.at.micro_tokens // 2)}: the steps stay the same."
             ) from error
         fewer = -(-self.at.micro_tokens // 2)
@@ -312,7 +312,7 @@ class _Loop:
             fewer = -(-fewer // self.shape.longest) * self.shape.longest
         if fewer >= self.at.micro_tokens or not self.job.task.can_split:
             raise RegardError(
-                f"the GPU has not enough memory for {counted(self.at.micro_tokens, 'token')} at once. "
+                f"the GPU has not enough memory for {pluralize(self.at.micro_tokens, 'token')} at once. "
                 "Use a smaller batch_tokens, gradient_checkpointing=true, or a smaller model."
             ) from error
         self.optimizer.zero_grad(set_to_none=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from regard.checkpoint.manifest import MODEL, RUN, RUN_FILES, files_of, matches, owned
-from regard.errors import FolderError, InputError, listed, setting
-from regard.locks import alone
+from regard.errors import FolderError, InputError, bullet_list, setting
+from regard.locks import folder_lock
 from regard.training.engine.distributed import speaks
 from regard.training.resume.state import STATE, state_files
 
@@ -29,7 +29,7 @@ def exclusive(training: Callable[P, R]) -> Callable[P, R]:
         if out is None or not speaks():
             return training(*args, **settings)
         fix = "Wait until it has ended, stop it, or name another folder with --out."
-        with alone(Path(out).expanduser(), activity="trained", fix=fix):
+        with folder_lock(Path(out).expanduser(), activity="trained", fix=fix):
             return training(*args, **settings)
 
     return locked
@@ -68,6 +68,6 @@ def check_free(folder: Path) -> None:
         lost.append(f"{STATE}/")
     if lost:
         raise FolderError(
-            f"{folder} holds files that were not written by regard and would be replaced:\n{listed(lost)}\n"
+            f"{folder} holds files that were not written by regard and would be replaced:\n{bullet_list(lost)}\n"
             "Move them to another place, or name another folder with --out."
         )

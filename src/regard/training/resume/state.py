@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from regard.checkpoint.files import read_json, whole_folder, write_json
 from regard.checkpoint.manifest import files_of
-from regard.digests import Digests, damaged, file_digests, is_sealed, sealed
-from regard.errors import FolderError, InputError, shortened
-from regard.foreign import inside, open_regular, reading
+from regard.digests import Digests, describe_damage, file_digests, has_valid_digest, with_digest
+from regard.errors import FolderError, InputError, shorten
+from regard.foreign import file_errors, open_regular_file, path_inside
 from regard.training.engine.distributed import World
 from regard.training.engine.fsdp import load_shards, save_shards
 from regard.training.resume.position import Position
@@ -102,7 +102,7 @@ def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: 
     names = {path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file()}
     digests = {**known, **file_digests(fresh, sorted(names - known.keys()))}
     content = {"format": FORMAT, "position": asdict(position), "identity": dict(identity), "files": digests}
-    write_json(fresh / POSITION, sealed(content))
+    write_json(fresh / POSITION, with_digest(content))
 
 
 def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
@@ -116,7 +116,7 @@ def _linked(old: Path, fresh: Path, best_step: int) -> Digests:
     """Link the best weights of the state before where they are still the best; their name and digest then."""
     try:
         stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
-        if not is_sealed(stored) or stored["position"]["best_step"] != best_step:
+        if not has_valid_digest(stored) or stored["position"]["best_step"] != best_step:
             return {}
         digest: dict[str, Any] = stored["files"][BEST]
         os.link(old / BEST, fresh / BEST)
@@ -163,7 +163,7 @@ def load_state(
     position = _position(target, stored)
     if (position.best is None) == (BEST in names) and not _sharded(names):
         raise _damaged(target, f"{BEST} {'is not of this state' if BEST in names else 'is missing'}")
-    with reading(target):
+    with file_errors(target):
         saved = _read(target, position, names, parameters)
     saved = replace(saved, checked="files" in stored)
     if parameters is not None and not _fits(saved, parameters):
@@ -175,18 +175,18 @@ def _check(target: Path, stored: Mapping[str, Any], world: World, parameters: Ma
     """The names of the state's files, after each was compared with its digest. Ranks share the work."""
     if stored.keys() == {"position", "identity"}:  # written before there were digests
         return {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()} - {POSITION}
-    if stored.get("format") != FORMAT and is_sealed(stored):
+    if stored.get("format") != FORMAT and has_valid_digest(stored):
         raise FolderError(
             f"the state in {target} has format {str(stored.get('format'))[:20]}, expected {FORMAT}: it is of another "
             "version of regard. Go on with that version, or begin again with --overwrite."
         )
-    if not is_sealed(stored):
+    if not has_valid_digest(stored):
         raise _damaged(target, f"{target / POSITION} is damaged: its content does not match its digest")
     digests = _object(target, stored, "files")
     for name in digests:
-        inside(target, name)
+        path_inside(target, name)
     mine = sorted(digests.items())[world.rank :: world.ranks]
-    problem = damaged(target, dict(mine))
+    problem = describe_damage(target, dict(mine))
     device = next((tensor.device for tensor in (parameters or {}).values()), torch.device("cpu"))
     if world.agreed(problem is not None, device):
         raise _damaged(target, problem or "another rank found a file that is missing or damaged")
@@ -233,7 +233,7 @@ def _read(target: Path, position: Position, names: set[str], parameters: Mapping
 
 
 def _load(path: Path) -> dict[str, Tensor]:
-    with reading(path), open_regular(path):
+    with file_errors(path), open_regular_file(path):
         return load_file(path)
 
 
@@ -249,7 +249,7 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
     """Refuse to go on with what is not the same training; say what changed."""
     changed = [name for name, value in now.items() if then.get(name) != value]
     if changed:
-        both = {name: (shortened(repr(then.get(name)), 100), shortened(repr(now[name]), 100)) for name in changed}
+        both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
         lines = "; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())
         raise InputError(
             f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}). Give what was "

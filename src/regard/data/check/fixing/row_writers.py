@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from regard.data.formats.quoting import csv_row
 from regard.data.recognize import Schema
-from regard.errors import InputError, shortened
+from regard.errors import InputError, shorten
 
 # Writes a row, and returns what must be read back from it: its cells or its JSON; nothing for other formats, of which
 # the record alone counts.
@@ -134,7 +134,7 @@ def _in_columns(row: dict[str, Any], names: list[str]) -> list[Any]:
     other = next((name for name in row if name not in known), None)
     if other is not None:
         raise InputError(
-            f'a row has "{shortened(other, 60)}", which the first one has not, so a table would lose it. {LINES}'
+            f'a row has "{shorten(other, 60)}", which the first one has not, so a table would lose it. {LINES}'
         )
     return [row.get(name) for name in names]
 
@@ -176,7 +176,7 @@ def _parquet(path: Path) -> Iterator[Write]:
         try:
             table = pyarrow.Table.from_pylist(held, schema=None if file is None else file.schema)
         except (pyarrow.ArrowException, OverflowError, ValueError, TypeError) as error:
-            reason = shortened(str(error)).rstrip(".")
+            reason = shorten(str(error)).rstrip(".")
             raise InputError(f"the values of a column are not of one kind: {reason}. {LINES}") from error
         if file is None:
             fields = [

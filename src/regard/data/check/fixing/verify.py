@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.check.fixing.row_writers import CELLS, LINES, written_columns
-from regard.data.check.store import hashed
+from regard.data.check.row_store import stable_hash
 from regard.data.readers import Reader, rows_of
 from regard.data.recognize import ReadOptions, Schema
 from regard.data.records import AnswerRecord, DocumentRecord, Record
 from regard.data.sources import Source, suffix_of
-from regard.errors import DataError, counted
+from regard.errors import DataError, pluralize
 
 
-class Digests:
+class RowHashes:
     """A hash of every row: of its record, and of what is written of it besides."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
@@ -35,7 +35,7 @@ class Digests:
         if isinstance(record, AnswerRecord) and not self.own_ids:
             names.remove("id")  # the number of its line
         values = [getattr(record, name) for name in names]
-        self.found.append(hashed(f"{values!r}{CELLS}{content}"))
+        self.found.append(stable_hash(f"{values!r}{CELLS}{content}"))
 
     def _add_document(self, record: DocumentRecord) -> None:
         """One that comes in parts counts once: where it is cut depends on its length."""
@@ -46,7 +46,9 @@ class Digests:
             self.part = hashlib.blake2b(digest_size=8)
 
 
-def difference(fresh: Path, target: Path, found: Schema, told: ReadOptions, format: str, wanted: Digests) -> str | None:
+def difference(
+    fresh: Path, target: Path, found: Schema, told: ReadOptions, format: str, wanted: RowHashes
+) -> str | None:
     """What is not read back from a copy, with its place; None where all of it is.
 
     The copy is read as any other file with the name of its target; columns, task and labels are those of the data.
@@ -66,7 +68,7 @@ def difference(fresh: Path, target: Path, found: Schema, told: ReadOptions, form
         header=told.header if found.format == format else None,
         encoding="utf-8",
     )
-    digests = Digests(columns)
+    digests = RowHashes(columns)
     try:
         reader = Reader([(source,)], again)
         if reader.schema.format != format:
@@ -77,11 +79,11 @@ def difference(fresh: Path, target: Path, found: Schema, told: ReadOptions, form
     except DataError as error:
         return f"it cannot be read: {error.message}"
     if len(digests.found) != len(wanted.found):
-        return f"it has {counted(len(digests.found), 'row')}, but {len(wanted.found):,} were written"
+        return f"it has {pluralize(len(digests.found), 'row')}, but {len(wanted.found):,} were written"
     return None
 
 
-def _digested(reader: Reader, format: str, digests: Digests) -> Iterator[None]:
+def _digested(reader: Reader, format: str, digests: RowHashes) -> Iterator[None]:
     """A step for every row that is read."""
     found = reader.schema
     make = found.parser()

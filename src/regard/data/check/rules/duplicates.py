@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.check.collect import Gather
+from regard.data.check.collect import FindingCollector
 from regard.data.check.finding import Overlap, where
+from regard.data.check.row_store import RowStore
 from regard.data.check.rules.minhash import near
-from regard.data.check.store import Rows
 
 FEW = 4  # words: texts so short are often there twice by right
 ENOUGH = 8  # words that a text needs to be nearly the same as another
@@ -20,15 +20,15 @@ PATTERNED = 0.9  # where texts are written to a pattern
 Numbers = npt.NDArray[np.int64]
 
 
-class Same:
+class DuplicateRule:
     """Looks at all rows when all have been seen."""
 
-    def __init__(self, gather: Gather, rows: Rows, *, task: str | None) -> None:
+    def __init__(self, gather: FindingCollector, rows: RowStore, *, task: str | None) -> None:
         self.gather, self.rows, self.task = gather, rows, task
         self.exact: Counter[tuple[str, str]] = Counter()
         self.near: Counter[tuple[str, str]] = Counter()
 
-    def end(self) -> None:
+    def finish(self) -> None:
         rows = self.rows
         if len(rows) < 2:
             return
@@ -101,7 +101,7 @@ class Same:
     def _note(self, kind: str, second: int, what: str, grave: str) -> None:
         place, text = self.rows.place(second), self.rows.text(second)
         split = self.rows.split(second)
-        self.gather.note(kind, place, what, text=text, split=split, severity=self._grave(second, grave))
+        self.gather.add(kind, place, what, text=text, split=split, severity=self._grave(second, grave))
 
     def _there(self, first: int, second: int) -> str:
         """Where the earlier row is, with its file where that is another."""

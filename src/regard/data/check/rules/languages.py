@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
-from regard.data.check.collect import Gather
+from regard.data.check.collect import FindingCollector
+from regard.data.check.rules.checked_row import CheckedRow
 from regard.data.check.rules.minhash import WORD
-from regard.data.check.rules.view import Seen
 from regard.data.records import Place
 
 SCRIPTS = {
@@ -81,16 +81,16 @@ FEW = 4  # texts of a kind from which on a single one of another is a stranger
 LETTERS = 4
 
 
-class Languages:
+class LanguageRule:
     """Scripts and languages are counted for each role by itself: a source and its target differ by right."""
 
-    def __init__(self, gather: Gather) -> None:
+    def __init__(self, gather: FindingCollector) -> None:
         self.gather, self.context = gather, ""
         self.scripts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.languages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.places: defaultdict[tuple[str, str], list[tuple[Place, str, str]]] = defaultdict(list)
 
-    def see(self, row: Seen) -> None:
+    def check_row(self, row: CheckedRow) -> None:
         for role, text in row.texts:
             if role == "context":
                 if text == self.context:
@@ -103,19 +103,19 @@ class Languages:
             self._keep(self.scripts, role, script, row, part)
             if not part.isascii() and (match := MIXED.search(part)) is not None:
                 what = f'"{_word(part, match)}" in the {role} mixes letters of two scripts'
-                self.gather.note("mixed-script", row.place, what, text=part, split=row.split)
+                self.gather.add("mixed-script", row.place, what, text=part, split=row.split)
             if script == "Latin":
                 language = language_of(part)
                 if language is not None:
                     self._keep(self.languages, role, language, row, part)
 
-    def _keep(self, counts: defaultdict[str, Counter[str]], role: str, name: str, row: Seen, text: str) -> None:
+    def _keep(self, counts: defaultdict[str, Counter[str]], role: str, name: str, row: CheckedRow, text: str) -> None:
         counts[role][name] += 1
         held = self.places[role, name]
         if len(held) < KEPT:
             held.append((row.place, row.split, text))
 
-    def end(self) -> None:
+    def finish(self) -> None:
         for kind, counts in (("other-script", self.scripts), ("other-language", self.languages)):
             for role, found in counts.items():
                 (usual, most), *others = found.most_common()
@@ -132,7 +132,7 @@ class Languages:
         for number, (place, split, text) in enumerate(held):
             rest = count - len(held) + 1 if number == 0 else 1
             said = what.replace("is  ", "is ")
-            self.gather.note(kind, place, said, text=text, split=split, key=f"{role} {name}", count=rest)
+            self.gather.add(kind, place, said, text=text, split=split, key=f"{role} {name}", count=rest)
 
 
 def script_of(text: str) -> str | None:

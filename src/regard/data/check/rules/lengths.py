@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regard.data.check.collect import Gather, shown
-from regard.data.check.finding import Lengths
-from regard.data.check.rules.view import Seen
+from regard.data.check.collect import FindingCollector, excerpt
+from regard.data.check.finding import LengthStatistics
+from regard.data.check.rules.checked_row import CheckedRow
 from regard.data.records import Place, TranslateRecord
 from regard.text.tokenizer import Tokenizer
 
-Count = Callable[[Sequence[str]], tuple[list[int], int]]  # tokens of each text, and how many of all are unknown
+TokenCounter = Callable[[Sequence[str]], tuple[list[int], int]]  # tokens of each text, and how many of all are unknown
 SAMPLE = 10_000
 HELD = 1 << 23  # characters of the sample; where texts are long, fewer of them tell as much
 LEAST = 2000
@@ -32,7 +32,7 @@ BINS = 40
 KEPT = 50  # places of rows that are too long
 
 
-def with_tokenizer(tokenizer: Tokenizer) -> Count:
+def count_with_tokenizer(tokenizer: Tokenizer) -> TokenCounter:
     """Counts as a model does, special tokens left out."""
     unknown = tokenizer.unk
 
@@ -44,7 +44,7 @@ def with_tokenizer(tokenizer: Tokenizer) -> Count:
     return count
 
 
-def by_words(texts: Sequence[str]) -> tuple[list[int], int]:
+def estimate_from_words(texts: Sequence[str]) -> tuple[list[int], int]:
     """Words and signs, and somewhat more for words that are cut."""
     return [round(PIECES * len(WORD.findall(text))) for text in texts], 0
 
@@ -58,10 +58,17 @@ class _Waiting:
     apart: bool  # whether its texts are sequences of their own: a source and its target
 
 
-class Measure:
+class LengthRule:
     """Counts the tokens of rows as they come."""
 
-    def __init__(self, gather: Gather, *, count: Count = by_words, frame: int = 2, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        gather: FindingCollector,
+        *,
+        count: TokenCounter = estimate_from_words,
+        frame: int = 2,
+        limit: int | None = None,
+    ) -> None:
         self.gather, self.count, self.frame, self.limit = gather, count, frame, limit
         self.every, self.rows = 1, 0
         self.longest, self.sums = array("q"), array("q")  # of each row: its longest sequence, all its tokens
@@ -69,7 +76,7 @@ class Measure:
         self.size, self.held, self.tokens, self.unknown = 0, 0, 0, 0
         self.over: list[tuple[_Waiting, int]] = []
 
-    def see(self, row: Seen) -> None:
+    def check_row(self, row: CheckedRow) -> None:
         if self.rows % self.every == 0:
             texts = tuple(text[:READ] for _, text in row.texts)
             scales = tuple(max(len(text) / READ, 1.0) for _, text in row.texts)
@@ -92,14 +99,14 @@ class Measure:
             self.longest.append(longest)
             self.sums.append(sum(own) + self.frame * (len(own) if row.apart else 1))
             if self.limit is not None and longest > self.limit and len(self.over) < KEPT:
-                self.over.append((replace(row, texts=(shown(row.texts[0]),)), longest))
+                self.over.append((replace(row, texts=(excerpt(row.texts[0]),)), longest))
         self.held += self.size
         self.waiting, self.size = [], 0
         while len(self.longest) > (SAMPLE if self.held <= HELD else LEAST):
             self.held //= 2
             self.longest, self.sums, self.every = self.longest[::2], self.sums[::2], 2 * self.every
 
-    def end(self) -> Lengths | None:
+    def finish(self) -> LengthStatistics | None:
         """The distribution, with findings where texts are too long or not known to the tokenizer."""
         if self.waiting:
             self._flush()
@@ -109,16 +116,16 @@ class Measure:
         over = 0.0 if self.limit is None else float((values > self.limit).mean())
         self._findings(over)
         bounds, counts = _histogram(values, self.limit)
-        return Lengths(
-            unit="tokens" if self.count is not by_words else f"tokens, taken to be {PIECES} a word",
+        return LengthStatistics(
+            unit="tokens" if self.count is not estimate_from_words else f"tokens, taken to be {PIECES} a word",
             rows=len(values),
-            total=round(float(sums.mean()) * self.rows),
+            total_tokens=round(float(sums.mean()) * self.rows),
             mean=round(float(values.mean()), 2),
             median=int(np.median(values)),
             p95=int(np.percentile(values, 95)),
-            longest=int(values.max()),
+            max_length=int(values.max()),
             limit=self.limit,
-            over=over,
+            fraction_over_limit=over,
             bounds=bounds,
             counts=counts,
         )
@@ -127,10 +134,10 @@ class Measure:
         for number, (row, longest) in enumerate(self.over):
             what = f"{longest:,} tokens, where the model has places for {self.limit:,}"
             rest = max(round(over * self.rows) - len(self.over), 0) + 1 if number == 0 else 1
-            self.gather.note("too-long", row.place, what, text=row.texts[0], split=row.split, count=rest)
+            self.gather.add("too-long", row.place, what, text=row.texts[0], split=row.split, count=rest)
         if self.unknown > 0.02 * self.tokens and self.unknown > 5:
             what = f"{self.unknown / self.tokens:.1%} of the tokens are unknown to the tokenizer"
-            self.gather.note("unknown-tokens", Place("the data"), what)
+            self.gather.add("unknown-tokens", Place("the data"), what)
 
 
 def _histogram(values: np.ndarray, limit: int | None) -> tuple[tuple[int, ...], tuple[int, ...]]:

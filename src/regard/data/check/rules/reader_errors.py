@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.data.check.collect import Gather
+from regard.data.check.collect import FindingCollector
 from regard.data.check.kinds import KINDS
 from regard.data.records import Place
 from regard.errors import DataError
@@ -42,11 +42,11 @@ def kind_of(error: DataError) -> str:
     return "bad-label" if "label" in column or "label" in (error.fix or "") else "bad-row"
 
 
-def note_fault(gather: Gather, error: DataError, split: str, *, kind: str | None = None) -> None:
+def add_reader_error(gather: FindingCollector, error: DataError, split: str, *, kind: str | None = None) -> None:
     """A row, or a file where `kind` says so, that the reader gave up."""
     named = kind or kind_of(error)
     expected = "" if error.expected is None else f"; expected {error.expected}"
     column = "" if error.column is None else f"column {error.column}: "
     place = Place(error.file or "the data", error.line, error.row)
     fix = error.fix or KINDS[named].fix
-    gather.note(named, place, f"{column}{error.message}{expected}", split=split, fix=fix)
+    gather.add(named, place, f"{column}{error.message}{expected}", split=split, fix=fix)

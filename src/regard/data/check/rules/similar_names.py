@@ -16,7 +16,7 @@ def plain(name: str) -> str:
     return SIGNS.sub("", unicodedata.normalize("NFKC", name).casefold())
 
 
-def alike(counts: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
+def similar_names(counts: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
     """The rarer name, the more frequent one, and how they are alike."""
     order = sorted(counts, key=lambda name: (-counts[name], name))
     heads: dict[str, str] = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from regard.data.check.collect import Gather, shown
+from regard.data.check.collect import FindingCollector, excerpt
 from regard.data.check.rules import encoding
-from regard.data.check.rules.view import Seen
+from regard.data.check.rules.checked_row import CheckedRow
 
 MARKUP = re.compile(
     r"</?(?:p|br|div|span|a|b|i|em|strong|li|ul|td|tr|table|img|h[1-6])\b[^<>]{0,200}>|&(?:[a-z]{2,8}|#\d{2,5}|#x[0-9a-f]{2,5});",
@@ -21,13 +21,13 @@ ODD = re.compile(
 )
 
 
-class Texts:
+class TextRule:
     """Every text of every row, once."""
 
-    def __init__(self, gather: Gather) -> None:
+    def __init__(self, gather: FindingCollector) -> None:
         self.gather, self.context = gather, ""
 
-    def see(self, row: Seen) -> None:
+    def check_row(self, row: CheckedRow) -> None:
         for role, text in row.texts:
             if role == "context":
                 if text == self.context:
@@ -35,7 +35,7 @@ class Texts:
                 self.context = text
             if not text or text.isspace():
                 what = f"the {role} is {'empty' if not text else 'only space'}"
-                self.gather.note("empty-text", row.place, what, split=row.split)
+                self.gather.add("empty-text", row.place, what, split=row.split)
                 continue
             if not text.isascii() or not text.isprintable():
                 self._characters(row, role, text)
@@ -46,26 +46,26 @@ class Texts:
             if len(text) > 50:
                 self._run(row, role, text)
 
-    def _found(self, kind: str, match: re.Match[str] | None, row: Seen, role: str, text: str) -> None:
+    def _found(self, kind: str, match: re.Match[str] | None, row: CheckedRow, role: str, text: str) -> None:
         if match is not None:
-            what = f'the {role} holds "{shown(match.group(), 30)}"'
-            self.gather.note(kind, row.place, what, text=text, split=row.split)
+            what = f'the {role} holds "{excerpt(match.group(), 30)}"'
+            self.gather.add(kind, row.place, what, text=text, split=row.split)
 
-    def _characters(self, row: Seen, role: str, text: str) -> None:
+    def _characters(self, row: CheckedRow, role: str, text: str) -> None:
         damage = encoding.mojibake(text)
         if damage is not None:
             what = f'the {role} holds "{damage[:20]}", which should be "{encoding.repaired(damage)[:20]}"'
-            self.gather.note("mojibake", row.place, what, text=text, split=row.split)
+            self.gather.add("mojibake", row.place, what, text=text, split=row.split)
             text = encoding.repaired(text)
         if ODD.search(text) is None:
             return
         if encoding.REPLACED in text:
             what = f"the {role} has {text.count(encoding.REPLACED)} of U+FFFD"
-            self.gather.note("replacement", row.place, what, text=text, split=row.split)
+            self.gather.add("replacement", row.place, what, text=text, split=row.split)
         if encoding.BOM in text:
             at = text.index(encoding.BOM) + 1
             what = f"character {at} of the {role} is a byte order mark (U+FEFF)"
-            self.gather.note("bom", row.place, what, text=text, split=row.split, severity="warning")
+            self.gather.add("bom", row.place, what, text=text, split=row.split, severity="warning")
         for kind, pattern in (
             ("control", encoding.CONTROL),
             ("control", encoding.PRIVATE),
@@ -74,14 +74,14 @@ class Texts:
             match = pattern.search(text)
             if match is not None:
                 what = f"character {match.start() + 1} of the {role} is {encoding.named(match.group())}"
-                self.gather.note(kind, row.place, what, text=text, split=row.split)
+                self.gather.add(kind, row.place, what, text=text, split=row.split)
 
-    def _run(self, row: Seen, role: str, text: str) -> None:
+    def _run(self, row: CheckedRow, role: str, text: str) -> None:
         match = RUN.search(text) if RUN_AFAR.search(text[::12]) else None
         if match is not None:
             length = match.end() - match.start()
             what = f'the {role} has "{match.group(1)}" {length:,} times in a row'
-            self.gather.note("run", row.place, what, text=text, split=row.split)
+            self.gather.add("run", row.place, what, text=text, split=row.split)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Everything was said on the way."""

@@ -17,18 +17,18 @@ from regard.data.records import (
 
 
 @dataclass(slots=True)
-class Seen:
+class CheckedRow:
     """`said` is what the model reads, `told` what a person has said about it."""
 
     record: Record
     split: str
     place: Place
     texts: tuple[tuple[str, str], ...]
-    said: str
-    told: str
+    input_text: str
+    annotation: str
 
 
-def seen(record: Record, split: str) -> Seen:
+def checked_row(record: Record, split: str) -> CheckedRow:
     match record:
         case PairRecord():
             texts: tuple[tuple[str, str], ...] = (("first", record.first), ("second", record.second))
@@ -38,7 +38,7 @@ def seen(record: Record, split: str) -> Seen:
             told = repr(record.answers)
         case TranslateRecord():
             texts = (("source", record.source), ("target", record.target))
-            return Seen(record, split, record.place, texts, record.source.strip(), record.target)
+            return CheckedRow(record, split, record.place, texts, record.source.strip(), record.target)
         case MinimalRecord():
             texts, told = (("good", record.good), ("bad", record.bad)), repr(record.kind)
         case TagRecord():
@@ -49,4 +49,4 @@ def seen(record: Record, split: str) -> Seen:
         case _:
             texts, told = (("text", record.text),), ""
     said = texts[0][1].strip() if len(texts) == 1 else "\x1f".join(text.strip() for _, text in texts)
-    return Seen(record, split, record.place, texts, said, told)
+    return CheckedRow(record, split, record.place, texts, said, told)

@@ -14,7 +14,7 @@ MOST = 12  # pieces that are shown
 
 
 @dataclass(frozen=True)
-class Report:
+class TokenizerReport:
     """A vocabulary, measured on a sample of texts. A word is a run of letters and digits, or any other single mark."""
 
     kind: str
@@ -31,7 +31,7 @@ class Report:
     example_pieces: tuple[str, ...]
 
 
-def report(tokenizer: Tokenizer, texts: Iterable[str]) -> Report:
+def tokenizer_report(tokenizer: Tokenizer, texts: Iterable[str]) -> TokenizerReport:
     """Encode the texts and say how the vocabulary fits them."""
     given = [text for text in texts if text.strip()]
     if not given:
@@ -49,7 +49,7 @@ def report(tokenizer: Tokenizer, texts: Iterable[str]) -> Report:
                 whole += 1
                 kept[word] = kept.get(word, 0) + word.isalnum()
     example = _example(given)
-    return Report(
+    return TokenizerReport(
         kind=_kind(tokenizer),
         size=tokenizer.size,
         texts=len(given),

@@ -7,21 +7,21 @@ from array import array
 
 import numpy as np
 
-from regard.data.check.collect import SHOWN, shown
+from regard.data.check.collect import SHOWN, excerpt
+from regard.data.check.rules.checked_row import CheckedRow
 from regard.data.check.rules.minhash import BYTES, Sketcher, words_of
-from regard.data.check.rules.view import Seen
 from regard.data.records import Place
 
 MOST = 2_000_000  # rows whose sketch and beginning are kept; later ones are compared by hash alone
 
 
-def hashed(text: str) -> int:
+def stable_hash(text: str) -> int:
     """64 bits of a text, the same in every run."""
     raw = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
 
 
-class Rows:
+class RowStore:
     """Every row by number, in the order in which they were seen."""
 
     def __init__(self) -> None:
@@ -37,26 +37,26 @@ class Rows:
     def __len__(self) -> int:
         return len(self.said)
 
-    def see(self, row: Seen) -> None:
+    def check_row(self, row: CheckedRow) -> None:
         place = row.place
         self.file_of.append(self.files.setdefault(place.file, len(self.files)))
         self.split_of.append(self.splits.setdefault(row.split, len(self.splits)))
         self.line.append(-1 if place.line is None else place.line)
         self.row.append(-1 if place.row is None else place.row)
-        said = hashed(row.said)
+        said = stable_hash(row.input_text)
         self.said.append(said)
-        self.told.append(hashed(row.told))
+        self.told.append(stable_hash(row.annotation))
         question = row.texts[0][1] if row.texts[0][0] == "question" else None
-        words, whole = words_of(row.said if question is None else question)
-        context = hashed(row.texts[1][1]) if question is not None else 0
-        self.plain.append(hashed(f"{context} {' '.join(words)}") if words and whole else said)
+        words, whole = words_of(row.input_text if question is None else question)
+        context = stable_hash(row.texts[1][1]) if question is not None else 0
+        self.plain.append(stable_hash(f"{context} {' '.join(words)}") if words and whole else said)
         self.words.append(len(words))
         if len(self) <= MOST:
-            self.beginnings += shown(row.said.replace("\x1f", " | ", 1), SHOWN).encode("utf-8", "replace")
+            self.beginnings += excerpt(row.input_text.replace("\x1f", " | ", 1), SHOWN).encode("utf-8", "replace")
             self.starts.append(len(self.beginnings))
             self.sketcher.add(words, context & 0xFFFFFFFF)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Everything is asked for later."""
 
     def place(self, number: int) -> Place:

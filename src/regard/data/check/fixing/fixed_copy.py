@@ -18,22 +18,22 @@ from regard.data.check.finding import where
 from regard.data.check.fixing.row_fixes import fixed_row
 from regard.data.check.fixing.row_writers import fitting, styles, writer, written_columns, written_format
 from regard.data.check.fixing.streams import Cleaned
-from regard.data.check.fixing.verify import Digests, difference, refuse
-from regard.data.check.rules.view import seen
-from regard.data.check.store import hashed
+from regard.data.check.fixing.verify import RowHashes, difference, refuse
+from regard.data.check.row_store import stable_hash
+from regard.data.check.rules.checked_row import checked_row
 from regard.data.formats.lines import ExcludedRow, Row
 from regard.data.readers import Reader, read, rows_of
 from regard.data.recognize import Schema, rows
 from regard.data.records import Place, Record
 from regard.data.sources import DataLocation, Source
 from regard.errors import DataError
-from regard.foreign import reading
+from regard.foreign import file_errors
 
 NAMED = 20  # rows left out that are named; the rest are counted
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedCopy:
     """What was changed, how often each; and the rows that could not be fixed and are left out."""
 
     file: str
@@ -45,12 +45,12 @@ class Fixed:
         return asdict(self)
 
 
-def fix(where: DataLocation, out: str | Path, **told: Any) -> Fixed:
+def write_fixed_copy(data: DataLocation, out: str | Path, **told: Any) -> FixedCopy:
     """Write the fixed copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
 
     The copy is read again before it is kept, and compared with what it should hold; a DataError says where it differs.
     """
-    reader = read(where, on_bad=lambda error: None, **told)
+    reader = read(data, on_bad=lambda error: None, **told)
     target = Path(out)
     format = written_format(target.suffix.lower(), reader.schema)
     wrong: str | None = None
@@ -60,7 +60,7 @@ def fix(where: DataLocation, out: str | Path, **told: Any) -> Fixed:
             _write(job, fresh, style)
             wrong = job.difference(fresh, target)
             if wrong is None:
-                return Fixed(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
+                return FixedCopy(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
         raise refuse(target, wrong or "", format)
 
 
@@ -75,7 +75,7 @@ class _Job:
 
     def __init__(self, reader: Reader, format: str) -> None:
         self.reader, self.format = reader, format
-        self.digests = Digests(reader.schema.columns)
+        self.digests = RowHashes(reader.schema.columns)
         self.changes: Counter[str] = Counter()
         self.left_out: list[str] = []
         self.missing, self.rows = 0, 0
@@ -100,14 +100,14 @@ class _Job:
                 except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
                     self._bad(row.place.error(f"cannot be used: {type(error).__name__}"), "")
                     continue
-                one = seen(record, "")
+                one = checked_row(record, "")
                 if not all(text.strip() for _, text in one.texts):
                     self.changes["empty rows left out"] += 1
                     continue
                 if _header(values, found):
                     self.changes["headers among the rows left out"] += 1
                     continue
-                key = hashed(f"{one.said}\x1f{one.told}")
+                key = stable_hash(f"{one.input_text}\x1f{one.annotation}")
                 if key in self.seen and found.format not in ("text", "conll"):
                     self.changes["rows that were there twice left out"] += 1
                     continue
@@ -130,7 +130,7 @@ class _Job:
         return fit
 
     def _rows(self, sources: tuple[Source, ...], found: Schema) -> Iterator[Row]:
-        with reading(sources[0].name, DataError):
+        with file_errors(sources[0].name, DataError):
             yield from self._plain_rows(sources, found)
 
     def _plain_rows(self, sources: tuple[Source, ...], found: Schema) -> Iterator[Row]:

@@ -11,13 +11,18 @@ from typing import Any, BinaryIO, cast
 from regard.errors import DataError
 
 GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # what packed files raise that are not whole
-FREE = 1 << 26  # bytes that any file may unpack to
-RATIO = 250  # above that, how many times its packed size; text packs to a tenth, rarely to a hundredth
+DECOMPRESSION_ERRORS = (
+    EOFError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+)  # what packed files raise that are not whole
+ALWAYS_ALLOWED = 1 << 26  # bytes that any file may unpack to
+MAX_RATIO = 250  # above that, how many times its packed size; text packs to a tenth, rarely to a hundredth
 XZ_MEMORY = 1 << 28  # bytes that an xz file may ask for; xz -9 needs a quarter of that
 
 
-def unpacked(raw: io.BufferedReader, file: str) -> BinaryIO:
+def decompressed(raw: io.BufferedReader, file: str) -> BinaryIO:
     """The content of an open file, unpacked if its first bytes say that it is packed.
 
     Raises a DataError where it unpacks to more than `RATIO` times its size and more than `FREE` bytes.
@@ -120,9 +125,10 @@ class _Bounded(io.RawIOBase):
         found = self.stream.read(len(buffer))
         buffer[: len(found)] = found
         self.place += len(found)
-        if self.place > FREE and self.place > RATIO * max(self.packed.count, 1):
+        if self.place > ALWAYS_ALLOWED and self.place > MAX_RATIO * max(self.packed.count, 1):
             raise DataError(
-                f"unpacks to more than {RATIO} times its size ({self.place:,} bytes from {self.packed.count:,} so far)",
+                f"unpacks to more than {MAX_RATIO} times its size "
+                f"({self.place:,} bytes from {self.packed.count:,} so far)",
                 file=self.file,
                 fix="If this is meant, unpack it first (gunzip, unxz) and give the unpacked file.",
             )
