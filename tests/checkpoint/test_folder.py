@@ -312,7 +312,7 @@ def test_old_settings_of_rotary_positions(tmp_path: Path) -> None:
         ("tiny-bert", {"hidden_act": "gelo"}, 'hidden_act "gelo" is not known. Did you mean "gelu"?'),
         ("tiny-bert", {"num_attention_heads": 5}, "5 heads do not divide the width 32. Use 4 heads"),
         ("tiny-bert", {"num_attention_heads": 0}, "heads must be at least 1, not 0."),
-        ("tiny-bert", {"max_position_embeddings": 0}, "longest must be at least 1, not 0"),
+        ("tiny-bert", {"max_position_embeddings": 0}, "max_tokens must be at least 1, not 0"),
         ("tiny-bert", {"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ("tiny-bert", {"is_decoder": True}, "is_decoder is True, but this family is read only with False."),
         ("tiny-bert", {"quantization_config": {"bits": 8}}, "quantization_config is {'bits': 8}"),

@@ -189,7 +189,7 @@ def use(draw: random.Random, model: Any, again: Path) -> None:
         lambda: [answer.json() for answer in model.predict(texts[2:])],
         lambda: [answer.json() for answer in model.predict([("who ran?", texts[0])])],
         lambda: model.fill("a small [MASK] ran"),
-        lambda: model.follows(texts[0], texts[2]),
+        lambda: model.next_sentence(texts[0], texts[2]),
         lambda: model.generate(texts[0], max_tokens=4),
         lambda: model.generate_ids([[1, 2, 3]], max_tokens=3),
         lambda: model.continuations(texts[:2], max_tokens=3),

@@ -117,7 +117,7 @@ def test_log_probabilities_are_those_of_the_network(decoder, prompts):
 def test_a_sequence_that_has_ended_makes_no_place_for_others_scarce(decoder, prompts):
     """In fixed shapes it stays among those that go on, up to the end of its context."""
     _, model = decoder
-    long, others = [5] * (model.config.longest - 3), prompts[:1] * 3
+    long, others = [5] * (model.config.max_tokens - 3), prompts[:1] * 3
     plain = model.writer.ids([long, *others], {"max_tokens": 20})
     ends = Ends(stop=(next(token for token in plain[0] if token not in plain[1]),))
     expected = dataclasses.replace(model.writer, ends=ends).ids([long, *others], {"max_tokens": 20})
@@ -137,7 +137,7 @@ def test_no_more_is_kept_than_the_context_holds(decoder, prompts, monkeypatch):
     ends = Ends()
     (found,) = dataclasses.replace(model.writer, ends=ends).ids(prompts[:1], {"max_tokens": 200, "slide": True})
     assert len(found) == 200
-    assert set(kept) == {model.config.longest}
+    assert set(kept) == {model.config.max_tokens}
 
 
 @pytest.mark.parametrize("settings", [{}, {"beams": 3}, {"sample": True, "seed": 2}, {"repetition_penalty": 1.3}])

@@ -126,8 +126,8 @@ BUILD = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from test_corpus import word_level
-from regard.data import documents
+from test_token_store import word_level
+from regard.data.corpus import documents
 from regard.data.corpus.token_store import Corpus
 documents.GROUP = 2000
 def slow(progress):

@@ -23,7 +23,7 @@ def test_fixed_shapes_say_the_same(build, tokens, name, monkeypatch):
     monkeypatch.setattr("regard.model.kernels.decode_graphs.LEAST", 12)  # so that the reach grows on the way
     network = build(name)
     plain, cache = (begun(network, tokens, capacity=40) for _ in range(2))
-    steps = Steps(network, cache, fixed=True, limit=network.config.longest)
+    steps = Steps(network, cache, fixed=True, limit=network.config.max_tokens)
     reaches = set()
     for turn in range(25):
         new = tokens([1, 1, 1], seed=turn).ids
