@@ -25,7 +25,7 @@ from typing import Any
 from sets import SETS, texts
 
 from regard.data.records import Record
-from regard.training.load_data import Data
+from regard.training.load_data import LabeledData
 from regard.training.pretrain import pretrain
 from regard.training.train import train
 
@@ -99,7 +99,7 @@ def tuned(given: argparse.Namespace) -> None:
             write(given.out, {**line, "lr": given.lr, "seed": seed, "accuracy": run.scores["accuracy"].value})
 
 
-def whole_sentences(data: Data, *, share: float = 0.2, seed: int = 0) -> Data:
+def whole_sentences(data: LabeledData, *, share: float = 0.2, seed: int = 0) -> LabeledData:
     """The same rows split anew: a share of the longest ones for dev, and no piece of those left to learn from."""
     records: list[Record] = [*data.train, *data.dev]
     rows = [tuple(texts(record)[0].split()) for record in records]

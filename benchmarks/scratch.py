@@ -27,9 +27,9 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.device import pick_device
 from regard.tasks import task_class
 from regard.text.learn import train_tokenizer, train_tokenizer_from_texts
-from regard.training.defaults import Size, resolved
+from regard.training.defaults import DataSize, resolve_settings
 from regard.training.engine.loop import fit
-from regard.training.load_data import Data, texts_of
+from regard.training.load_data import LabeledData, texts_of
 from regard.training.plan import plan_job
 from regard.training.pretrain import pretrain
 from regard.training.settings import Settings
@@ -103,7 +103,7 @@ def main() -> None:
         network = checkpoint.network.to(device)
         preprocessing = Preprocessing(words, checkpoint.config)
         examples = task.examples(data.train, preprocessing, labelled=True)
-        chosen = resolved(chosen, Size.of(examples.lengths), checkpoint.config, pretrained=False, gpu=True)
+        chosen = resolve_settings(chosen, DataSize.of(examples.lengths), checkpoint.config, pretrained=False, gpu=True)
         began = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             job = with_score(plan_job(network, task, examples, chosen, Path(folder)), data, preprocessing)
@@ -127,7 +127,7 @@ def main() -> None:
         (given.out / "scratch.json").write_text(json.dumps(lines, indent=2))
 
 
-def read_first(given: argparse.Namespace, data: Data) -> None:
+def read_first(given: argparse.Namespace, data: LabeledData) -> None:
     """Hidden words of all reviews but those scored on, then labels: each seed learns from the same reading."""
     began = time.perf_counter()
     given.out.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
-from regard.training.load_data import Data, gather
+from regard.training.load_data import LabeledData, load_data
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Set:
     seconds: float | None = None  # what the whole training took there on one H200, as published beside this project
     mine: dict[str, Any] = field(default_factory=dict)  # settings of regard that differ
 
-    def gather(self, root: Path) -> Data:
+    def gather(self, root: Path) -> LabeledData:
         """Its records; a tenth is split off for scoring where the set has no valid split of its own."""
-        return gather(root / self.path, dev_fraction=0.1, seed=0, **self.read)
+        return load_data(root / self.path, dev_fraction=0.1, seed=0, **self.read)
 
 
 SETS = {

@@ -41,16 +41,16 @@ from regard.data.records import ClassifyRecord, Record
 from regard.device import pick_device
 from regard.predict import load
 from regard.tasks import task_class
-from regard.tasks.inference import Scored, runner, score
+from regard.tasks.inference import ScoreResult, network_runner, score_records
 from regard.tasks.masked import Masked
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
-from regard.training.defaults import filled
-from regard.training.engine.loop import pinned
+from regard.training.defaults import fill_from_recipe
+from regard.training.engine.loop import pin_memory
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout
-from regard.training.plan import steady_shape
+from regard.training.plan import fixed_batch_shape
 from regard.training.settings import Settings
 from regard.training.train import train
 
@@ -85,13 +85,13 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     ids = np.random.default_rng(0).integers(1000, 30000, int(held.sum())).astype(np.int32)
     learn = {LEARN: np.zeros(len(ids), np.int8)}
     examples = Examples(ids, np.concatenate(([0], np.cumsum(held))), np.arange(len(held)), by_token=learn)
-    shape, most = steady_shape(tokens, None, held, 512)
+    shape, most = fixed_batch_shape(tokens, None, held, 512)
     plan = BatchPlan(examples.lengths, BatchSettings(tokens, sequences=most))
     places = [number % plan.steps for number in range(steps)]
     real = [int(held[plan.rows(place)].sum()) for place in places]
-    made = (pinned(examples.take(plan.rows(place)).fixed(**vars(shape))) for place in places)
+    made = (pin_memory(examples.take(plan.rows(place)).fixed(**vars(shape))) for place in places)
     feed = iter(Prefetcher(made))  # batches come from the host as in a training
-    optimizer = build_optimizer(network, filled(Settings()), lr=1e-4)
+    optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=1e-4)
     stepper = Stepper(network, task, optimizer, clip=1.0, dtype=torch.bfloat16, compile=True, record=True)
 
     def step(number: int) -> None:
@@ -231,7 +231,7 @@ def mean_length(data: Any) -> int:
     return round(float(task.examples(data.train[:3000], preprocessing, labelled=False).lengths.mean()))
 
 
-def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | None) -> Scored:
+def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | None) -> ScoreResult:
     """A folder scored by regard, whoever trained it; `cut` shortens texts as the Trainer does."""
     model = load(folder)
     assert model.tokenizer is not None
@@ -240,8 +240,13 @@ def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | No
     preprocessing = Preprocessing(model.tokenizer, model.config)
     device = pick_device()
     dtype = torch.bfloat16 if GPU else torch.float32
-    return score(
-        task, runner(model.network, task, dtype=dtype), records, preprocessing, device=device, batch_tokens=32_768
+    return score_records(
+        task,
+        network_runner(model.network, task, dtype=dtype),
+        records,
+        preprocessing,
+        device=device,
+        batch_tokens=32_768,
     )
 
 

@@ -23,7 +23,7 @@ import torch
 
 import regard
 from regard.data.records import TranslateRecord
-from regard.training.load_data import gather
+from regard.training.load_data import load_data
 
 BEAMS = 5
 PAIRS: dict[str, tuple[str, dict[str, str]]] = {
@@ -74,7 +74,7 @@ def trained(pair: str, network: str, given: argparse.Namespace) -> dict[str, Any
     kind = network.partition("-")[0]
     settings = {**(RECURRENT if kind == "gru" else TRANSFORMER), **(LARGER[kind] if pair == "eng-spa" else {})}
     settings |= {name: json.loads(value) for name, value in own.items()}
-    data = gather(given.data / path, task="translate", columns=columns or None)
+    data = load_data(given.data / path, task="translate", columns=columns or None)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         found = regard.train(

@@ -29,10 +29,10 @@ from regard.predict.model_task import GUESSES, can, task_for, trained
 from regard.predict.translation import beam_run
 from regard.progress import OnProgress, Progress
 from regard.tasks import task_class
-from regard.tasks.inference import answers as answered
+from regard.tasks.inference import answer_records as answered
 from regard.tasks.masked import Masked
-from regard.tasks.minimal_pairs import Minimal
-from regard.tasks.perplexity import Running
+from regard.tasks.minimal_pairs import MinimalPairs
+from regard.tasks.perplexity import SlidingPerplexity
 from regard.tasks.task import Answer, Task
 from regard.tasks.translate import Translate
 
@@ -152,7 +152,7 @@ def evaluate(
         loss=losses[0] / losses[1] if losses[1] else float("nan"),
         data=reader.summary,
         bad=reader.bad_rows,
-        unit="windows" if isinstance(task, Running) else "rows",
+        unit="windows" if isinstance(task, SlidingPerplexity) else "rows",
         signatures=task.signatures,
         report=report_of(meter),
     )
@@ -168,7 +168,7 @@ class _Asked:
 
 def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None) -> _Asked:
     preprocessing = model.preprocessing()
-    if overlap is not None and not isinstance(task, Running):
+    if overlap is not None and not isinstance(task, SlidingPerplexity):
         raise InputError(
             f"{setting('overlap')} is for models of next words on plain text; this is a model for {task.name}."
         )
@@ -179,7 +179,7 @@ def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap
         most = "" if places is None else f", and at most {places}, for which the network has places"
         raise InputError(f"{setting('window')} is {window}; use at least 2 tokens{most}.")
     preprocessing = replace(preprocessing, window=window or preprocessing.window)
-    if not isinstance(task, Running):
+    if not isinstance(task, SlidingPerplexity):
         return _Asked(reader, preprocessing)
     shared = OVERLAP if overlap is None else overlap
     found = sliding_windows(text_chunks(reader), preprocessing.tokenizer, size=window or room_of(model), overlap=shared)
@@ -202,7 +202,7 @@ def _answered(
                 f"this is a model for {task.name}."
             )
         run, batch_tokens = beam_run(model, task, beams), -(-batch_tokens // max(beams, 1))
-    if isinstance(task, Running):
+    if isinstance(task, SlidingPerplexity):
         batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))
     return answered(
         task,
@@ -234,7 +234,7 @@ def _open(
         columns = columns or run.data.columns_in(sources, run.task, encoding=encoding)
         separator = run.data.separator if labels in (None, "multi") else None
     seen = _seen(sources, columns, encoding)
-    task = _minimal(model) if seen == Minimal.name else _task(model)
+    task = _minimal(model) if seen == MinimalPairs.name else _task(model)
     if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
         task = task_class("pair").from_settings(task.settings())
     told = ReadOptions.validated(
@@ -266,14 +266,14 @@ def _task(model: Model) -> Task:
     """What the model was made for. Folders from elsewhere do not say how words were hidden: then as in BERT."""
     heads = model.network.heads
     if model.task == "causal" and "language" in heads:
-        return Running()
+        return SlidingPerplexity()
     if model.task == "masked" and "masked" in heads and trained(model.folder) is None:
         return Masked.of(model.preprocessing().tokenizer, vocabulary=model.config.vocabulary)
     return task_for(model.checkpoint, model.folder)
 
 
-def _minimal(model: Model) -> Minimal:
-    task = Minimal.of(model.network)
+def _minimal(model: Model) -> MinimalPairs:
+    task = MinimalPairs.of(model.network)
     if task is None:
         raise InputError(
             "these are minimal pairs, but this model has no head for words, hidden or next, so no sentence is likelier "

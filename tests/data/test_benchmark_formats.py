@@ -12,7 +12,7 @@ import regard
 from regard.data.check.run import check
 from regard.data.readers import read, split_names
 from regard.errors import DataError
-from regard.training.load_data import gather
+from regard.training.load_data import load_data
 
 INTENTS = {"weather": "will it rain on day", "timer": "wake me at hour"}
 
@@ -49,7 +49,7 @@ def test_clinc_splits_are_read(clinc: Path) -> None:
     assert found(clinc, split="valid") == [tuple(row) for row in (*CLINC["oos_val"], *CLINC["val"])]
     assert found(clinc, split="test") == [tuple(row) for row in (*CLINC["oos_test"], *CLINC["test"])]
     assert str(read(clinc, split="test").schema).endswith("a list for each split; this is test")
-    data = gather(clinc)
+    data = load_data(clinc)
     assert (data.task, len(data.train), len(data.dev), data.split_off) == ("classify", 42, 7, False)
     report = check(clinc)
     assert [(split.name, split.rows) for split in report.splits] == [("train", 42), ("valid", 7), ("test", 9)]

@@ -14,7 +14,7 @@ from regard.data.labels import infer_separator, joined_labels
 from regard.data.names import parse_columns
 from regard.data.readers import read
 from regard.errors import DataError, InputError
-from regard.training.load_data import gather
+from regard.training.load_data import load_data
 
 COMBINED = ["billing", "login", "refund", "billing, login", "login, refund", "billing, login, refund"]
 
@@ -117,9 +117,14 @@ def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pyt
     assert (found.severity, found.message) == ("warning", says)
     assert "--labels multi" in found.fix
     with pytest.warns(UserWarning, match=f"{says}. Use --labels multi if"):
-        gather(path)
-    assert gather(path, labels="multi").train[0].label in {("billing",), ("login",), ("refund",), ("billing", "login")}
-    gather(path, labels="class")
+        load_data(path)
+    assert load_data(path, labels="multi").train[0].label in {
+        ("billing",),
+        ("login",),
+        ("refund",),
+        ("billing", "login"),
+    }
+    load_data(path, labels="class")
     assert not [finding for finding in check(path, labels="class").findings if finding.kind == "joined-labels"]
     assert cli.main(["check", str(path), "--labels", "multi", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["labels"] == {"login": 16, "billing": 12, "refund": 12}
@@ -131,9 +136,9 @@ def test_pairs_with_numbers_get_a_hint(tmp_path: Path) -> None:
     (found,) = [finding for finding in check(path).findings if finding.kind == "similarity"]
     assert (found.severity, found.message) == ("note", "the labels of these pairs are numbers")
     assert "--task embed" in found.fix
-    (hint,) = gather(path).hints
+    (hint,) = load_data(path).hints
     assert "--task embed" in hint
     assert "\n" not in hint
-    assert gather(path, task="embed").hints == gather(path, task="pair").hints == ()
+    assert load_data(path, task="embed").hints == load_data(path, task="pair").hints == ()
     classes = put(tmp_path / "b.csv", "sentence1,sentence2,label\n" + "".join(rows).replace(".", ""))
-    assert gather(classes, labels="class").hints == ()
+    assert load_data(classes, labels="class").hints == ()

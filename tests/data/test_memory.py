@@ -18,7 +18,7 @@ from regard.data.memory import to_python
 from regard.data.readers import read, split_names
 from regard.data.records import TagRecord
 from regard.errors import DataError, InputError
-from regard.training.load_data import gather
+from regard.training.load_data import load_data
 
 WORDS = {"good": ("lovely", "warm", "kind"), "bad": ("cold", "dull", "rude")}
 ROWS = [
@@ -92,7 +92,7 @@ def test_every_kind_is_read_as_its_rows(kind: str) -> None:
             list(reader)
     else:
         assert [(record.text, record.label) for record in reader] == wanted
-    assert gather(KINDS[kind]()).fingerprint == gather(ROWS).fingerprint
+    assert load_data(KINDS[kind]()).fingerprint == load_data(ROWS).fingerprint
     assert check(KINDS[kind]()).labels == {"bad": 20, "good": 20}
 
 
@@ -120,7 +120,7 @@ def test_splits_of_a_dict_of_tables() -> None:
     parts = DatasetDict(train=Dataset(ROWS[:30]), validation=Dataset(ROWS[30:36]), test=Dataset(ROWS[36:]))
     assert split_names(parts) == ("train", "valid", "test")
     assert [len(list(read(parts, split=split))) for split in ("train", "valid", "test")] == [30, 6, 4]
-    found = gather(parts)
+    found = load_data(parts)
     assert (len(found.train), len(found.dev), found.split_off) == (30, 6, False)
     assert [split.rows for split in check({"train": ROWS[:30], "test": ROWS[30:]}).splits] == [30, 10]
     with pytest.raises(DataError, match=r'holds no "test". It holds: train.'):

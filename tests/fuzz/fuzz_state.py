@@ -18,8 +18,15 @@ from regard.training.curves import draw_curves
 from regard.training.engine.distributed import World
 from regard.training.metrics_log import METRICS, Recorder, read_metrics
 from regard.training.resume.lock import claim
-from regard.training.resume.position import Position
-from regard.training.resume.state import Saved, clean, load_state, save_sharded, save_state, state_files
+from regard.training.resume.position import TrainingPosition
+from regard.training.resume.state import (
+    SavedState,
+    load_state,
+    remove_partial_state,
+    save_sharded,
+    save_state,
+    state_files,
+)
 
 CASES = 400
 IDENTITY = {"data": "abc", "task": "classify", "lr": 0.001, "lora": {"rank": 0}, "freeze": []}
@@ -30,12 +37,12 @@ METRIC_LINES = [
     {"kind": "score", "step": 7, "main": "f1", "best": True, "dev_loss": 0.5, "scores": {"f1": 0.5, "macro_f1": 0.25}},
 ]
 _states: dict[str, dict[str, bytes]] = {}
-_saved: dict[str, Saved] = {}
+_saved: dict[str, SavedState] = {}
 
 
 def prepare() -> None:
     """A state of one process and one in shards, as bytes: a case opens nothing outside its own folder."""
-    position = Position(STEP, 1, 2, 0.5, 0.6, 5, 1, 0, 900, 12.5, 512, [0.5] * 6, [1.5, 3.0])
+    position = TrainingPosition(STEP, 1, 2, 0.5, 0.6, 5, 1, 0, 900, 12.5, 512, [0.5] * 6, [1.5, 3.0])
     optimizer = {f"{name}|exp_avg": tensor * 2 for name, tensor in WEIGHTS.items()}
     best = {name: tensor + 1 for name, tensor in WEIGHTS.items()}
     for kind in ("whole", "sharded"):
@@ -67,7 +74,7 @@ def fuzz(draw: random.Random, folder: Path) -> None:
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         forged |= _change(draw, run, draw.choice([*names, METRICS]), folder / "secret")
     claim(run, resume=True, overwrite=False)
-    clean(run)
+    remove_partial_state(run)
     state_files(run)
     found = load_state(run, IDENTITY, WEIGHTS)
     if found is not None and not forged:
@@ -126,7 +133,7 @@ def _change_json(draw: random.Random, path: Path, kind: str) -> bool:
     return True
 
 
-def _check_same(found: Saved, saved: Saved) -> None:
+def _check_same(found: SavedState, saved: SavedState) -> None:
     """A state that is used is the one that was saved, to the last bit."""
     assert found.checked, "an unchecked state was used"
     assert found.position == saved.position, "another position was used"

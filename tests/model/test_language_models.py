@@ -9,7 +9,7 @@ from regard.errors import InputError
 from regard.model.recurrent.bidirectional_lm import Mix, TwoSided, mirror
 from regard.model.recurrent.networks import Recurrent
 from regard.ragged import Ragged
-from regard.tasks.bidirectional_lm import TwoSided as BothSides
+from regard.tasks.bidirectional_lm import BidirectionalLM as BothSides
 from regard.tasks.causal import Causal
 
 LENGTHS = (5, 1, 8, 0, 3)

@@ -22,7 +22,7 @@ from regard.data.records import (
 from regard.data.records import AnswerSpan as Gold
 from regard.model.presets import preset
 from regard.tasks import task_class
-from regard.tasks.inference import answers, runner, score
+from regard.tasks.inference import answer_records, network_runner, score_records
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import set_dropout
@@ -95,13 +95,15 @@ class Small:
 
     def answers(self, task, network, records, *, labelled=False, **more):
         preprocessing = self.preprocessing(**more)
-        found = answers(
-            task, runner(network, task), records, preprocessing, device=torch.device("cpu"), labelled=labelled
+        found = answer_records(
+            task, network_runner(network, task), records, preprocessing, device=torch.device("cpu"), labelled=labelled
         )
         return [answer for _, answer in found]
 
     def score(self, task, network, records, **more):
-        return score(task, runner(network, task), records, self.preprocessing(**more), device=torch.device("cpu"))
+        return score_records(
+            task, network_runner(network, task), records, self.preprocessing(**more), device=torch.device("cpu")
+        )
 
     def golden(self, task, records, *, rows=3, steps=20):
         """The losses of twenty steps, a few rows each."""
@@ -128,9 +130,9 @@ class Small:
         kept = json.loads((folder / "out" / "run.json").read_text())
         restored = task_class(kept["task"]).from_settings(kept["task_settings"])
         checkpoint, words = read_folder(folder / "out"), Tokenizer.load(folder / "out")
-        found = score(
+        found = score_records(
             restored,
-            runner(checkpoint.network, restored),
+            network_runner(checkpoint.network, restored),
             records,
             Preprocessing(words, checkpoint.config),
             device=torch.device("cpu"),

@@ -18,7 +18,7 @@ from regard.data.records import AnswerRecord, Place
 from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError, InputError
 from regard.metrics.meter import AnswerMeter
-from regard.tasks.answer import BEST, NOTHING, SHOWN, Extract, Said, best_spans
+from regard.tasks.answer import BEST, NOTHING, SHOWN, QuestionAnswering, WindowSpans, best_spans
 from regard.text.learn import train_tokenizer_from_texts
 
 GOLDEN = [3.67962, 3.45774, 3.35005, 2.89606, 2.58262, 1.79075, 1.01586, 2.5008, 0.94424, 1.35612]
@@ -28,13 +28,13 @@ CONTEXT = "Anna Berg went to Paris."
 
 @pytest.fixture
 def task(questions):
-    return Extract.from_records(questions)
+    return QuestionAnswering.from_records(questions)
 
 
 def said(*spans, none=0.0):
     """A window with these stretches: start, end, score."""
     starts, ends, scores = (np.array(column) for column in zip(*spans, strict=True))
-    return Said(starts, ends, scores, none)
+    return WindowSpans(starts, ends, scores, none)
 
 
 def asked(context=CONTEXT, *, answers=None):
@@ -42,8 +42,8 @@ def asked(context=CONTEXT, *, answers=None):
 
 
 def test_it_learns_whether_every_question_has_an_answer(task, questions):
-    assert task == Extract(unanswerable=True, threshold=0.0, longest=30)
-    assert not Extract.from_records([record for record in questions if record.possible]).unanswerable
+    assert task == QuestionAnswering(unanswerable=True, threshold=0.0, longest=30)
+    assert not QuestionAnswering.from_records([record for record in questions if record.possible]).unanswerable
     assert task.heads == {"span": 2}
     assert task.labels is None
 
@@ -53,12 +53,12 @@ def test_it_learns_whether_every_question_has_an_answer(task, questions):
 )
 def test_what_is_for_labels_is_refused(questions, settings):
     with pytest.raises(InputError, match=r"is for labels"):
-        Extract.from_records(questions, **settings)
+        QuestionAnswering.from_records(questions, **settings)
 
 
 def test_questions_without_answers_alone_teach_nothing():
     with pytest.raises(InputError, match=r"no question with an answer"):
-        Extract.from_records([asked(answers=())])
+        QuestionAnswering.from_records([asked(answers=())])
 
 
 def test_targets_are_the_tokens_of_the_answer(small, task, questions):
@@ -134,7 +134,7 @@ def test_the_search_is_quick():
 
 
 def test_windows_are_put_together():
-    task = Extract()
+    task = QuestionAnswering()
     answer = task.answer(asked(), [said((0, 9, 2.0), (0, 4, 1.0)), said((18, 23, 3.0), (0, 9, 2.5))])
     assert [one.answer for one in answer.candidates] == ["Paris", "Anna Berg", "Anna"]
     assert (answer.answer, answer.start, answer.end) == ("Paris", 18, 23)
@@ -146,13 +146,13 @@ def test_windows_are_put_together():
 
 
 def test_space_at_the_edges_is_no_part_of_an_answer():
-    answer = Extract().answer(asked(" Anna  Berg "), [said((0, 6, 2.0), (5, 7, 1.5), (1, 5, 1.0))])
+    answer = QuestionAnswering().answer(asked(" Anna  Berg "), [said((0, 6, 2.0), (5, 7, 1.5), (1, 5, 1.0))])
     assert [tuple(one)[:3] for one in answer.candidates] == [("Anna", 1, 5)]
 
 
 def test_no_more_candidates_than_can_be_read():
     spans = [(start, start + 1, float(-start)) for start in range(BEST)]
-    assert len(Extract().answer(asked("x" * BEST), [said(*spans)]).candidates) == SHOWN
+    assert len(QuestionAnswering().answer(asked("x" * BEST), [said(*spans)]).candidates) == SHOWN
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_no_more_candidates_than_can_be_read():
     [(0.0, 2.9, "Paris"), (0.0, 3.1, ""), (1.0, 3.5, "Paris"), (-1.0, 2.5, "")],
 )
 def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expected):
-    task = Extract(unanswerable=True, threshold=threshold)
+    task = QuestionAnswering(unanswerable=True, threshold=threshold)
     answer = task.answer(asked(), [said((18, 23, 3.0), none=none), said((0, 4, 1.0), none=none + 1)])
     assert answer.answer == expected
     assert (answer.start is None) == (not expected)
@@ -172,18 +172,18 @@ def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expe
 
 def test_a_context_without_words_has_no_answer(small, task):
     network = small.spread(task)
-    for kind in (task, Extract()):
+    for kind in (task, QuestionAnswering()):
         (answer,) = small.answers(kind, network, [asked("")])
         assert (answer.answer, answer.start, answer.end) == NOTHING[:3]
     assert small.score(task, network, [asked("", answers=())]).scores["exact"].value == 1
 
 
 def test_the_threshold_is_tuned_where_some_have_an_answer_and_some_have_none():
-    task, meter = Extract(unanswerable=True), AnswerMeter()
+    task, meter = QuestionAnswering(unanswerable=True), AnswerMeter()
     for text, gold, no_answer in [("a", ["a"], 1.0), ("b", ["b"], 2.0), ("c", [], 3.0), ("d", ["d"], -1.0)]:
         meter.add(text, gold, no_answer)
     assert task.tuned(meter) == replace(task, threshold=2.0)
-    assert Extract().tuned(meter) == Extract()
+    assert QuestionAnswering().tuned(meter) == QuestionAnswering()
     alone = AnswerMeter()
     alone.add("a", ["a"], 1.0)
     assert task.tuned(alone) == task

@@ -8,7 +8,7 @@ from regard.data.batching.examples import Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import DocumentRecord
 from regard.tasks.causal import Causal
-from regard.tasks.inference import runner, score
+from regard.tasks.inference import network_runner, score_records
 from regard.text.learn import train_tokenizer_from_texts
 
 TEXT = "the old man went to the market and the market was closed so the old man went home again"
@@ -24,7 +24,7 @@ def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing
     """However a text is cut into windows, its tokens are counted once."""
     task = Causal()
     network = from_preset("tiny-gpt2").network
-    whole = score(task, runner(network, task), [DocumentRecord(TEXT)], preprocessing, device=CPU)
+    whole = score_records(task, network_runner(network, task), [DocumentRecord(TEXT)], preprocessing, device=CPU)
     cut = Preprocessing(preprocessing.tokenizer, preprocessing.config, window=20)
     parts = task.examples([DocumentRecord(TEXT)], cut, labelled=True)
     assert len(parts) > 3

@@ -10,8 +10,8 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
 from regard.errors import DataError, InputError
 from regard.predict import Model
-from regard.tasks.embed import Embed, LikenessAnswer
-from regard.tasks.inference import runner, score
+from regard.tasks.embed import Embed, SimilarityAnswer
+from regard.tasks.inference import network_runner, score_records
 from regard.text.learn import train_tokenizer_from_texts
 
 GOLDEN = [1.06938, 1.08996, 1.0834, 1.10807, 1.09264, 1.08813, 1.06993, 1.07628, 1.09828, 1.07399]
@@ -89,7 +89,7 @@ def learned(task: Embed, records: list[PairRecord], preprocessing: Preprocessing
         optimizer.zero_grad()
         (loss.sum / loss.count).backward()
         optimizer.step()
-    return score(task, runner(network, task), records, preprocessing, device=CPU).value
+    return score_records(task, network_runner(network, task), records, preprocessing, device=CPU).value
 
 
 def test_pairs_find_each_other(preprocessing: Preprocessing) -> None:
@@ -106,7 +106,7 @@ def test_cosines_rank_as_the_numbers_do(preprocessing: Preprocessing) -> None:
     )
     meter = task.meter()
     for record in LIKE:
-        task.update(meter, LikenessAnswer(similarity=0.1 if record.label == 1.0 else 0.9), record)
+        task.update(meter, SimilarityAnswer(similarity=0.1 if record.label == 1.0 else 0.9), record)
     scores = meter.scores()
     assert next(iter(scores)) == meter.main == "spearman"
     assert scores["spearman"].value == pytest.approx(1.0)

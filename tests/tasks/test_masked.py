@@ -12,7 +12,7 @@ from regard.data.records import DocumentRecord
 from regard.errors import InputError
 from regard.metrics.language_meters import Guessed, MaskedMeter
 from regard.ragged import Ragged
-from regard.tasks.masked import GuessAnswer, Masked
+from regard.tasks.masked import Masked, MaskedAnswer
 from regard.text.learn import train_tokenizer_from_texts
 
 V = 100
@@ -91,7 +91,7 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
     inside = int((examples.owners == 0).sum())
     assert inside == -(-len(words.encode(TEXT, special=False)) // 8)
     answer = task.answer(DocumentRecord(TEXT), [Guessed(1, 2, 3.0, True), Guessed(0, 1, 1.5, True)])
-    assert answer == GuessAnswer(2, right=1, count=3, nll=4.5, follows=True)
+    assert answer == MaskedAnswer(2, right=1, count=3, nll=4.5, follows=True)
     meter = task.meter()
     task.update(meter, answer, DocumentRecord(TEXT))
     scores = {name: score.value for name, score in meter.scores().items()}

@@ -13,8 +13,8 @@ from regard.data.records import MinimalRecord, Place
 from regard.errors import DataError, InputError
 from regard.model.network import Network
 from regard.tasks import TASKS
-from regard.tasks.inference import answers, runner, score
-from regard.tasks.minimal_pairs import Minimal
+from regard.tasks.inference import answer_records, network_runner, score_records
+from regard.tasks.minimal_pairs import MinimalPairs
 from regard.text.learn import train_tokenizer_from_texts
 
 TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog", "the mat"]
@@ -41,9 +41,9 @@ def masked(tmp_path: Path) -> tuple[Preprocessing, transformers.BertForMaskedLM,
 def costs(
     network: Network, preprocessing: Preprocessing, pairs: list[MinimalRecord], tokens: int = 8192
 ) -> list[float]:
-    task = Minimal.of(network)
+    task = MinimalPairs.of(network)
     assert task is not None
-    found = answers(task, runner(network, task), pairs, preprocessing, device=CPU, batch_tokens=tokens)
+    found = answer_records(task, network_runner(network, task), pairs, preprocessing, device=CPU, batch_tokens=tokens)
     said = [answer.json() for _, answer in found]
     assert all(one["windows"] == 1 for one in said)
     return [one[name] for one in said for name in ("cost_good", "cost_bad")]
@@ -89,7 +89,7 @@ def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
     (before,), (after,) = words.surrounding_ids
     network = from_preset("tiny-gpt2", vocabulary=words.size).network.eval()
     preprocessing = Preprocessing(words, from_preset("tiny-gpt2", vocabulary=words.size).config)
-    examples = Minimal(hides=False).examples(PAIRS[:1], preprocessing, labelled=True)
+    examples = MinimalPairs(hides=False).examples(PAIRS[:1], preprocessing, labelled=True)
     for row, text in enumerate(TEXTS[:2]):
         ids = words.encode(text, special=False).ids
         taken = examples.take([row])
@@ -105,27 +105,29 @@ def test_pairs_are_counted_over_all_and_by_kind(
     good, bad = costs(network, preprocessing, PAIRS[:1])
     right, wrong = (TEXTS[:2], TEXTS[1::-1]) if good < bad else (TEXTS[1::-1], TEXTS[:2])
     pairs = [MinimalRecord(*right, "number"), MinimalRecord(*right, "number"), MinimalRecord(*wrong, "order")]
-    task = Minimal(hides=True)
-    found = score(task, runner(network, task), pairs, preprocessing, device=CPU)
+    task = MinimalPairs(hides=True)
+    found = score_records(task, network_runner(network, task), pairs, preprocessing, device=CPU)
     assert {name: one.value for name, one in found.scores.items()} == pytest.approx(
         {"accuracy": 2 / 3, "accuracy number": 1.0, "accuracy order": 0.0}
     )
     assert (found.rows, found.main) == (3, "accuracy")
     assert found.scores["accuracy"].low < 2 / 3 < found.scores["accuracy"].high
-    assert set(score(task, runner(network, task), pairs[:2], preprocessing, device=CPU).scores) == {"accuracy"}
+    assert set(score_records(task, network_runner(network, task), pairs[:2], preprocessing, device=CPU).scores) == {
+        "accuracy"
+    }
 
 
 def test_what_cannot_be_scored_is_said() -> None:
     words, place = train_tokenizer_from_texts(TEXTS * 20, size=40), Place("pairs.jsonl", line=4)
-    assert Minimal.of(from_preset("tiny-bert", heads={}).network) is None
-    assert Minimal.of(from_preset("tiny-transformer").network) is None
+    assert MinimalPairs.of(from_preset("tiny-bert", heads={}).network) is None
+    assert MinimalPairs.of(from_preset("tiny-transformer").network) is None
     known = from_preset("tiny-bert", heads={"masked": 0})
     with pytest.raises(DataError, match=r"pairs\.jsonl line 4: a sentence here has \d+ tokens"):
         costs(known.network, Preprocessing(words, known.config, window=4), [MinimalRecord(TEXTS[0], "a", place=place)])
     with pytest.raises(InputError, match="nothing is learned"):
-        Minimal.from_records([])
-    assert Minimal.name not in TASKS
-    assert Minimal.from_settings(Minimal(hides=True).settings()) == Minimal(hides=True)
+        MinimalPairs.from_records([])
+    assert MinimalPairs.name not in TASKS
+    assert MinimalPairs.from_settings(MinimalPairs(hides=True).settings()) == MinimalPairs(hides=True)
     bare = train_tokenizer_from_texts(TEXTS * 20, kind="bpe", size=262)
     with pytest.raises(InputError, match=r"\[MASK\]"):
         costs(known.network, Preprocessing(bare, known.config), PAIRS)

@@ -9,7 +9,7 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, TagRecord
 from regard.data.records import AnswerSpan as Gold
 from regard.model.transformer import Output
-from regard.tasks.answer import Extract
+from regard.tasks.answer import QuestionAnswering
 from regard.tasks.tag import Tag
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -47,7 +47,7 @@ def test_answers_to_windows_to_answers(small, words, data, window):
     last = data.draw(st.integers(first, min(first + 1, len(words) - 1)))
     start = sum(len(word) + 1 for word in words[:first])
     gold = Gold(" ".join(words[first : last + 1]), start)
-    record, task = AnswerRecord("1", " ".join(words), "ab Ba", (gold,)), Extract()
+    record, task = AnswerRecord("1", " ".join(words), "ab Ba", (gold,)), QuestionAnswering()
     examples = task.examples([record], small.preprocessing(window=window), labelled=True)
     wanted = [torch.from_numpy(examples.by_sequence[name]) for name in ("start", "end")]
     assume(bool((wanted[0] > 0).any()))  # some window holds the whole answer

@@ -16,7 +16,7 @@ from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
-from regard.tasks.tag import Said, Tag, _by_piece, _firsts
+from regard.tasks.tag import Tag, WindowTags, _by_piece, _firsts
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
@@ -36,7 +36,7 @@ def said(task, *tags, first=0):
     words = list(range(first, first + len(tags)))
     numbers = [task.names.index(tag) for tag in tags]
     columns = [words, [word + 1 for word in words], numbers, [0.9 - 0.1 * place for place in range(len(tags))]]
-    return Said(*(np.array(column) for column in columns))
+    return WindowTags(*(np.array(column) for column in columns))
 
 
 def test_it_learns_its_tags(task):
@@ -138,13 +138,13 @@ def test_words_in_one_piece_are_one_entity():
     kept = _by_piece(record.spans, found.offsets)
     assert (kept["word"].tolist(), kept["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
-    window = Said(kept["word"], kept["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
+    window = WindowTags(kept["word"], kept["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
     assert [tuple(one)[:4] for one in task.answer(record, [window]).entities] == [(3, 7, "LOC", "U.S.")]
 
 
 def test_words_without_a_piece_are_none(task):
     record = TagRecord.from_tokens(["Anna", "\u200b", "Berg"], None)
-    window = Said(np.array([0, 2]), np.array([1, 3]), np.array([3, 4]), np.array([0.9, 0.7]))
+    window = WindowTags(np.array([0, 2]), np.array([1, 3]), np.array([3, 4]), np.array([0.9, 0.7]))
     answer = task.answer(record, [window])
     assert answer.tags == ("B-PER", "O", "I-PER")
     assert [(one.label, one.text) for one in answer.entities] == [("PER", "Anna"), ("PER", "Berg")]

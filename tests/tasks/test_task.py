@@ -8,7 +8,7 @@ from regard.tasks import TASKS, task_class
 from regard.tasks import minimal_pairs as minimal
 from regard.tasks.answer import Candidate, SpanAnswer
 from regard.tasks.classify import LabelAnswer
-from regard.tasks.tag import EntitiesAnswer, Named
+from regard.tasks.tag import EntitiesAnswer, TaggedSpan
 from regard.tasks.task import Answer, public_fields
 
 SCORING = {"best", "no_answer", "tags"}  # what only the scoring reads
@@ -18,7 +18,7 @@ def every_kind() -> list[type[Answer]]:
     """All kinds of answers there are."""
     for name in TASKS:
         task_class(name)
-    assert minimal.Preference is not None
+    assert minimal.PreferenceAnswer is not None
     found: list[type[Answer]] = []
     waiting = [Answer]
     while waiting:
@@ -57,7 +57,7 @@ def test_the_fields_people_look_for() -> None:
 def test_how_answers_are_shown() -> None:
     label = LabelAnswer(label="good", score=0.98765432, scores={"good": 0.98765432, "bad": 0.01234568})
     assert repr(label) == "LabelAnswer(label='good', score=0.9877, scores={'good': 0.9877, 'bad': 0.01235})"
-    found = EntitiesAnswer(3, tags=("B-PER", "O"), entities=(Named(0, 3, "PER", "Ida", 0.5),))
+    found = EntitiesAnswer(3, tags=("B-PER", "O"), entities=(TaggedSpan(0, 3, "PER", "Ida", 0.5),))
     assert repr(found) == (
         "EntitiesAnswer(entities=[Named(start=0, end=3, label='PER', text='Ida', score=0.5)], windows=3)"
     )

@@ -21,10 +21,10 @@ from regard.errors import DataError, InputError
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.predict.translation import Alignment
 from regard.ragged import Ragged
-from regard.tasks.greedy import write
+from regard.tasks.greedy import greedy_decode
 from regard.tasks.translate import Translate
 from regard.text.tokenizer import Tokenizer
-from regard.training.initial_model import Vocabulary, begin, with_ends
+from regard.training.initial_model import VocabularySpec, initial_model, with_special_token_ids
 from regard.training.train import train
 
 SHAPE = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
@@ -107,7 +107,7 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
     theirs.generation_config.forced_eos_token_id = None
     made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
     start, end = inputs["start"].unique().item(), inputs["end"].unique().item()
-    found = write(checkpoint.network, inputs.tokens, start=start, end=end, most=[12] * 4)
+    found = greedy_decode(checkpoint.network, inputs.tokens, start=start, end=end, most=[12] * 4)
     for ours, row in zip(found, made.tolist(), strict=True):
         expected = row[: row.index(3)] if 3 in row else row
         assert ours.ids == tuple(expected)
@@ -179,7 +179,7 @@ def test_attention_finds_what_the_bottleneck_forgets(small):
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive", "tiny-lstm-feeding"])
 def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: Vocabulary("unigram", 60))
+    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: VocabularySpec("unigram", 60))
     for side in ("source", "target"):
         texts = [getattr(row, side) for row in reversals(60)]
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
@@ -264,7 +264,7 @@ def test_what_cannot_be_translated_is_said(small, tmp_path):
         Translate.from_records([TranslateRecord(" ", "a", place=place)])
     for name, said in (("tiny-bert", "kind encoder-decoder"), (None, "no network for translate")):
         with pytest.raises(InputError, match=said):
-            begin(task, start=None, preset=name, tokenizer=None, texts=["a"], seed=0)
+            initial_model(task, start=None, preset=name, tokenizer=None, texts=["a"], seed=0)
 
 
 def test_files_of_unequal_length_are_refused(tmp_path):
@@ -280,9 +280,9 @@ def test_one_source_is_written_as_in_a_batch(small):
     for name in ("tiny-gru-additive", "tiny-lstm-feeding"):
         network = from_preset(name).network
         batch, most = Ragged.of([[5, 6, 7], [8], [9, 10, 11, 12]]), [4, 9, 2]
-        together = write(network, batch, start=0, end=1, most=most)
+        together = greedy_decode(network, batch, start=0, end=1, most=most)
         for row, found in enumerate(together):
-            (alone,) = write(network, batch.select([row]), start=0, end=1, most=most[row : row + 1])
+            (alone,) = greedy_decode(network, batch.select([row]), start=0, end=1, most=most[row : row + 1])
             assert (alone.ids, alone.ended) == (found.ids, found.ended)
             assert alone.score == pytest.approx(found.score, abs=1e-5)
 
@@ -293,7 +293,7 @@ def test_a_translation_does_not_depend_on_what_stands_beside_it(small, beams):
     checkpoint = from_preset("tiny-gru-additive", vocabulary=small.tokenizer.size)
     with torch.no_grad():
         checkpoint.network.heads["language"].bias[small.tokenizer.sep] = -50.0  # it never stops by itself
-    model = regard.predict.Model(with_ends(checkpoint, small.tokenizer), small.tokenizer)
+    model = regard.predict.Model(with_special_token_ids(checkpoint, small.tokenizer), small.tokenizer)
     texts = ["a man", "Good morning; a man sleeps while another (his brother) is awake: how odd"]
     together = model.translate(texts, beams=beams)
     assert together == [model.translate([text], beams=beams)[0] for text in texts]
@@ -334,7 +334,7 @@ def test_vocabularies_apart_are_read_as_transformers_reads_them(small, tmp_path,
 
 @pytest.mark.parametrize("preset", ["tiny-transformer", "tiny-gru-additive"])
 def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: Vocabulary("unigram", 60))
+    monkeypatch.setattr("regard.training.initial_model.vocabulary_of", lambda name: VocabularySpec("unigram", 60))
     rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
     (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
     out = tmp_path / "out"
@@ -390,7 +390,7 @@ def test_vocabularies_that_cannot_be_apart(small, tmp_path):
 def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
     """T5 names its translations in task_specific_params; a training keeps what it was told as its own."""
     german = "translate English to German: "
-    checkpoint = with_ends(from_preset("tiny-t5", vocabulary=small.tokenizer.size), small.tokenizer)
+    checkpoint = with_special_token_ids(from_preset("tiny-t5", vocabulary=small.tokenizer.size), small.tokenizer)
     ways = {"translation_en_to_de": {"prefix": german}, "summarization": {"prefix": "summarize: "}}
     one = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": ways})
     assert preprocessing_of(one, small.tokenizer).prefix == german

@@ -18,7 +18,7 @@ import torch
 
 from regard import samples
 from regard.training.metrics_log import TrainingEvent
-from regard.training.train import Result, train
+from regard.training.train import TrainResult, train
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
@@ -38,7 +38,7 @@ try:
 except Stopped:
     pass
 """
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +69,7 @@ def given() -> dict[str, Any]:
 def small(rows: Path) -> Train:
     """A training of a few steps."""
 
-    def run(out: Path, **settings: Any) -> Result:
+    def run(out: Path, **settings: Any) -> TrainResult:
         return train(rows, out=out, **{**SMALL, **settings})
 
     return run

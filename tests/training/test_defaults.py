@@ -8,19 +8,19 @@ import pytest
 
 from regard.checkpoint.source import from_preset
 from regard.tasks import TASKS
-from regard.tasks.recipe import pretraining
-from regard.training.defaults import PLAIN, Size, filled, own_choices, resolved
-from regard.training.engine.schedule import warm_steps
-from regard.training.initial_model import fresh_config, vocabulary_of
+from regard.tasks.recipe import pretraining_recipe
+from regard.training.defaults import PLAIN, DataSize, chosen_settings, fill_from_recipe, resolve_settings
+from regard.training.engine.schedule import warmup_steps
+from regard.training.initial_model import preset_config, vocabulary_of
 from regard.training.settings import Settings
 
-MULTI30K = Size(29_000, 16.0, 60)
+MULTI30K = DataSize(29_000, 16.0, 60)
 
 
-def chosen(name: str, size: Size = MULTI30K, **told: object) -> Settings:
+def chosen(name: str, size: DataSize = MULTI30K, **told: object) -> Settings:
     config = from_preset(name, weights=False).config
     recipe = TASKS["translate"].recipe(config, size.sequences)
-    return resolved(Settings.of(told), size, config, pretrained=False, gpu=False, recipe=recipe)
+    return resolve_settings(Settings.of(told), size, config, pretrained=False, gpu=False, recipe=recipe)
 
 
 def test_transformers_translate_as_in_2017() -> None:
@@ -39,7 +39,7 @@ def test_recurrent_networks_have_another_recipe() -> None:
 
 
 def test_more_pairs_less_dropout_and_fewer_epochs() -> None:
-    sizes = [Size(pairs, 16.0, 60) for pairs in (300, 30_000, 500_000, 5_000_000)]
+    sizes = [DataSize(pairs, 16.0, 60) for pairs in (300, 30_000, 500_000, 5_000_000)]
     found = [chosen("transformer-small", size) for size in sizes]
     assert [one.dropout for one in found] == [0.3, 0.3, 0.2, 0.1]
     epochs = [one.epochs or 0 for one in found]
@@ -53,12 +53,12 @@ def test_what_is_told_wins() -> None:
     told |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
     found = chosen("transformer-small", **told)
     assert {name: getattr(found, name) for name in told} == told
-    assert own_choices(Settings.of(told), found) == []
+    assert chosen_settings(Settings.of(told), found) == []
 
 
 def test_only_what_is_unusual_is_said() -> None:
     asked = Settings(dropout=0.1)
-    said = own_choices(asked, chosen("transformer-small", dropout=0.1))
+    said = chosen_settings(asked, chosen("transformer-small", dropout=0.1))
     assert said == [
         "lr 0.002",
         "epochs 30",
@@ -67,9 +67,9 @@ def test_only_what_is_unusual_is_said() -> None:
         "adam_beta2 0.98",
         "label_smoothing 0.1",
     ]
-    size, config = Size(1000, 20.0, 40), from_preset("tiny-bert", weights=False).config
-    plain = resolved(Settings(), size, config, pretrained=False, gpu=False)
-    assert [one.split()[0] for one in own_choices(Settings(), plain)] == ["lr", "epochs", "batch_tokens"]
+    size, config = DataSize(1000, 20.0, 40), from_preset("tiny-bert", weights=False).config
+    plain = resolve_settings(Settings(), size, config, pretrained=False, gpu=False)
+    assert [one.split()[0] for one in chosen_settings(Settings(), plain)] == ["lr", "epochs", "batch_tokens"]
 
 
 def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
@@ -77,13 +77,13 @@ def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
     for name, task in TASKS.items():
         assert task.recipe(None, 100) == PLAIN
         assert name == "translate" or task.recipe(config, 100) == PLAIN
-    plain = filled(Settings())
+    plain = fill_from_recipe(Settings())
     assert (plain.schedule, plain.warmup, plain.adam_beta2, plain.label_smoothing) == ("linear", 0.1, 0.999, 0.0)
 
 
 def test_only_a_preset_is_trained_from_scratch() -> None:
-    assert fresh_config("tiny-gru") == from_preset("tiny-gru", weights=False).config
-    assert fresh_config(None) is None
+    assert preset_config("tiny-gru") == from_preset("tiny-gru", weights=False).config
+    assert preset_config(None) is None
 
 
 def test_a_vocabulary_of_bytes_has_room_for_each_of_them() -> None:
@@ -108,15 +108,19 @@ PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as be
 @pytest.mark.parametrize("factor", [1, 8])
 def test_pretraining_takes_rates_that_were_seen_to_learn(name: str, factor: int) -> None:
     config = from_preset(name, weights=False).config
-    size = Size(1_000_000, 512.0, 512)
+    size = DataSize(1_000_000, 512.0, 512)
     given = Settings(steps=800, batch_tokens=factor * 16_384)
-    found = resolved(given, size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    found = resolve_settings(given, size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config))
     lr, warmup = PRETRAINING[name]
     growth = min(factor, 2) ** 0.5 if config.norm_first else 1.0
     assert found.lr == pytest.approx(lr * growth, rel=0.02)
     assert found.warmup is not None
-    assert warm_steps(800, found.warmup) == warmup
-    own = resolved(replace(given, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    assert warmup_steps(800, found.warmup) == warmup
+    own = resolve_settings(
+        replace(given, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
+    )
     assert own.warmup == 0.02
-    long = resolved(replace(given, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining(config))
+    long = resolve_settings(
+        replace(given, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
+    )
     assert long.warmup == 0.1

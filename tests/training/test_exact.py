@@ -18,9 +18,9 @@ from regard.text.learn import train_tokenizer_from_texts
 from regard.training.engine.distributed import World
 from regard.training.plan import plan_job
 from regard.training.settings import Settings
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0, "log_every": 1}
 
 

@@ -9,17 +9,17 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.data.check.finding import LengthStatistics
-from regard.training.forecast import MOMENT, Speed, estimated, forecast, measured
+from regard.training.forecast import MOMENT, MachineSpeed, estimate_training, forecast, measure_speed
 
 LENGTHS = LengthStatistics("tokens", 1000, 30_000, 30.0, 30, 50, 60, 512, 0.0, (0, 10), (10,))
-SPEED = Speed("this machine (2 CPU cores)", 1e11, 5e8, gpu=False)
+SPEED = MachineSpeed("this machine (2 CPU cores)", 1e11, 5e8, gpu=False)
 
 
 def test_it_grows_with_the_network_and_with_the_data() -> None:
     small, large = (from_preset(name, weights=False) for name in ("bert-tiny", "bert-base-uncased"))
-    one = estimated("small", small, SPEED, "classify", 1000, LENGTHS, pretrained=True)
-    two = estimated("large", large, SPEED, "classify", 1000, LENGTHS, pretrained=True)
-    more = estimated("large", large, SPEED, "classify", 10_000, LENGTHS, pretrained=True)
+    one = estimate_training("small", small, SPEED, "classify", 1000, LENGTHS, pretrained=True)
+    two = estimate_training("large", large, SPEED, "classify", 1000, LENGTHS, pretrained=True)
+    more = estimate_training("large", large, SPEED, "classify", 10_000, LENGTHS, pretrained=True)
     assert one.seconds < two.seconds < more.seconds
     assert one.memory < two.memory
     assert (one.epochs, two.epochs) == (6, 6)
@@ -34,7 +34,7 @@ def test_any_network_is_measured_in_a_moment(name: str) -> None:
     checkpoint = from_preset(name, weights=False)
     state = torch.random.get_rng_state()
     began = time.process_time()
-    speed = measured(checkpoint.config, LENGTHS, torch.device("cpu"))
+    speed = measure_speed(checkpoint.config, LENGTHS, torch.device("cpu"))
     assert time.process_time() - began < 40 * MOMENT
     assert speed.operations > 1e6
     assert speed.updates > 1e4
@@ -50,4 +50,4 @@ def test_every_task() -> None:
     assert found.seconds > 0
     assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS) is None
     for task in ("pair", "tag", "answer", "text"):
-        assert estimated("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0
+        assert estimate_training("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0

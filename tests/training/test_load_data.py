@@ -7,13 +7,13 @@ import pytest
 
 from regard import samples
 from regard.errors import InputError
-from regard.training.load_data import gather
+from regard.training.load_data import load_data
 
 
 def test_what_was_read_is_taken_as_it_is() -> None:
-    read = gather(samples.path("messages"), seed=3)
-    assert gather(read) is read
-    assert gather(read, task="classify", labels=None, dev_fraction=0.5) is read
+    read = load_data(samples.path("messages"), seed=3)
+    assert load_data(read) is read
+    assert load_data(read, task="classify", labels=None, dev_fraction=0.5) is read
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,6 @@ def test_what_was_read_is_taken_as_it_is() -> None:
     ],
 )
 def test_what_would_read_it_otherwise_is_refused(told: dict[str, Any], name: str) -> None:
-    read = replace(gather(samples.path("messages")), dev=[])
+    read = replace(load_data(samples.path("messages")), dev=[])
     with pytest.raises(InputError, match=f"read already.*{name}"):
-        gather(read, **told)
+        load_data(read, **told)

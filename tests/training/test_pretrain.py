@@ -18,7 +18,7 @@ from regard.errors import FolderError, InputError
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.training.metrics_log import TrainingEvent
-from regard.training.pretrain import Pretrained, pretrain
+from regard.training.pretrain import PretrainResult, pretrain
 
 CORPUS = samples.path("corpus")
 SMALL = {"dropout": 0.0, "batch_tokens": 512, "window": 64, "device": "cpu"}
@@ -57,7 +57,7 @@ def words() -> dict[str, Tokenizer]:
     return {"mlm": signs, "mlm+nsp": pieces, "causal": signs}
 
 
-def run(objective: Any, out: Path, words: dict[str, Tokenizer], **told: Any) -> Pretrained:
+def run(objective: Any, out: Path, words: dict[str, Tokenizer], **told: Any) -> PretrainResult:
     given = {"preset": KINDS.get(objective), "tokenizer": words.get(objective), **SMALL, **told}
     return pretrain([CORPUS], objective=objective, out=out, **given)
 

@@ -15,24 +15,24 @@ from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model
 from regard.training.initial_model import set_dropout, vocabulary_of
-from regard.training.pretrain import Pretrained, pretrain
+from regard.training.pretrain import PretrainResult, pretrain
 
 CORPUS = samples.path("corpus")
 SMALL: dict[str, Any] = {"device": "cpu", "objective": "causal", "preset": "tiny-lstm-language", "batch_tokens": 1024}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Pretrained:
+def found(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
     out = tmp_path_factory.mktemp("letters") / "run"
     return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, dropout=0.05, **SMALL)
 
 
 @pytest.fixture(scope="module")
-def model(found: Pretrained) -> Model:
+def model(found: PretrainResult) -> Model:
     return load(found.folder, device="cpu")
 
 
-def test_letters_are_learned(found: Pretrained) -> None:
+def test_letters_are_learned(found: PretrainResult) -> None:
     assert found.scores["perplexity"].value < 0.75 * found.baseline["perplexity"]
 
 
@@ -91,7 +91,7 @@ def test_beams_and_samples(model: Model) -> None:
         model.predict(["The"])
 
 
-def test_a_training_goes_on_from_its_folder(found: Pretrained, tmp_path: Path) -> None:
+def test_a_training_goes_on_from_its_folder(found: PretrainResult, tmp_path: Path) -> None:
     told = {name: value for name, value in SMALL.items() if name != "preset"}
     more = pretrain([CORPUS], start=found.folder, out=tmp_path / "more", steps=20, lr=5e-3, window=32, **told)
     assert more.scores["nll"].value < found.scores["nll"].value + 0.02

@@ -30,9 +30,9 @@ from regard.training.engine.loop import Stopped
 from regard.training.metrics_log import TrainingEvent, read_metrics
 from regard.training.resume import state
 from regard.training.resume.state import load_state
-from regard.training.train import Result, train
+from regard.training.train import TrainResult, train
 
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 Digest = Callable[[Path], str]
 LONG: dict[str, Any] = {"epochs": 6, "dev_fraction": 0.2, "log_every": 3}  # several epochs with a score each
 CLOCK = ("tokens_per_second", "seconds")

@@ -21,7 +21,7 @@ from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.metrics_log import TrainingEvent
 from regard.training.resume import state
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
 
 class Write(Protocol):
@@ -35,8 +35,8 @@ class Reviews(Protocol):
 QUICK: dict[str, Any] = {"preset": "tiny-bert", "epochs": 1, "batch_size": 8, "lr": 1e-3, "device": "cpu"}
 
 
-def train(data: Any, out: Path, **changed: Any) -> Result:
-    result: Result = regard.train(data, out=out, **{**QUICK, **changed})
+def train(data: Any, out: Path, **changed: Any) -> TrainResult:
+    result: TrainResult = regard.train(data, out=out, **{**QUICK, **changed})
     return result
 
 

@@ -13,7 +13,7 @@ from regard import load, samples
 from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model, info
-from regard.training.pretrain import Pretrained, pretrain
+from regard.training.pretrain import PretrainResult, pretrain
 from regard.training.train import train
 
 CORPUS = samples.path("corpus")
@@ -22,17 +22,17 @@ TEXT = "The mother stood by the river."
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Pretrained:
+def found(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
     out = tmp_path_factory.mktemp("sides") / "run"
     return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, **SMALL)
 
 
 @pytest.fixture(scope="module")
-def model(found: Pretrained) -> Model:
+def model(found: PretrainResult) -> Model:
     return load(found.folder, device="cpu")
 
 
-def test_both_sides_are_learned_and_told_apart(found: Pretrained) -> None:
+def test_both_sides_are_learned_and_told_apart(found: PretrainResult) -> None:
     assert list(found.scores) == ["perplexity", "nll", "perplexity_ahead", "perplexity_back"]
     ahead, back = (found.scores[f"perplexity_{side}"].value for side in ("ahead", "back"))
     assert max(ahead, back) < 0.9 * found.baseline["perplexity"]
@@ -75,7 +75,7 @@ def test_every_layer_makes_vectors(model: Model) -> None:
 
 
 @pytest.mark.parametrize(("sample", "task"), [("messages", "classify"), ("places", "tag")])
-def test_tasks_learn_a_mix_of_the_layers(found: Pretrained, tmp_path: Path, sample: str, task: str) -> None:
+def test_tasks_learn_a_mix_of_the_layers(found: PretrainResult, tmp_path: Path, sample: str, task: str) -> None:
     out = tmp_path / "run"
     result = train(samples.path(sample), start=found.folder, out=out, steps=40, lr=2e-2, device="cpu")
     assert result.task == task
@@ -90,7 +90,7 @@ def test_tasks_learn_a_mix_of_the_layers(found: Pretrained, tmp_path: Path, samp
     assert not np.allclose(mixed, last)
 
 
-def test_a_frozen_encoder_keeps_its_weights(found: Pretrained, model: Model, tmp_path: Path) -> None:
+def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model, tmp_path: Path) -> None:
     """As ELMo is used in its paper: the task learns the mix and what stands on it."""
     out = tmp_path / "run"
     train(samples.path("messages"), start=found.folder, out=out, steps=5, lr=1e-2, device="cpu", freeze=("encoder",))

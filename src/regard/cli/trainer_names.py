@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from regard.cli.terminal import print_error
-from regard.training.settings import NOT_NEEDED, OLD_NAMES, old_value
+from regard.training.settings import NOT_NEEDED, OLD_NAMES, trainer_value
 
 # Flags of the command itself, beside those of `OLD_NAMES`.
 OWN = {
@@ -66,7 +66,7 @@ def _ours(name: str, plain: str, value: str | None) -> list[str]:
         return [flag] if on else []
     if not ours:
         return [] if value is None else [value]
-    return [flag] if value is None else [flag, old_value(ours, value)]
+    return [flag] if value is None else [flag, trainer_value(ours, value)]
 
 
 def _flag(found: re.Match[str]) -> str:

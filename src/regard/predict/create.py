@@ -47,8 +47,8 @@ def create(
             raise InputError(f'"{name}" is not a setting of this network.{did_you_mean(name, known)}')
     checkpoint = from_preset(shape, dtype=pick_dtype(dtype), seed=seed, heads=heads, **settings)
     if words is not None:
-        from regard.training.initial_model import with_ends
+        from regard.training.initial_model import with_special_token_ids
 
-        checkpoint = with_ends(replace(checkpoint, special=words.output_tokenizer.special), words)
+        checkpoint = with_special_token_ids(replace(checkpoint, special=words.output_tokenizer.special), words)
     checkpoint.network.to(pick_device(device))
     return Model(checkpoint, words)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of
     from regard.predict.attention import AttentionWeights
     from regard.predict.search import Match
     from regard.predict.translation import Translated
-    from regard.tasks.inference import Run
+    from regard.tasks.inference import RunNetwork
     from regard.tasks.task import Answer, Task
 
 BATCH_TOKENS = 8192
@@ -257,19 +257,19 @@ class Model(Writes):
 
     def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
         """The same, one after the other: neither what is given nor the answers have to fit in memory."""
-        from regard.tasks.inference import answers
+        from regard.tasks.inference import answer_records
 
         task, stream = self.answering(given)
-        found = answers(
+        found = answer_records(
             task, self.run_of(task), stream, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
         )
         return (answer for _, answer in found)
 
-    def run_of(self, task: Task) -> Run:
+    def run_of(self, task: Task) -> RunNetwork:
         """The network as a task reads it; a tokenizer of another model is found out here."""
-        from regard.tasks.inference import runner
+        from regard.tasks.inference import network_runner
 
-        plain = runner(self.network, task)
+        plain = network_runner(self.network, task)
 
         def run(inputs: Inputs) -> Output:
             for batch, words in (

@@ -17,9 +17,9 @@ from regard.generate.generator import Continuation
 from regard.model import hooks as taps
 from regard.model.recurrent.networks import Recurrent
 from regard.ragged import Ragged
-from regard.tasks.greedy import Written
-from regard.tasks.inference import Run
-from regard.tasks.translate import Told, Translate
+from regard.tasks.greedy import DecodedSequence
+from regard.tasks.inference import RunNetwork
+from regard.tasks.translate import Translate, TranslationOutput
 
 if TYPE_CHECKING:
     from regard.predict.model import Model
@@ -115,15 +115,15 @@ def _joined_words(pieces: Sequence[str], words: Sequence[Sequence[int]]) -> tupl
     return tuple("".join(plain[place] for place in word) for word in words)
 
 
-def beam_run(model: Model, task: Translate, beams: int) -> Run:
+def beam_run(model: Model, task: Translate, beams: int) -> RunNetwork:
     """The network as the task reads it, but that translations are searched for with so many beams."""
 
-    def run(inputs: Inputs) -> Told:
+    def run(inputs: Inputs) -> TranslationOutput:
         sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
         rooms = inputs["most"].clamp(min=1).tolist()
         said = model.writer.continuations(sources, {"beams": beams, "max_tokens": max(rooms)}, rooms=rooms)
-        written = [Written.of(best.ids, best.score, why=best.why) for best, *_ in said]
-        return task.told(model.network, inputs, written)
+        written = [DecodedSequence.of(best.ids, best.score, why=best.why) for best, *_ in said]
+        return task.with_written(model.network, inputs, written)
 
     return run
 

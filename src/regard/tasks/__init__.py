@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from regard.errors import InputError, did_you_mean, setting
-from regard.tasks.answer import Extract
-from regard.tasks.bidirectional_lm import TwoSided
+from regard.tasks.answer import QuestionAnswering
+from regard.tasks.bidirectional_lm import BidirectionalLM
 from regard.tasks.causal import Causal
 from regard.tasks.classify import Classify
 from regard.tasks.embed import Embed
@@ -15,7 +15,8 @@ from regard.tasks.task import Task
 from regard.tasks.translate import Translate
 
 TASKS: dict[str, type[Task]] = {
-    kind.name: kind for kind in (Classify, Pair, Tag, Extract, Masked, Causal, TwoSided, Embed, Translate)
+    kind.name: kind
+    for kind in (Classify, Pair, Tag, QuestionAnswering, Masked, Causal, BidirectionalLM, Embed, Translate)
 }
 
 

@@ -66,7 +66,7 @@ class SpanAnswer(Answer):
     no_answer: float | None = internal(None)
 
 
-class Said(NamedTuple):
+class WindowSpans(NamedTuple):
     """The best stretches of a window, in code points, with their scores; and the score of its first token."""
 
     start: Places
@@ -76,7 +76,7 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Extract(Task):
+class QuestionAnswering(Task):
     """A question is left unanswered where no answer beats the best text by more than `threshold`."""
 
     name: ClassVar[str] = "answer"
@@ -156,7 +156,7 @@ class Extract(Task):
             context = first + np.flatnonzero(begin[first:end] >= 0)  # these stand side by side
             starts, ends, scores = best_spans(logits_N2[context, 0], logits_N2[context, 1], longest=self.longest)
             none = float(logits_N2[first].sum()) if end > first else 0.0
-            found.append(Said(begin[context[starts]], finish[context[ends]], scores, none))
+            found.append(WindowSpans(begin[context[starts]], finish[context[ends]], scores, none))
         return found
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
@@ -270,7 +270,7 @@ def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:
     return top_BC + sums_BC.clamp(min=torch.finfo(sums_BC.dtype).tiny).log()
 
 
-def _merged(context: str, said: Sequence[Said]) -> list[tuple[tuple[int, int], float]]:
+def _merged(context: str, said: Sequence[WindowSpans]) -> list[tuple[tuple[int, int], float]]:
     """The best stretches of all windows, without space at their edges, each once with its best score."""
     found: dict[tuple[int, int], float] = {}
     for window in said:

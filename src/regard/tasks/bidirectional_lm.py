@@ -16,14 +16,14 @@ from regard.metrics.language_meters import SidesMeter
 from regard.metrics.meter import Meter
 from regard.model.transformer import Output
 from regard.tasks.causal import Causal
-from regard.tasks.masked import summed
+from regard.tasks.masked import summed_cross_entropy
 from regard.tasks.task import Answer, Loss
 
 TARGETS = ("next", "before")
 
 
 @dataclass(frozen=True, repr=False)
-class SidesAnswer(Answer):
+class BidirectionalAnswer(Answer):
     """The negative log-likelihood of a text from its beginning and from its end, each over all tokens but one."""
 
     ahead: float = 0.0
@@ -32,7 +32,7 @@ class SidesAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class TwoSided(Causal):
+class BidirectionalLM(Causal):
     """Every token is guessed from those before it, and again from those after it. Texts are read as in Causal."""
 
     name: ClassVar[str] = "two-sided"
@@ -51,7 +51,7 @@ class TwoSided(Causal):
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None
-        sides = [summed(output.logits[:, side], inputs[name]) for side, name in enumerate(TARGETS)]
+        sides = [summed_cross_entropy(output.logits[:, side], inputs[name]) for side, name in enumerate(TARGETS)]
         return Loss(sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
@@ -66,11 +66,11 @@ class TwoSided(Causal):
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         ahead, back, *counts = (sum(one[part] for one in said) for part in range(4))
-        return SidesAnswer(len(said), ahead=ahead, back=back, counts=(int(counts[0]), int(counts[1])))
+        return BidirectionalAnswer(len(said), ahead=ahead, back=back, counts=(int(counts[0]), int(counts[1])))
 
     def meter(self) -> Meter:
         return SidesMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
-        assert isinstance(answer, SidesAnswer)
+        assert isinstance(answer, BidirectionalAnswer)
         meter.add((answer.ahead, answer.back), answer.counts)

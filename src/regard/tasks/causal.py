@@ -17,7 +17,7 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.records import DocumentRecord, Record
 from regard.metrics.meter import Meter, NllMeter
 from regard.model.transformer import Output
-from regard.tasks.masked import summed
+from regard.tasks.masked import summed_cross_entropy
 from regard.tasks.task import Answer, Loss, Task
 
 
@@ -73,7 +73,7 @@ class Causal(Task):
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None
-        return Loss(*summed(output.logits, inputs["next"]))
+        return Loss(*summed_cross_entropy(output.logits, inputs["next"]))
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None

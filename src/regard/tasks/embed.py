@@ -27,7 +27,7 @@ from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 
 
 @dataclass(frozen=True, repr=False)
-class LikenessAnswer(Answer):
+class SimilarityAnswer(Answer):
     """How alike two texts are: their cosine; `found` says whether the second was the nearest of its batch.
 
     `windows` are those of the text that has more.
@@ -37,7 +37,7 @@ class LikenessAnswer(Answer):
     found: bool | None = None
 
 
-class LikenessMeter(NumberMeter):
+class SimilarityMeter(NumberMeter):
     """Cosines against numbers: that they rank alike is what matters."""
 
     main = "spearman"
@@ -181,13 +181,13 @@ class Embed(Task):
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         likeness, nearest, windows = said[0]
-        return LikenessAnswer(windows, similarity=likeness, found=nearest if self.scale is None else None)
+        return SimilarityAnswer(windows, similarity=likeness, found=nearest if self.scale is None else None)
 
     def meter(self) -> Meter:
-        return LikenessMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")
+        return SimilarityMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
-        assert isinstance(answer, LikenessAnswer)
+        assert isinstance(answer, SimilarityAnswer)
         assert isinstance(record, PairRecord)
         if self.scale is None:
             meter.add(float(bool(answer.found)), 1)

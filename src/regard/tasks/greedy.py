@@ -12,7 +12,7 @@ from regard.ragged import Ragged
 
 
 @dataclass(frozen=True)
-class Written:
+class DecodedSequence:
     """What a decoder wrote for a source: without the start token, and without the end token where it came to one."""
 
     ids: tuple[int, ...]
@@ -20,15 +20,17 @@ class Written:
     ended: bool
 
     @classmethod
-    def of(cls, ids: Sequence[int], score: float, *, why: str | None) -> Written:
+    def of(cls, ids: Sequence[int], score: float, *, why: str | None) -> DecodedSequence:
         """From all new ids, and what ended them."""
         ended = why == "end"
         return cls(tuple(ids[:-1] if ended else ids), score, ended)
 
 
-def write(network: Network, source: Ragged, *, start: int, end: int, most: Sequence[int]) -> list[Written]:
+def greedy_decode(
+    network: Network, source: Ragged, *, start: int, end: int, most: Sequence[int]
+) -> list[DecodedSequence]:
     """One target a source, each as long as its own `most`."""
     settings, ends = Decoding(max_tokens=max(most)), Ends(stop=(end,), start=start)
     job = Job(network, settings, ends, log_probs=True, device=source.ids.device, rooms=most)
     found = decode(job, [ids.tolist() for ids in source.split(source.ids)])
-    return [Written.of(row.ids, sum(row.log_probs), why=row.why) for (row,) in found]
+    return [DecodedSequence.of(row.ids, sum(row.log_probs), why=row.why) for (row,) in found]

@@ -27,11 +27,11 @@ from regard.tasks.task import Answer, Task
 CHUNK = Task.chunk_size  # where a task says nothing else
 BATCH_TOKENS = 8192
 
-Run = Callable[[Inputs], Output]
+RunNetwork = Callable[[Inputs], Output]
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoreResult:
     """Scores of many answers; `main` names the one that matters most, `loss` is the mean loss."""
 
     rows: int
@@ -47,7 +47,7 @@ class Scored:
         return self.scores[self.main].value
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """Rows that are taken by their numbers."""
 
     @property
@@ -56,7 +56,7 @@ class Rows(Protocol):
     def take(self, rows: Ints) -> Inputs: ...
 
 
-def runner(network: Network, task: Task, *, dtype: torch.dtype = torch.float32) -> Run:
+def network_runner(network: Network, task: Task, *, dtype: torch.dtype = torch.float32) -> RunNetwork:
     """The network as it reads: without gradients, in the given number format."""
     device = next(network.parameters()).device
 
@@ -68,9 +68,9 @@ def runner(network: Network, task: Task, *, dtype: torch.dtype = torch.float32) 
 
 
 @torch.inference_mode()
-def answers(
+def answer_records(
     task: Task,
-    run: Run,
+    run: RunNetwork,
     records: Iterable[Record],
     preprocessing: Preprocessing,
     *,
@@ -87,13 +87,13 @@ def answers(
     if batch_tokens < 1:
         raise InputError(f"{setting('batch_tokens')} is {batch_tokens}, expected at least 1.")
     stream, task, before = iter(records), task.bind(preprocessing), 0
-    run = checked(run) if finite else run
+    run = check_finite(run) if finite else run
     while held := list(islice(stream, task.chunk_size)):
         examples = task.examples(held, preprocessing, labelled=labelled)
         found: list[Any] = [None] * len(examples)
         for rows in token_batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
             try:
-                parts = said_of(task, run, examples, rows, device=device, losses=losses if labelled else None)
+                parts = batch_outputs(task, run, examples, rows, device=device, losses=losses if labelled else None)
                 for part, told in parts:
                     for row, said in zip(part, told, strict=True):
                         found[row] = said
@@ -108,7 +108,7 @@ def answers(
         before += len(held)
 
 
-def checked(run: Run) -> Run:
+def check_finite(run: RunNetwork) -> RunNetwork:
     """The same network, with an error where what it says of a batch is NaN or infinite."""
 
     def checks(inputs: Inputs) -> Output:
@@ -121,7 +121,7 @@ def checked(run: Run) -> Run:
     return checks
 
 
-def _first_bad(task: Task, run: Run, source: Rows, rows: Sequence[int], *, device: torch.device) -> int:
+def _first_bad(task: Task, run: RunNetwork, source: RowSource, rows: Sequence[int], *, device: torch.device) -> int:
     """The first row, by its number, for which the network computes NaN or infinity."""
     for row in sorted(rows):
         try:
@@ -131,8 +131,14 @@ def _first_bad(task: Task, run: Run, source: Rows, rows: Sequence[int], *, devic
     return min(rows)
 
 
-def said_of(
-    task: Task, run: Run, source: Rows, rows: Sequence[int], *, device: torch.device, losses: list[float] | None
+def batch_outputs(
+    task: Task,
+    run: RunNetwork,
+    source: RowSource,
+    rows: Sequence[int],
+    *,
+    device: torch.device,
+    losses: list[float] | None,
 ) -> Iterator[tuple[Sequence[int], list[Any]]]:
     """What each of these rows says, in halves of them where the device has not enough memory for all at once."""
     waiting = [rows]
@@ -157,20 +163,20 @@ def said_of(
         yield part, said
 
 
-def score(
+def score_records(
     task: Task,
-    run: Run,
+    run: RunNetwork,
     records: Iterable[Record],
     preprocessing: Preprocessing,
     *,
     device: torch.device,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
-) -> Scored:
+) -> ScoreResult:
     """Answers held against what the records say."""
     began, meter, losses, rows = time.monotonic(), task.meter(), [0.0, 0.0], 0
     torch.manual_seed(seed)  # what a task draws is the same at every score
-    found = answers(
+    found = answer_records(
         task,
         run,
         records,
@@ -185,4 +191,4 @@ def score(
         task.update(meter, answer, record)
         rows += 1
     mean = losses[0] / losses[1] if losses[1] else float("nan")
-    return Scored(rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher)
+    return ScoreResult(rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher)

@@ -26,7 +26,7 @@ from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, repr=False)
-class GuessAnswer(Answer):
+class MaskedAnswer(Answer):
     """How many of the words that were hidden in a text came back, and their negative log-likelihood."""
 
     right: int = 0
@@ -115,11 +115,11 @@ class Masked(Task):
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None
-        words, count = summed(output.logits, inputs["words"])
+        words, count = summed_cross_entropy(output.logits, inputs["words"])
         if not self.follows or "next" not in inputs:  # plain text that is scored has no pairs
             return Loss(words, count)
         assert output.next is not None
-        pairs, many = summed(output.next, inputs["next"])
+        pairs, many = summed_cross_entropy(output.next, inputs["next"])
         return Loss(words + pairs * (count / many.clamp(min=1)), count)
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
@@ -146,17 +146,17 @@ class Masked(Task):
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         right, count, nll = (sum(one[part] for one in said) for part in range(3))
-        return GuessAnswer(len(said), right=right, count=count, nll=nll, follows=said[0].follows if said else None)
+        return MaskedAnswer(len(said), right=right, count=count, nll=nll, follows=said[0].follows if said else None)
 
     def meter(self) -> Meter:
         return MaskedMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
-        assert isinstance(answer, GuessAnswer)
+        assert isinstance(answer, MaskedAnswer)
         meter.add(Guessed(answer.right, answer.count, answer.nll, answer.follows), None)
 
 
-def summed(logits_NC: Tensor, target_N: Tensor) -> tuple[Tensor, Tensor]:
+def summed_cross_entropy(logits_NC: Tensor, target_N: Tensor) -> tuple[Tensor, Tensor]:
     """Cross-entropy summed over the rows that have a target, and how many have."""
     sum_ = F.cross_entropy(logits_NC.float(), target_N, ignore_index=IGNORE, reduction="sum")
     return sum_, (target_N != IGNORE).sum().float()

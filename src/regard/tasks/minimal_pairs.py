@@ -24,13 +24,13 @@ from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.tasks.task import Answer
-from regard.tasks.token_losses import WORD, Costs
+from regard.tasks.token_losses import WORD, TokenLossTask
 
 BAD = "bad"  # of each sequence: whether it is of the bad sentence
 
 
 @dataclass(frozen=True, repr=False)
-class Preference(Answer):
+class PreferenceAnswer(Answer):
     """What each sentence costs (its negative log-likelihood), and which is the likelier; None for a tie."""
 
     cost_good: float = 0.0
@@ -47,7 +47,7 @@ class _Look(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Minimal(Costs):
+class MinimalPairs(TokenLossTask):
     """`hides` says that the network guesses hidden words; else it guesses the next one."""
 
     name: ClassVar[str] = "minimal"
@@ -122,11 +122,11 @@ class Minimal(Costs):
         assert isinstance(record, MinimalRecord)
         good, bad = (sum(cost for side, cost in said if side == which) for which in (0, 1))
         preferred = None if good == bad else "good" if good < bad else "bad"
-        return Preference(cost_good=good, cost_bad=bad, preferred=preferred, kind=record.kind)
+        return PreferenceAnswer(cost_good=good, cost_bad=bad, preferred=preferred, kind=record.kind)
 
     def meter(self) -> Meter:
         return PreferenceMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
-        assert isinstance(answer, Preference)
+        assert isinstance(answer, PreferenceAnswer)
         meter.add(answer.preferred == "good", answer.kind)

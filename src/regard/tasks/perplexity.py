@@ -17,11 +17,11 @@ from regard.errors import InputError
 from regard.metrics.meter import Meter, NllMeter
 from regard.tasks.causal import LikelihoodAnswer
 from regard.tasks.task import Answer
-from regard.tasks.token_losses import WORD, Costs
+from regard.tasks.token_losses import WORD, TokenLossTask
 
 
 @dataclass(frozen=True)
-class Running(Costs):
+class SlidingPerplexity(TokenLossTask):
     """Scores what `Causal` learns; the windows come cut, since a text need not fit in memory."""
 
     name: ClassVar[str] = "causal"

@@ -30,7 +30,7 @@ class Recipe:
     least_warmup: int = 0  # steps, at most half of all; counts where `warmup` is not set by the user
 
 
-def translating(config: Config, pairs: int) -> Recipe:
+def translation_recipe(config: Config, pairs: int) -> Recipe:
     """Translation from nothing: as Vaswani et al. (2017), whose rate at a width of 512 was 7e-4 at its highest.
 
     Recurrent networks take a lower rate that falls to nothing, and more dropout.
@@ -44,7 +44,7 @@ def translating(config: Config, pairs: int) -> Recipe:
     return replace(common, schedule="sqrt", dropout=share, lr=min(2e-3 * (256 / config.width) ** 1.5, HIGHEST))
 
 
-def pretraining(config: Config) -> Recipe:
+def pretraining_recipe(config: Config) -> Recipe:
     """Language models from scratch; benchmarks/rates.py measures these choices.
 
     Post-norm networks (BERT) stay at the loss of single word counts for good when the rate rises too fast: they take a

@@ -37,7 +37,7 @@ IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
 Spans = Sequence[tuple[int, int]]
 
 
-class Named(NamedTuple):
+class TaggedSpan(NamedTuple):
     """A stretch of the text with its label: code points, end exclusive."""
 
     start: int
@@ -58,17 +58,17 @@ class TagAnswer(Answer):
 class EntitiesAnswer(TagAnswer):
     """Entities of whole words, each with the mean probability of its words."""
 
-    entities: tuple[Named, ...] = ()
+    entities: tuple[TaggedSpan, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
 class WordsAnswer(TagAnswer):
     """Every word, where tags are no entities."""
 
-    words: tuple[Named, ...] = ()
+    words: tuple[TaggedSpan, ...] = ()
 
 
-class Said(NamedTuple):
+class WindowTags(NamedTuple):
     """What a window says of its words: from `first` up to, not including, `end`, the tag and its probability."""
 
     first: Ints
@@ -199,7 +199,7 @@ class Tag(Task):
         columns = [values.cpu().numpy() for values in said]
         bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
         cuts = np.searchsorted((places if inputs.at is None else inputs.at).cpu().numpy(), bounds)
-        return [Said(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
+        return [WindowTags(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         assert isinstance(record, TagRecord)
@@ -272,6 +272,6 @@ def _well_formed(tags: Sequence[str]) -> list[str]:
     return found
 
 
-def _named(record: TagRecord, first: int, end: int, label: str, chances: Sequence[float]) -> Named:
+def _named(record: TagRecord, first: int, end: int, label: str, chances: Sequence[float]) -> TaggedSpan:
     start, stop = record.spans[first][0], record.spans[end - 1][1]
-    return Named(start, stop, label, record.text[start:stop], sum(chances[first:end]) / (end - first))
+    return TaggedSpan(start, stop, label, record.text[start:stop], sum(chances[first:end]) / (end - first))

@@ -11,13 +11,13 @@ from torch.nn import functional as F
 from regard.data.batching.examples import Inputs
 from regard.data.corpus.masking import IGNORE
 from regard.model.transformer import Output
-from regard.tasks.masked import summed
+from regard.tasks.masked import summed_cross_entropy
 from regard.tasks.task import Loss, Task
 
 WORD = "word"  # of each token: the word that is asked for at its place, or IGNORE
 
 
-class Costs(Task):
+class TokenLossTask(Task):
     """A task whose batches say `WORD` of every token; only places that are asked for go through the output layer."""
 
     fixed_shapes: ClassVar[bool] = False
@@ -28,7 +28,7 @@ class Costs(Task):
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None
-        return Loss(*summed(output.logits, inputs["words"]))
+        return Loss(*summed_cross_entropy(output.logits, inputs["words"]))
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         """The cost of each sequence, and how many words were asked for in it."""

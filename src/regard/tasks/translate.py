@@ -23,8 +23,8 @@ from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.network import Network
 from regard.model.recurrent.bidirectional_lm import TwoSided
 from regard.model.transformer import Output
-from regard.tasks.greedy import Written, write
-from regard.tasks.recipe import Recipe, translating
+from regard.tasks.greedy import DecodedSequence, greedy_decode
+from regard.tasks.recipe import Recipe, translation_recipe
 from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 from regard.text.tokenizer import Tokenizer
 
@@ -33,14 +33,14 @@ MORE = 10  # and so many tokens more
 
 
 @dataclass(frozen=True, eq=False)
-class Told(Output):
+class TranslationOutput(Output):
     """What was written, beside the states and scores for the words that should have been."""
 
-    written: tuple[Written, ...] = ()
+    written: tuple[DecodedSequence, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
-class Translation(Answer):
+class TranslationAnswer(Answer):
     """The translation and its log-probability. A long text is translated in windows, a few sentences each."""
 
     translation: str = ""
@@ -75,7 +75,7 @@ class Translate(Task):
 
     @classmethod
     def recipe(cls, config: Config | None, rows: int) -> Recipe:
-        return Recipe() if config is None else translating(config, rows)
+        return Recipe() if config is None else translation_recipe(config, rows)
 
     def settings(self) -> dict[str, Any]:
         return {"label_smoothing": self.label_smoothing}
@@ -97,17 +97,14 @@ class Translate(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         pairs = [record for record in records if isinstance(record, TranslateRecord)]
-        start, longest, words = (
-            start_of(preprocessing),
-            preprocessing.max_tokens,
-            preprocessing.tokenizer.output_tokenizer,
-        )
-        (before, after), (ahead, end) = frame_of(preprocessing.tokenizer), frame_of(words)
+        start, longest = start_token(preprocessing), preprocessing.max_tokens
+        words = preprocessing.tokenizer.output_tokenizer
+        (before, after), (ahead, end) = special_frame(preprocessing.tokenizer), special_frame(words)
         room = None if longest is None else longest - len(before) - len(after)
         texts = [_target(pair) for pair in pairs] if labelled else []
         targets = [[*ahead, *ids, *end] for ids in words.ids_batch(texts, special=False)]
         builder, aim, long = ExamplesBuilder(), ExamplesBuilder(), 0
-        for row, cuts in enumerate(sources(pairs, preprocessing, room)):
+        for row, cuts in enumerate(source_chunks(pairs, preprocessing, room)):
             aims = targets[row] if labelled else [IGNORE]
             if labelled and (len(cuts) > 1 or (longest is not None and len(aims) > longest)):
                 aims, long = [IGNORE], long + 1
@@ -138,28 +135,28 @@ class Translate(Task):
         """Scores of the words that should be said, and what the network says by itself."""
         assert not isinstance(network, TwoSided)
         start, end = (int(inputs[name][0]) for name in ("start", "end"))  # the same in every row
-        written = write(network, inputs.tokens, start=start, end=end, most=inputs["most"].clamp(min=1).tolist())
-        return self.told(network, inputs, written)
+        written = greedy_decode(network, inputs.tokens, start=start, end=end, most=inputs["most"].clamp(min=1).tolist())
+        return self.with_written(network, inputs, written)
 
-    def told(self, network: Network, inputs: Inputs, written: Iterable[Written]) -> Told:
+    def with_written(self, network: Network, inputs: Inputs, written: Iterable[DecodedSequence]) -> TranslationOutput:
         """What was written, however that was done, beside the scores of the words that should be said."""
         output = super().run(network, inputs)
-        return Told(output.hidden, output.logits, memory=output.memory, written=tuple(written))
+        return TranslationOutput(output.hidden, output.logits, memory=output.memory, written=tuple(written))
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
-        assert isinstance(output, Told)
+        assert isinstance(output, TranslationOutput)
         return list(output.written)[: inputs.rows]
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         assert self.tokenizer is not None
         parts = [self.tokenizer.decode_generated(one.ids).strip() for one in said]
-        return Translation(len(said), translation=" ".join(parts), score=sum(one.score for one in said))
+        return TranslationAnswer(len(said), translation=" ".join(parts), score=sum(one.score for one in said))
 
     def meter(self) -> Meter:
         return TranslationMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
-        assert isinstance(answer, Translation)
+        assert isinstance(answer, TranslationAnswer)
         meter.add(answer.translation, _target(record))
 
 
@@ -173,7 +170,7 @@ def _target(record: Record) -> str:
     return record.target
 
 
-def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def special_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What stands before and after every text; an end token in any case, or nothing would tell when to stop."""
     before, after = tokenizer.surrounding_ids
     if after:
@@ -187,16 +184,18 @@ def frame_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return before, (end,)
 
 
-def start_of(preprocessing: Preprocessing) -> int:
+def start_token(preprocessing: Preprocessing) -> int:
     """The token a target begins with: as the model's folder says, else that for nothing."""
     words = preprocessing.tokenizer.output_tokenizer
     for choice in (preprocessing.start, words.pad, words.cls, words.bos, words.eos):
         if choice is not None:
             return choice
-    return frame_of(words)[1][-1]
+    return special_frame(words)[1][-1]
 
 
-def sources(pairs: Sequence[TranslateRecord], preprocessing: Preprocessing, room: int | None) -> list[list[list[int]]]:
+def source_chunks(
+    pairs: Sequence[TranslateRecord], preprocessing: Preprocessing, room: int | None
+) -> list[list[list[int]]]:
     """The ids of each source, whole where it fits, else in parts of whole sentences."""
     texts = [preprocessing.prefix + pair.source for pair in pairs]
     found = [[ids] for ids in preprocessing.tokenizer.ids_batch(texts, special=False)]

@@ -21,7 +21,7 @@ TOLD = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # set
 
 
 @dataclass(frozen=True)
-class Size:
+class DataSize:
     """What the choice depends on."""
 
     sequences: int
@@ -29,22 +29,22 @@ class Size:
     longest: int
 
     @classmethod
-    def of(cls, lengths: Ints) -> Size:
+    def of(cls, lengths: Ints) -> DataSize:
         return cls(len(lengths), float(np.mean(lengths)), int(np.max(lengths)))
 
 
-def filled(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
+def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
     """The same settings; what was not told of them, and depends on no size, is that of the recipe."""
     left = {name: getattr(recipe, name) for name in TOLD if getattr(settings, name) is None}
     return replace(settings, **left)
 
 
-def resolved(
-    settings: Settings, size: Size, config: Config, *, pretrained: bool, gpu: bool, recipe: Recipe = PLAIN
+def resolve_settings(
+    settings: Settings, size: DataSize, config: Config, *, pretrained: bool, gpu: bool, recipe: Recipe = PLAIN
 ) -> Settings:
     """The same settings with every choice made."""
     given_warmup = settings.warmup
-    settings = filled(settings, recipe)
+    settings = fill_from_recipe(settings, recipe)
     batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, gpu=gpu)
     batch_tokens = max(batch_tokens, size.longest)
     texts = min(settings.batch_size or batch_tokens / size.mean, size.sequences)
@@ -75,7 +75,7 @@ def _least_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, f
     return float(half), half / recipe.least_warmup
 
 
-def own_choices(asked: Settings, chosen: Settings) -> list[str]:
+def chosen_settings(asked: Settings, chosen: Settings) -> list[str]:
     """What was chosen and not told, in words; of a recipe, what is unlike that of most tasks."""
     parts = {
         "lr": f"lr {chosen.lr:.2g}",
@@ -88,7 +88,7 @@ def own_choices(asked: Settings, chosen: Settings) -> list[str]:
     return [words for name, words in parts.items() if words and getattr(asked, name) is None]
 
 
-def _batch_tokens(settings: Settings, size: Size, recipe: Recipe, *, gpu: bool) -> int:
+def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe, *, gpu: bool) -> int:
     if settings.batch_size is not None:
         return max(int(settings.batch_size * size.mean * 2), size.longest)
     if recipe.tokens is not None:
@@ -112,7 +112,7 @@ def _rate(config: Config, texts: float, sequences: int, *, pretrained: bool) -> 
     return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
 
 
-def _recipe_rate(recipe: Recipe, texts: float, size: Size) -> float | None:
+def _recipe_rate(recipe: Recipe, texts: float, size: DataSize) -> float | None:
     """By the root of the size of a step, here too."""
     if recipe.lr is None:
         return None

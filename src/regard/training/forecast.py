@@ -23,7 +23,7 @@ from regard.errors import RegardError
 from regard.model.network import build
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
-from regard.training.defaults import Size, resolved
+from regard.training.defaults import DataSize, resolve_settings
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
 from regard.training.settings import Settings
 
@@ -36,7 +36,7 @@ COMPILED = 40  # seconds that a GPU waits for its kernels, once
 
 
 @dataclass(frozen=True)
-class Speed:
+class MachineSpeed:
     """How fast this machine trains a network."""
 
     device: str  # in words
@@ -57,16 +57,16 @@ def forecast(
     def estimate(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate | None:
         if task != "text" and task not in TASKS:
             return None
-        speed = measured(checkpoint.config, lengths, pick_device(device))
-        return estimated(name, checkpoint, speed, task, rows, lengths, pretrained=pretrained)
+        speed = measure_speed(checkpoint.config, lengths, pick_device(device))
+        return estimate_training(name, checkpoint, speed, task, rows, lengths, pretrained=pretrained)
 
     return estimate
 
 
-def estimated(
+def estimate_training(
     name: str,
     checkpoint: Checkpoint,
-    speed: Speed,
+    speed: MachineSpeed,
     task: str,
     rows: int,
     lengths: LengthStatistics,
@@ -78,7 +78,7 @@ def estimated(
     parameters = sum(weight.numel() for weight in network.parameters())
     inner = max(parameters - config.vocabulary * config.width, 1)  # looking a word up costs next to nothing
     longest = min(lengths.max_length, lengths.limit or lengths.max_length)
-    size = Size(max(rows, 1), max(lengths.mean, 1.0), max(longest, 1))
+    size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(longest, 1))
     settings = _chosen(task, size, config, pretrained=pretrained, gpu=speed.gpu)
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
     tokens = size.sequences * size.mean
@@ -100,15 +100,15 @@ def estimated(
     )
 
 
-def _chosen(task: str, size: Size, config: Config, *, pretrained: bool, gpu: bool) -> Settings:
+def _chosen(task: str, size: DataSize, config: Config, *, pretrained: bool, gpu: bool) -> Settings:
     """The settings of a training on such data; one pass over plain text."""
     if task == "text":
-        return replace(resolved(Settings(), size, config, pretrained=pretrained, gpu=gpu), epochs=1.0)
+        return replace(resolve_settings(Settings(), size, config, pretrained=pretrained, gpu=gpu), epochs=1.0)
     recipe = task_class(task).recipe(None if pretrained else config, size.sequences)
-    return resolved(Settings(), size, config, pretrained=pretrained, gpu=gpu, recipe=recipe)
+    return resolve_settings(Settings(), size, config, pretrained=pretrained, gpu=gpu, recipe=recipe)
 
 
-def measured(config: Config, lengths: LengthStatistics, device: torch.device) -> Speed:
+def measure_speed(config: Config, lengths: LengthStatistics, device: torch.device) -> MachineSpeed:
     """Run a layer of such a network for a moment."""
     gpu = device.type == "cuda"
     length = int(min(max(lengths.mean, 8), 512, lengths.limit or 512))
@@ -121,7 +121,7 @@ def measured(config: Config, lengths: LengthStatistics, device: torch.device) ->
         updates = WEIGHTS / _seconds(_update(device), device)
     cores = os.cpu_count() or 1
     name = torch.cuda.get_device_name(device) if gpu else f"{cores} CPU core{'s' if cores > 1 else ''}"
-    return Speed(f"this machine ({name})", operations, updates, gpu)
+    return MachineSpeed(f"this machine ({name})", operations, updates, gpu)
 
 
 def _layer(config: Config, length: int, tokens: int, device: torch.device) -> tuple[nn.Module, Callable[[], object]]:

@@ -22,7 +22,7 @@ from regard.errors import InputError, setting
 from regard.model.attention import Attention
 from regard.model.network import Network
 from regard.tasks.task import Task
-from regard.tasks.translate import frame_of, start_of
+from regard.tasks.translate import special_frame, start_token
 from regard.text.learn import VocabularyTooSmall, train_tokenizer_from_texts
 from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 
@@ -32,7 +32,7 @@ BYTE_LEVEL = {"gpt2": "gpt2", "llama": "gpt2", "bart": "gpt2", "roberta": "rober
 TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
-def begin(
+def initial_model(
     task: Task,
     *,
     start: str | Path | None,
@@ -61,8 +61,8 @@ def begin(
     found: str | Path = preset if preset is not None else find(start or "minilm")
     if preset is not None:
         _check_kind(task, preset, from_preset(preset, weights=False))
-        words = opened(tokenizer) if tokenizer is not None else learned_words(preset, texts, targets)
-        checkpoint = fresh(task, preset, words, seed=seed, apart=targets is not None)
+        words = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
+        checkpoint = build_from_preset(task, preset, words, seed=seed, apart=targets is not None)
     elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         raise InputError(f"{found} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
     elif targets is not None:
@@ -73,7 +73,7 @@ def begin(
     else:
         folder = Path(found)
         _check_kind(task, folder, read_folder(folder, weights=False))
-        checkpoint, words = read_folder(folder, heads=task.heads), opened(tokenizer or folder)
+        checkpoint, words = read_folder(folder, heads=task.heads), open_tokenizer(tokenizer or folder)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
     named: dict[str, Any] = {"problem_type": task.problem_type} if task.problem_type else {}
@@ -107,7 +107,7 @@ def new_heads(checkpoint: Checkpoint) -> list[str]:
     return [HEADS.get(name, f"{name} head") for name in names]
 
 
-def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
+def build_from_preset(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
     """A preset drawn anew for these words, or for those of two languages."""
     sizes: dict[str, Any] = {"vocabulary": words.size}
     if apart and words.target is None:
@@ -119,7 +119,7 @@ def fresh(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) ->
         _check_apart(name)
         sizes["target_vocabulary"] = words.target.size
     checkpoint = from_preset(name, heads=task.heads, seed=seed, **sizes)
-    return with_ends(replace(checkpoint, special=words.output_tokenizer.special), words)
+    return with_special_token_ids(replace(checkpoint, special=words.output_tokenizer.special), words)
 
 
 def _check_apart(name: str) -> None:
@@ -132,7 +132,7 @@ def _check_apart(name: str) -> None:
         )
 
 
-def fresh_config(preset: str | None) -> Config | None:
+def preset_config(preset: str | None) -> Config | None:
     """The settings of a network that is to be drawn anew; None where one is fine-tuned."""
     return None if preset is None else from_preset(preset, weights=False).config
 
@@ -152,14 +152,14 @@ def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint) -> None:
         )
 
 
-def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
+def with_special_token_ids(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
     """A fresh network that writes says in config.json where its texts begin and end in this vocabulary."""
     if checkpoint.config.kind == "encoder":
         return checkpoint
     said = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
         return replace(checkpoint, foreign=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
-    start, end = start_of(Preprocessing(words, checkpoint.config)), frame_of(words.output_tokenizer)[1][-1]
+    start, end = start_token(Preprocessing(words, checkpoint.config)), special_frame(words.output_tokenizer)[1][-1]
     words = words.output_tokenizer
     ids = {
         "bos_token_id": words.bos,
@@ -171,11 +171,11 @@ def with_ends(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
     return replace(checkpoint, foreign=said | {name: number for name, number in ids.items() if name in said})
 
 
-def opened(tokenizer: str | Path | Tokenizer) -> Tokenizer:
+def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
 
 
-def learned_words(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
+def learn_tokenizer(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
     """A vocabulary for a preset, and one for the targets where these have their own."""
     if targets is not None:
         _check_apart(name)
@@ -186,12 +186,12 @@ def learned_words(name: str, texts: Iterable[str], targets: Iterable[str] | None
 
 def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
     vocabulary = vocabulary_of(name)
-    with with_room(name):
+    with vocabulary_errors(name):
         return train_tokenizer_from_texts(texts, **vocabulary._asdict())
 
 
 @contextlib.contextmanager
-def with_room(name: str) -> Iterator[None]:
+def vocabulary_errors(name: str) -> Iterator[None]:
     """Nobody has asked for a size, but for a preset: fewer pieces will do, and too few are told in words about it."""
     try:
         with warnings.catch_warnings():
@@ -205,7 +205,7 @@ def with_room(name: str) -> Iterator[None]:
         ) from error
 
 
-class Vocabulary(NamedTuple):
+class VocabularySpec(NamedTuple):
     """What kind of vocabulary a preset's family has, how large it is, and whose special tokens are in it."""
 
     kind: str
@@ -213,16 +213,16 @@ class Vocabulary(NamedTuple):
     special_tokens: str | None = None
 
 
-def vocabulary_of(name: str) -> Vocabulary:
+def vocabulary_of(name: str) -> VocabularySpec:
     """The vocabulary that is learned for a preset; models of masked words get one with a mask token."""
     shape: Any = from_preset(name, weights=False)
     size: int = shape.config.vocabulary
     family = shape.family
     if family in BYTE_LEVEL:
-        return Vocabulary("bpe", max(size, LEAST_PIECES), BYTE_LEVEL[family])  # every byte has a piece
+        return VocabularySpec("bpe", max(size, LEAST_PIECES), BYTE_LEVEL[family])  # every byte has a piece
     if family in ("t5", "marian", "transformer", "recurrent"):
-        return Vocabulary("unigram", size)
-    return Vocabulary("char" if family == "recurrent-language" else "wordpiece", size)
+        return VocabularySpec("unigram", size)
+    return VocabularySpec("char" if family == "recurrent-language" else "wordpiece", size)
 
 
 def set_dropout(network: Network, share: float) -> None:

@@ -12,47 +12,47 @@ import torch
 
 from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.model.network import Network
-from regard.tasks.inference import Rows, Scored
+from regard.tasks.inference import RowSource, ScoreResult
 from regard.tasks.task import Task
 from regard.training.engine.distributed import World
-from regard.training.engine.memory import Memory
-from regard.training.engine.stepper import Shape
+from regard.training.engine.memory import MemoryPlan
+from regard.training.engine.stepper import BatchShape
 from regard.training.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
 
-class Source(Protocol):
+class BatchSource(Protocol):
     """What is read, epoch by epoch."""
 
-    def epoch(self, number: int) -> Rows: ...
+    def epoch(self, number: int) -> RowSource: ...
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """What is to be trained on what. `settings` are resolved: nothing in them is left to be chosen."""
 
     network: Network
     task: Task
-    source: Source
+    source: BatchSource
     settings: Settings
     steps: int
     folder: Path
     batches: BatchSettings
-    at_once: int | None = None  # tokens in memory; a whole step when None
-    memory: Memory | None = None  # what is expected of it
+    micro_batch_tokens: int | None = None  # tokens in memory; a whole step when None
+    memory: MemoryPlan | None = None  # what is expected of it
     dtype: torch.dtype = torch.float32
-    shape: Shape | None = None  # fixed sizes, for a compiled step
+    shape: BatchShape | None = None  # fixed sizes, for a compiled step
     compile: bool = False
     record: bool = False
     world: World = field(default_factory=World)
-    score: Callable[[], Scored] | None = None
+    score: Callable[[], ScoreResult] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)  # what must be the same for a resume
     resume: bool = False
     progress: OnTrainingEvent | None = None
 
 
 @dataclass(frozen=True)
-class Done:
+class FitResult:
     """How a training ended. The network holds its best weights."""
 
     steps: int
@@ -66,7 +66,7 @@ class Done:
     tokens_per_second: float | None = None  # of the steps of this process but its first, without scoring and saving
 
 
-def total_steps(source: Source, batches: BatchSettings, settings: Settings) -> int:
+def total_steps(source: BatchSource, batches: BatchSettings, settings: Settings) -> int:
     """As many as the epochs asked for have; for epochs that differ, as if each were like the first."""
     if settings.steps is not None:
         return settings.steps

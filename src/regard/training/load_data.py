@@ -31,7 +31,7 @@ Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a
 
 
 @dataclass(frozen=True)
-class Data:
+class LabeledData:
     """Records on both sides, and what they were taken for."""
 
     task: str
@@ -44,8 +44,8 @@ class Data:
     remembered: Mapping[str, Any] = field(default_factory=dict)  # how the user said the data is to be read
 
 
-def gather(
-    data: Where | Data,
+def load_data(
+    data: Where | LabeledData,
     *,
     dev: Where | None = None,
     task: str | None = None,
@@ -54,9 +54,9 @@ def gather(
     seed: int = 0,
     skip_bad: str | Path | None = None,
     **told: Any,
-) -> Data:
+) -> LabeledData:
     """Read what is to be learned; dev is what was given, the folder's own, or a share split off."""
-    if isinstance(data, Data):
+    if isinstance(data, LabeledData):
         again = {"dev": dev, "columns": columns, "skip_bad": skip_bad, **told}
         if given := [name for name, value in again.items() if value is not None]:
             raise InputError(f"this data is read already, so {' and '.join(given)} cannot change it. Leave them out.")
@@ -87,7 +87,7 @@ def gather(
     name = task or reader.schema.task
     found = _hints(reader, [*records, *held], task, told.get("labels"))
     kept = _remembered(reader, columns, told.get("encoding"))
-    return Data(name, records, held, reader.summary, other is None, _fingerprint(records, held), found, kept)
+    return LabeledData(name, records, held, reader.summary, other is None, _fingerprint(records, held), found, kept)
 
 
 def _remembered(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def texts_of(records: Iterable[Record]) -> Iterator[str]:
                 yield record.text
 
 
-def texts_for(data: Data, settings: Settings) -> dict[str, Iterator[str]]:
+def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterator[str]]:
     """What vocabularies are learned from: one from all texts, or one from each side of a translation."""
     if data.task != "translate":
         asked = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}

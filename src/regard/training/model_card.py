@@ -31,7 +31,7 @@ CALLS = {
 }  # where it is not predict(["a text"])
 
 
-def card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
+def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     """What the model is, what it was trained on, how good it is, how to use it."""
     task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
     begun = f"going on from `{run['start']}`"

@@ -15,18 +15,18 @@ from regard.model.kernels.dispatch import runs_flat
 from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.training.engine.distributed import World
-from regard.training.engine.lora import adapt
+from regard.training.engine.lora import add_lora
 from regard.training.engine.memory import check_disk, plan_memory, tokens_at_once
 from regard.training.engine.optimizer import freeze
-from regard.training.engine.stepper import Shape
-from regard.training.job import Job, Source, total_steps
+from regard.training.engine.stepper import BatchShape
+from regard.training.job import BatchSource, TrainingJob, total_steps
 from regard.training.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
 STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 
 
-def set_up(network: Network, settings: Settings) -> None:
+def prepare_network(network: Network, settings: Settings) -> None:
     """What is trained of the network, and how it keeps its states."""
     if settings.lora.rank and settings.fsdp:
         both = f"{setting('lora.rank')} and {setting('fsdp')}"
@@ -35,7 +35,7 @@ def set_up(network: Network, settings: Settings) -> None:
         name = setting("lora.rank")
         raise InputError(f"{name} has no place in a recurrent network: it has no blocks. Leave it out.")
     if settings.lora.rank:
-        adapt(network, settings.lora, seed=settings.seed)
+        add_lora(network, settings.lora, seed=settings.seed)
     freeze(network, settings.freeze)
     for stack in (network.encoder, network.decoder):
         if stack is not None:
@@ -45,7 +45,7 @@ def set_up(network: Network, settings: Settings) -> None:
 def plan_job(
     network: Network,
     task: Task,
-    source: Source,
+    source: BatchSource,
     settings: Settings,
     folder: Path,
     *,
@@ -53,7 +53,7 @@ def plan_job(
     world: World | None = None,
     resume: bool = False,
     progress: OnTrainingEvent | None = None,
-) -> Job:
+) -> TrainingJob:
     """How the steps are laid out, and in what form they run on this device.
 
     longest: the most tokens of a sequence in any epoch; as in the first where not told.
@@ -63,15 +63,15 @@ def plan_job(
     longest = longest or int(lengths.max())
     assert settings.batch_tokens is not None
     bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
-    fixed = task.fixed_shapes and compiles(network, settings, device)
+    fixed = task.fixed_shapes and should_compile(network, settings, device)
     tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
     shape, most = None, settings.batch_size
     if fixed:
-        shape, most = steady_shape(tokens, most, lengths, longest, network.config.max_tokens)
+        shape, most = fixed_batch_shape(tokens, most, lengths, longest, network.config.max_tokens)
         tokens = shape.tokens
     batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
-    if world.ranks > 1 and world.first and not task.can_split:
+    if world.ranks > 1 and world.is_main_process and not task.can_split:
         warnings.warn(
             f"each of {world.ranks} ranks holds the texts of its own share of a step against each other, not those of "
             "the whole step; a larger batch makes up for it.",
@@ -80,13 +80,13 @@ def plan_job(
         )
     dtype = torch.bfloat16 if bf16 else torch.float32
     memory = plan_memory(network, dtype=dtype, gradient_checkpointing=settings.gradient_checkpointing)
-    if world.first:
+    if world.is_main_process:
         check_disk(memory, folder)
     at_once = settings.micro_batch_tokens or (tokens_at_once(memory, device, step=tokens) if task.can_split else tokens)
     at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
     if shape is not None:
         at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
-    return Job(
+    return TrainingJob(
         network=network,
         task=task,
         source=source,
@@ -94,7 +94,7 @@ def plan_job(
         steps=total_steps(source, batches, settings),
         folder=folder,
         batches=batches,
-        at_once=at_once,
+        micro_batch_tokens=at_once,
         memory=memory,
         dtype=dtype,
         shape=None if shape is None else shape.cut(at_once),
@@ -106,7 +106,7 @@ def plan_job(
     )
 
 
-def compiles(network: Network, settings: Settings, device: torch.device) -> bool:
+def should_compile(network: Network, settings: Settings, device: torch.device) -> bool:
     """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
     config = network.config
     if settings.compile == "no" or settings.fsdp or device.type != "cuda" or isinstance(config, RecurrentConfig):
@@ -116,17 +116,17 @@ def compiles(network: Network, settings: Settings, device: torch.device) -> bool
     return plain and flat
 
 
-def steady_shape(
+def fixed_batch_shape(
     tokens: int, most: int | None, lengths: Ints, longest: int, places: int | None = None
-) -> tuple[Shape, int]:
+) -> tuple[BatchShape, int]:
     """One shape for every batch and what fills it up, and how many sequences a batch may have.
 
     Sequences that are all equally long make a rectangle, and so does what fills it up.
     """
     if int(lengths.min()) == longest and longest <= tokens:
         rows = min(tokens // longest, most or tokens)
-        return Shape(rows * longest, rows, longest), rows
+        return BatchShape(rows * longest, rows, longest), rows
     most = most or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
     longest = max(longest, min(-(-longest // STEADY) * STEADY, places or tokens))
     filling = -(-tokens // longest)
-    return Shape(tokens, -(-(most + filling) // 8) * 8, longest), most
+    return BatchShape(tokens, -(-(most + filling) // 8) * 8, longest), most

@@ -24,30 +24,37 @@ from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, did_you_mean, pluralize, setting
 from regard.progress import Progress
-from regard.tasks.bidirectional_lm import TwoSided
+from regard.tasks.bidirectional_lm import BidirectionalLM
 from regard.tasks.causal import Causal
-from regard.tasks.inference import Rows, Scored, runner
+from regard.tasks.inference import RowSource, ScoreResult, network_runner
 from regard.tasks.masked import Masked
-from regard.tasks.recipe import Recipe, pretraining
+from regard.tasks.recipe import Recipe, pretraining_recipe
 from regard.tasks.task import Task
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.training.defaults import Size, resolved
-from regard.training.engine.distributed import World, join, leave
+from regard.training.defaults import DataSize, resolve_settings
+from regard.training.engine.distributed import World, join_process_group, leave_process_group
 from regard.training.engine.fsdp import unshard
 from regard.training.engine.loop import fit
-from regard.training.engine.lora import merge
-from regard.training.engine.schedule import warm_steps
-from regard.training.initial_model import LEAST_PIECES, begin, new_heads, opened, vocabulary_of, with_room
-from regard.training.job import Job
+from regard.training.engine.lora import merge_lora
+from regard.training.engine.schedule import warmup_steps
+from regard.training.initial_model import (
+    LEAST_PIECES,
+    initial_model,
+    new_heads,
+    open_tokenizer,
+    vocabulary_errors,
+    vocabulary_of,
+)
+from regard.training.job import TrainingJob
 from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
-from regard.training.plan import plan_job, set_up
+from regard.training.plan import plan_job, prepare_network
 from regard.training.resume.lock import claim, exclusive
 from regard.training.resume.state import STATE
 from regard.training.score_text import baseline, score_rows
 from regard.training.settings import Settings
 from regard.training.tensorboard import tensorboard_progress
-from regard.training.train import Result, kept, model_line
+from regard.training.train import TrainResult, kept, model_line
 from regard.training.write_run import finish
 
 WINDOW = 512  # most tokens of a sequence where nobody says
@@ -64,7 +71,7 @@ LEARNS = {
 
 
 @dataclass(frozen=True)
-class Pretrained(Result):
+class PretrainResult(TrainResult):
     """What a pretraining gave. `baseline` is what the counts of single words reach on the same held-out text."""
 
     baseline: dict[str, float] = field(default_factory=dict)
@@ -72,7 +79,7 @@ class Pretrained(Result):
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextData:
     """What is told of the text."""
 
     train: Stream
@@ -100,7 +107,7 @@ def pretrain(
     overwrite: bool = False,
     progress: OnTrainingEvent | None = None,
     **settings: Any,
-) -> Pretrained:
+) -> PretrainResult:
     """Train a language model on plain text, from nothing or going on from a model, and write it as a folder.
 
     files: text with a blank line between documents, plain, .gz or .xz.
@@ -126,14 +133,14 @@ def pretrain(
     folder = claim(folder, resume=resume, overwrite=overwrite or early)
     if resume and (folder / RUN).exists() and not (folder / STATE).exists():
         raise FolderError(f"{folder} cannot be resumed: its training ended. Begin again with --overwrite.")
-    world, device = join(wanted)
+    world, device = join_process_group(wanted)
     words = _words(files, preset, start, tokenizer, objective, encoding)
-    task: Task = TwoSided() if objective == "two-sided" else Causal()
+    task: Task = BidirectionalLM() if objective == "two-sided" else Causal()
     hides = objective in ("mlm", "mlm+nsp")
     if hides:
         unit: Any = mask_unit
         task = Masked.of(words, follows=objective == "mlm+nsp", rate=mask_rate, unit=unit)
-    checkpoint, words, pretrained = begin(
+    checkpoint, words, pretrained = initial_model(
         task, start=start, preset=preset, tokenizer=words, texts=(), seed=chosen.seed, dropout=chosen.dropout
     )
     _check_network(checkpoint.family, checkpoint.config, objective)
@@ -152,16 +159,16 @@ def pretrain(
     network = checkpoint.network.to(device)
     lengths = source.epoch(0).lengths
     gpu = device.type == "cuda"
-    chosen = resolved(
+    chosen = resolve_settings(
         replace(chosen, window=longest),
-        Size.of(lengths),
+        DataSize.of(lengths),
         checkpoint.config,
         pretrained=pretrained,
         gpu=gpu,
-        recipe=Recipe() if pretrained else pretraining(checkpoint.config),
+        recipe=Recipe() if pretrained else pretraining_recipe(checkpoint.config),
     )
-    set_up(network, chosen)
-    if chosen.tensorboard and world.first:
+    prepare_network(network, chosen)
+    if chosen.tensorboard and world.is_main_process:
         progress = tensorboard_progress(folder, progress)
     job = plan_job(
         network, task, source, chosen, folder, longest=longest, world=world, resume=resume, progress=progress
@@ -171,24 +178,24 @@ def pretrain(
     job = replace(job, identity=identity, score=None if held is None else _measure(job, held))
     if held is not None and held.lengths.sum() < SHORT:
         _check_held(job)
-    if progress is not None and world.first:
+    if progress is not None and world.is_main_process:
         progress(_beginning(texts, job, objective, len(lengths), pretrained=pretrained, added=added))
     done = fit(job)
     if chosen.lora.rank:
-        merge(network)
+        merge_lora(network)
     final = None if job.score is None else job.score()
     usual: dict[str, float] = {}
     if held is not None and isinstance(texts.dev, Stream):
         usual = baseline(texts.train, texts.dev, held, vocabulary=checkpoint.config.vocabulary)
         usual = {name: usual[name] for name in usual if final is not None and name in final.scores}
     unshard(network)
-    if world.first:
+    if world.is_main_process:
         more = {"pretrained": pretrained, "objective": objective, "baseline": usual, "new_heads": added}
         finish(folder, checkpoint, words, task, job, done, final, texts, identity, more=more)
         if store is None:
             _remove_texts(place)
-    leave(world)
-    return Pretrained.of(task, len(lengths), final, done, folder, began, baseline=usual, new_heads=tuple(added))
+    leave_process_group(world)
+    return PretrainResult.of(task, len(lengths), final, done, folder, began, baseline=usual, new_heads=tuple(added))
 
 
 def _remove_texts(place: Path) -> None:
@@ -244,16 +251,16 @@ def _words(
 ) -> Tokenizer:
     """The tokenizer that was given, the one of the model, or one learned from the files."""
     if start is not None:
-        return opened(find(start))
+        return open_tokenizer(find(start))
     assert preset is not None
     shape = from_preset(preset, weights=False)
     _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned
     if tokenizer is not None:
-        return _around(opened(tokenizer), objective)
+        return _around(open_tokenizer(tokenizer), objective)
     vocabulary = vocabulary_of(preset)
     files = [files] if isinstance(files, str | Path) else files
     room = sum(Path(file).stat().st_size for file in files if Path(file).is_file()) // BYTES_A_PIECE
-    with with_room(preset):
+    with vocabulary_errors(preset):
         size = min(vocabulary.size, max(room, LEAST_PIECES))
         kind, special_tokens = vocabulary.kind, vocabulary.special_tokens
         learned = train_tokenizer(files, kind=kind, size=size, special_tokens=special_tokens, encoding=encoding)
@@ -279,7 +286,7 @@ def _texts(
     overwrite: bool,
     progress: OnTrainingEvent | None,
     encoding: str | None,
-) -> Texts:
+) -> TextData:
     """The text as tokens, on both sides."""
 
     def report(now: Progress) -> None:
@@ -289,9 +296,9 @@ def _texts(
     def build(paths: Sequence[str | Path], name: str) -> Corpus:
         place.mkdir(parents=True, exist_ok=True)
         pairs, end = objective == "mlm+nsp", _end(words) if objective == "causal" else None
-        if not world.first:
-            world.wait()
-        fresh = overwrite and world.first
+        if not world.is_main_process:
+            world.barrier()
+        fresh = overwrite and world.is_main_process
         found = Corpus.build(
             paths,
             words,
@@ -299,11 +306,11 @@ def _texts(
             sentences=pairs,
             end=end,
             encoding=encoding,
-            progress=report if world.first else None,
+            progress=report if world.is_main_process else None,
             overwrite=fresh,
         )
-        if world.first:
-            world.wait()
+        if world.is_main_process:
+            world.barrier()
         return found
 
     corpus = build(files, "train")
@@ -318,7 +325,7 @@ def _texts(
         known.append(other.index["files"])
     text = hashlib.blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=16).hexdigest()
     why = f"plain text: {pluralize(len(corpus), 'document')}, {pluralize(int(corpus.bounds[-1]), 'token')}"
-    return Texts(learned, () if held is None else held, why, dev is None, text)
+    return TextData(learned, () if held is None else held, why, dev is None, text)
 
 
 def _end(words: Tokenizer) -> int | None:
@@ -329,19 +336,19 @@ def _end(words: Tokenizer) -> int | None:
     return line[0] if len(line) == 1 and line[0] != words.unk else None
 
 
-def _measure(job: Job, rows: Rows) -> Any:
+def _measure(job: TrainingJob, rows: RowSource) -> Any:
     """The score on held-out text, as the loop asks for it."""
     device = next(job.network.parameters()).device
     tokens = 65_536 if device.type == "cuda" else 8192
 
-    def measure() -> Scored:
-        run = runner(job.network, job.task, dtype=job.dtype)
+    def measure() -> ScoreResult:
+        run = network_runner(job.network, job.task, dtype=job.dtype)
         return score_rows(job.task, run, rows, device=device, batch_tokens=tokens, seed=job.settings.seed)
 
     return measure
 
 
-def _check_held(job: Job) -> None:
+def _check_held(job: TrainingJob) -> None:
     """Before an epoch is spent: whether what was held out can be scored at all."""
     assert job.score is not None
     job.network.eval()
@@ -355,12 +362,12 @@ def _check_held(job: Job) -> None:
 
 
 def _beginning(
-    texts: Texts, job: Job, objective: str, sequences: int, *, pretrained: bool, added: Sequence[str]
+    texts: TextData, job: TrainingJob, objective: str, sequences: int, *, pretrained: bool, added: Sequence[str]
 ) -> TrainingEvent:
     """What is read, and what was chosen, in words."""
     chosen = job.settings
     held = f"{pluralize(len(texts.dev), 'document')} held out" if len(texts.dev) else "none held out"
-    warmup = warm_steps(job.steps, chosen.warmup or 0.0)
+    warmup = warmup_steps(job.steps, chosen.warmup or 0.0)
     size = f"{chosen.batch_tokens:,}"
     said = [
         f"data: {texts.why}; {held}",
@@ -373,7 +380,7 @@ def _beginning(
     return TrainingEvent("begin", 0, job.steps, {"said": said, "new_heads": list(added)})
 
 
-def _about_new_heads(added: Sequence[str], job: Job) -> str:
+def _about_new_heads(added: Sequence[str], job: TrainingJob) -> str:
     """That heads are new, and what this does to the first scores."""
     names, pieces = " and ".join(added), job.network.config.vocabulary
     return (

@@ -11,7 +11,7 @@ import torch
 from regard.data.batching.sequences import token_batches
 from regard.data.corpus.text_source import PairRows, Stream
 from regard.data.records import DocumentRecord
-from regard.tasks.inference import Rows, Run, Scored, said_of
+from regard.tasks.inference import RowSource, RunNetwork, ScoreResult, batch_outputs
 from regard.tasks.task import Task
 
 NOTHING = DocumentRecord("")
@@ -19,17 +19,17 @@ NOTHING = DocumentRecord("")
 
 @torch.inference_mode()
 def score_rows(
-    task: Task, run: Run, rows: Rows, *, device: torch.device, batch_tokens: int = 8192, seed: int = 0
-) -> Scored:
+    task: Task, run: RunNetwork, rows: RowSource, *, device: torch.device, batch_tokens: int = 8192, seed: int = 0
+) -> ScoreResult:
     """Every row of a source once; what is drawn, which words are hidden, is the same every time."""
     began, meter, losses = time.monotonic(), task.meter(), [0.0, 0.0]
     torch.manual_seed(seed)
     lengths = rows.lengths.tolist()
     for chosen in token_batches(lengths, max(batch_tokens, max(lengths, default=1))):
-        for _, told in said_of(task, run, rows, chosen, device=device, losses=losses):
+        for _, told in batch_outputs(task, run, rows, chosen, device=device, losses=losses):
             for said in told:
                 task.update(meter, task.answer(NOTHING, [said]), NOTHING)
-    return Scored(
+    return ScoreResult(
         rows=len(lengths),
         scores=meter.scores(),
         main=meter.main,
@@ -40,7 +40,7 @@ def score_rows(
     )
 
 
-def baseline(learned: Stream, held: Stream, rows: Rows, *, vocabulary: int) -> dict[str, float]:
+def baseline(learned: Stream, held: Stream, rows: RowSource, *, vocabulary: int) -> dict[str, float]:
     """What the counts of single words reach on held-out text, and for pairs the commoner answer.
 
     The accuracy of always guessing the commonest word, and the perplexity of words drawn as often as they came.

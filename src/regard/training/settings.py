@@ -188,14 +188,14 @@ class Settings:
             if ours == "lora" or ours.startswith("lora."):
                 lora |= _lora(ours, value)
             else:
-                values[ours] = _typed(cls, ours, old_value(ours, value))
+                values[ours] = _typed(cls, ours, trainer_value(ours, value))
         try:
             return replace(start or cls(), **values, lora=Lora(**lora))
         except TypeError as error:
             raise InputError(f"the settings cannot be used: {error}.") from error
 
 
-def old_value(name: str, value: Any) -> Any:
+def trainer_value(name: str, value: Any) -> Any:
     """The value as it is called here, where the Trainer has another word for it."""
     known = name == "schedule" and isinstance(value, str) and value in OLD_SCHEDULES
     return OLD_SCHEDULES[value] if known else value

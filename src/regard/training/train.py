@@ -22,19 +22,19 @@ from regard.device import pick_device
 from regard.errors import FolderError, pluralize
 from regard.metrics.confidence import Score
 from regard.tasks import task_class
-from regard.tasks.inference import CHUNK, Scored, runner, score
+from regard.tasks.inference import CHUNK, ScoreResult, network_runner, score_records
 from regard.tasks.task import Task
-from regard.training.defaults import Size, filled, own_choices, resolved
-from regard.training.engine.distributed import join, leave
+from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe, resolve_settings
+from regard.training.engine.distributed import join_process_group, leave_process_group
 from regard.training.engine.fsdp import unshard
 from regard.training.engine.loop import fit
-from regard.training.engine.lora import merge
-from regard.training.engine.sampling import balanced
-from regard.training.initial_model import begin, fresh_config, new_heads
-from regard.training.job import Done, Job, Source
-from regard.training.load_data import Data, Where, gather, texts_for
+from regard.training.engine.lora import merge_lora
+from regard.training.engine.sampling import balanced_source
+from regard.training.initial_model import initial_model, new_heads, preset_config
+from regard.training.job import BatchSource, FitResult, TrainingJob
+from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
 from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
-from regard.training.plan import plan_job, set_up
+from regard.training.plan import plan_job, prepare_network
 from regard.training.resume.lock import claim, exclusive
 from regard.training.resume.state import POSITION, STATE
 from regard.training.settings import Settings
@@ -46,7 +46,7 @@ FREE = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "
 
 
 @dataclass(frozen=True)
-class Result:
+class TrainResult:
     """What a training gave: the scores of the best weights on dev, with 95 % intervals."""
 
     task: str
@@ -65,7 +65,7 @@ class Result:
 
     @classmethod
     def of(
-        cls, task: Task, rows: int, final: Scored | None, done: Done, folder: Path, began: float, **more: Any
+        cls, task: Task, rows: int, final: ScoreResult | None, done: FitResult, folder: Path, began: float, **more: Any
     ) -> Self:
         """As it came out; `began` by the monotonic clock."""
         return cls(
@@ -85,7 +85,7 @@ class Result:
 
 @exclusive
 def train(
-    data: Where | Data,
+    data: Where | LabeledData,
     *,
     out: str | Path,
     start: str | Path | None = None,
@@ -101,11 +101,11 @@ def train(
     overwrite: bool = False,
     progress: OnTrainingEvent | None = None,
     **settings: Any,
-) -> Result:
+) -> TrainResult:
     """Train a model on labelled data and write it as a folder that transformers opens too.
 
     data: a path or several, a folder, a glob, "-"; rows in memory, as dicts, a dict of columns, a data frame, a pyarrow
-        table, a `datasets.Dataset` or `DatasetDict`; or what `regard.training.load_data.gather` has read already.
+        table, a `datasets.Dataset` or `DatasetDict`; or what `regard.training.load_data.load_data` has read already.
     start: a model folder, minilm, or a hub id to fine-tune; or `preset`, a shape to train from nothing.
     dev: rows to score on; the folder's own valid split, or a tenth of the data, where none is given.
     encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is reported.
@@ -118,7 +118,7 @@ def train(
     wanted = pick_device(chosen.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     began = time.monotonic()
-    found = gather(
+    found = load_data(
         data,
         dev=dev,
         task=task,
@@ -131,31 +131,31 @@ def train(
     )
     known = [*found.train, *found.dev] if found.split_off else found.train
     kind = task_class(found.task)
-    recipe = kind.recipe(fresh_config(preset), len(found.train))
-    chosen = filled(chosen, recipe)
+    recipe = kind.recipe(preset_config(preset), len(found.train))
+    chosen = fill_from_recipe(chosen, recipe)
     work = kind.from_records(known, class_balance=chosen.class_balance, label_smoothing=chosen.label_smoothing)
-    checkpoint, words, pretrained = begin(
+    checkpoint, words, pretrained = initial_model(
         work,
         start=start,
         preset=preset,
         tokenizer=tokenizer,
-        **texts_for(found, chosen),
+        **vocabulary_texts(found, chosen),
         seed=chosen.seed,
         dropout=chosen.dropout,
         prefix=chosen.prefix,
     )
-    world, device = join(wanted)
+    world, device = join_process_group(wanted)
     network = checkpoint.network.to(device)
     preprocessing = preprocessing_of(checkpoint, words, window=chosen.window, overlap=chosen.overlap)
     examples = work.examples(found.train, preprocessing, labelled=True)
     check_rows(work, found.dev, preprocessing)
     gpu = device.type == "cuda"
-    size = Size.of(examples.lengths)
-    chosen = resolved(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
-    set_up(network, chosen)
-    if chosen.tensorboard and world.first:
+    size = DataSize.of(examples.lengths)
+    chosen = resolve_settings(chosen, size, checkpoint.config, pretrained=pretrained, gpu=gpu, recipe=recipe)
+    prepare_network(network, chosen)
+    if chosen.tensorboard and world.is_main_process:
         progress = tensorboard_progress(folder, progress)
-    source: Source = balanced(examples, chosen.seed) if chosen.class_balance == "sampling" else examples
+    source: BatchSource = balanced_source(examples, chosen.seed) if chosen.class_balance == "sampling" else examples
     job = plan_job(network, work, source, chosen, folder, world=world, resume=resume, progress=progress)
     job = with_score(job, found, preprocessing)
     identity = {
@@ -166,23 +166,23 @@ def train(
         **kept(chosen),
     }
     if resume and (before := ended(folder, identity)) is not None:
-        leave(world)
+        leave_process_group(world)
         return before
-    if progress is not None and world.first:
+    if progress is not None and world.is_main_process:
         progress(beginning(found, asked, job, identity["start"], pretrained=pretrained))
     done = fit(replace(job, identity=identity))
     if chosen.lora.rank:
-        merge(network)
+        merge_lora(network)
     final = score_of(job, found, preprocessing) if found.dev else None
     if final is not None and (tuned := work.tuned(final.meter)) != work:
         work = tuned
         final = score_of(replace(job, task=tuned), found, preprocessing)
     unshard(network)
-    if world.first:
+    if world.is_main_process:
         more = {"pretrained": pretrained, "new_heads": new_heads(checkpoint)}
         finish(folder, checkpoint, words, work, job, done, final, found, identity, more=more)
-    leave(world)
-    return Result.of(work, len(found.train), final, done, folder, began)
+    leave_process_group(world)
+    return TrainResult.of(work, len(found.train), final, done, folder, began)
 
 
 def check_rows(task: Task, records: Sequence[Record], preprocessing: Preprocessing) -> None:
@@ -191,27 +191,27 @@ def check_rows(task: Task, records: Sequence[Record], preprocessing: Preprocessi
         task.examples(records[start : start + CHUNK], preprocessing, labelled=True)
 
 
-def beginning(data: Data, asked: Settings, job: Job, start: str, *, pretrained: bool) -> TrainingEvent:
+def beginning(data: LabeledData, asked: Settings, job: TrainingJob, start: str, *, pretrained: bool) -> TrainingEvent:
     """What was recognised, and what was chosen, in words."""
     chosen, source = job.settings, "split off from them" if data.split_off else "given"
     rows = f"{pluralize(len(data.train), 'row')} to learn from"
     rows += f", {len(data.dev):,} to score on, {source}" if data.dev else ", none to score on"
     said = [f"data: {data.why}", f"rows: {rows}", *(f"hint: {hint}" for hint in data.hints)]
     said.append(model_line(job, start, pretrained=pretrained))
-    own = own_choices(asked, chosen)
+    own = chosen_settings(asked, chosen)
     if own:
         said.append(f"chosen: {', '.join(own)}: {pluralize(job.steps, 'step')}")
     return TrainingEvent("begin", 0, job.steps, {"said": said})
 
 
-def model_line(job: Job, start: str, *, pretrained: bool) -> str:
+def model_line(job: TrainingJob, start: str, *, pretrained: bool) -> str:
     """The model a training begins with, in words."""
     weights = sum(parameter.numel() for parameter in job.network.parameters())
     untrained = "" if pretrained else ", untrained (randomly initialized)"
     return f"model: {start}, {weights:,} parameters, on {next(job.network.parameters()).device}{untrained}"
 
 
-def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
+def ended(folder: Path, identity: Mapping[str, Any]) -> TrainResult | None:
     """What the training in the folder gave, where it has come to its end."""
     if (folder / STATE / POSITION).exists() or not (folder / RUN).exists():
         return None
@@ -226,24 +226,26 @@ def ended(folder: Path, identity: Mapping[str, Any]) -> Result | None:
                 "or data. Begin again with --overwrite, or name a new folder."
             )
         counts = (done["steps"], done["tokens"], done["skipped"], done["stopped_early"], done.get("tokens_per_second"))
-        return Result(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
+        return TrainResult(run["task"], run["data"]["train_rows"], scores, done["seconds"], str(folder), *counts)
     except (KeyError, TypeError) as error:
         raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
 
 
-def with_score(job: Job, data: Data, preprocessing: Preprocessing) -> Job:
+def with_score(job: TrainingJob, data: LabeledData, preprocessing: Preprocessing) -> TrainingJob:
     """The job with its dev score, where there are rows to score: of a sample where all would take long."""
     rows = np.linspace(0, len(data.dev) - 1, min(len(data.dev), job.task.max_dev_rows or len(data.dev))).astype(int)
     some = replace(data, dev=[data.dev[row] for row in rows.tolist()])
     return replace(job, score=lambda: score_of(job, some, preprocessing)) if data.dev else job
 
 
-def score_of(job: Job, data: Data, preprocessing: Preprocessing) -> Scored:
+def score_of(job: TrainingJob, data: LabeledData, preprocessing: Preprocessing) -> ScoreResult:
     """The dev score of the network as it is."""
     device = next(job.network.parameters()).device
-    run = runner(job.network, job.task, dtype=job.dtype)
+    run = network_runner(job.network, job.task, dtype=job.dtype)
     tokens = 65_536 if device.type == "cuda" else 8192
-    return score(job.task, run, data.dev, preprocessing, device=device, batch_tokens=tokens, seed=job.settings.seed)
+    return score_records(
+        job.task, run, data.dev, preprocessing, device=device, batch_tokens=tokens, seed=job.settings.seed
+    )
 
 
 def kept(settings: Settings) -> dict[str, Any]:

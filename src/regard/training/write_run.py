@@ -17,13 +17,13 @@ from regard.checkpoint.files import write_json
 from regard.checkpoint.folder import Checkpoint, write_folder
 from regard.checkpoint.manifest import CARD, CURVES, METRICS, RUN
 from regard.errors import FolderError
-from regard.tasks.inference import Scored
+from regard.tasks.inference import ScoreResult
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.curves import draw_curves
-from regard.training.job import Done, Job
+from regard.training.job import FitResult, TrainingJob
 from regard.training.metrics_log import read_metrics
-from regard.training.model_card import card
+from regard.training.model_card import model_card
 from regard.training.resume.lock import check_free
 from regard.training.resume.state import STATE, remove_state, state_files
 
@@ -48,9 +48,9 @@ def finish(
     checkpoint: Checkpoint,
     tokenizer: Tokenizer,
     task: Task,
-    job: Job,
-    done: Done,
-    final: Scored | None,
+    job: TrainingJob,
+    done: FitResult,
+    final: ScoreResult | None,
     data: About,
     identity: Mapping[str, Any],
     *,
@@ -62,7 +62,7 @@ def finish(
     def beside(fresh: Path) -> None:
         tokenizer.save(fresh)
         write_json(fresh / RUN, run)
-        (fresh / CARD).write_text(card(checkpoint, run), encoding="utf-8")
+        (fresh / CARD).write_text(model_card(checkpoint, run), encoding="utf-8")
         shutil.copy2(folder / METRICS, fresh / METRICS)
         draw_curves(read_metrics(folder), fresh / CURVES, usual=run.get("baseline"))
 
@@ -77,7 +77,7 @@ def finish(
 
 
 def run_json(
-    task: Task, job: Job, done: Done, final: Scored | None, data: About, identity: Mapping[str, Any]
+    task: Task, job: TrainingJob, done: FitResult, final: ScoreResult | None, data: About, identity: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Every setting as it was resolved, what was read, and what came out."""
     scores = {} if final is None else {name: asdict(score) for name, score in final.scores.items()}

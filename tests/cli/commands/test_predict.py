@@ -304,14 +304,14 @@ def test_every_kind_of_answer_is_a_line_for_reading() -> None:
     from regard.cli.commands.predict import shown
     from regard.tasks.answer import SpanAnswer
     from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
-    from regard.tasks.embed import LikenessAnswer
+    from regard.tasks.embed import SimilarityAnswer
     from regard.tasks.tag import EntitiesAnswer, WordsAnswer
 
     answers = [
         LabelAnswer(label="a", scores={"a": 1.0}),
         LabelsAnswer(scores={"a": 0.1}),
         NumberAnswer(value=0.5),
-        LikenessAnswer(similarity=0.85),
+        SimilarityAnswer(similarity=0.85),
         EntitiesAnswer(),
         WordsAnswer(),
         SpanAnswer(),

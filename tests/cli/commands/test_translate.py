@@ -10,7 +10,7 @@ from regard.cli import main
 from regard.evaluation import evaluate
 from regard.predict import load
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.initial_model import with_ends
+from regard.training.initial_model import with_special_token_ids
 
 TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are you going", "the dog sleeps"] * 3
 
@@ -19,7 +19,7 @@ TEXTS = ["a b c d e f g h i j k l m n o p", "good morning to you", "where are yo
 def folder(request, tmp_path_factory):
     where = tmp_path_factory.mktemp("models") / request.param
     words = train_tokenizer_from_texts(TEXTS, kind="char", size=60)
-    checkpoint = with_ends(from_preset(request.param, vocabulary=words.size), words)
+    checkpoint = with_special_token_ids(from_preset(request.param, vocabulary=words.size), words)
     write_folder(where, checkpoint, beside=words.save)
     return where
 

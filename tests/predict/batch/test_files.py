@@ -37,7 +37,7 @@ def model(trained: Path) -> Model:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Classify, "at_once", 8)
+    monkeypatch.setattr(Classify, "chunk_size", 8)
 
 
 def names(folder: Path) -> list[str]:

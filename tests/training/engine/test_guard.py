@@ -13,19 +13,19 @@ from torch import Tensor
 from regard.errors import RegardError
 from regard.tasks.classify import Classify
 from regard.tasks.task import Loss
-from regard.training.engine.guard import PATIENT, Guard
+from regard.training.engine.guard import PATIENT, LossGuard
 from regard.training.metrics_log import TrainingEvent, read_metrics
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 
 
-def judged(guard: Guard, loss: float, norm: float = 1.0) -> bool:
-    return bool(guard.judge(torch.tensor(loss), torch.tensor(norm)))
+def judged(guard: LossGuard, loss: float, norm: float = 1.0) -> bool:
+    return bool(guard.should_skip(torch.tensor(loss), torch.tensor(norm)))
 
 
 def test_what_is_no_number_is_skipped() -> None:
-    guard = Guard(torch.device("cpu"))
+    guard = LossGuard(torch.device("cpu"))
     assert not judged(guard, 1.0)
     assert judged(guard, float("nan"))
     assert judged(guard, 1.0, float("inf"))
@@ -35,7 +35,7 @@ def test_what_is_no_number_is_skipped() -> None:
 
 
 def test_a_loss_far_from_the_usual_is_skipped_once_it_is_known_what_is_usual() -> None:
-    guard, luck = Guard(torch.device("cpu")), torch.Generator().manual_seed(0)
+    guard, luck = LossGuard(torch.device("cpu")), torch.Generator().manual_seed(0)
     assert not judged(guard, 2.0)
     for _ in range(PATIENT):
         assert not judged(guard, 1.0 + 0.1 * float(torch.randn((), generator=luck)))
@@ -45,7 +45,7 @@ def test_a_loss_far_from_the_usual_is_skipped_once_it_is_known_what_is_usual() -
 
 
 def test_a_hard_start_is_no_spike() -> None:
-    guard = Guard(torch.device("cpu"))
+    guard = LossGuard(torch.device("cpu"))
     assert not any(judged(guard, loss) for loss in (1.0, 30.0, 2.0, 100.0))
 
 

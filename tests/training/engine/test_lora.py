@@ -18,12 +18,12 @@ from regard.errors import InputError
 from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
 from regard.training.engine.loop import Stopped
-from regard.training.engine.lora import LowRank, adapt, merge
+from regard.training.engine.lora import LoraLinear, add_lora, merge_lora
 from regard.training.metrics_log import TrainingEvent, read_metrics
 from regard.training.settings import Lora
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 SOME = Lora(rank=4, alpha=8)
 
 
@@ -39,23 +39,23 @@ def test_merged_says_the_same(preset: str) -> None:
     texts = Ragged.of([[5, 6, 7, 8], [9, 10]])
     given = (texts, texts) if network.encoder is not None and network.decoder is not None else (texts,)
     begun = said(network, given)
-    adapt(network, SOME, seed=0)
+    add_lora(network, SOME, seed=0)
     torch.testing.assert_close(said(network, given), begun, rtol=0, atol=1e-6)
     for part in network.modules():
-        if isinstance(part, LowRank):
+        if isinstance(part, LoraLinear):
             nn.init.normal_(part.raised, std=0.1)
     changed = said(network, given)
     assert float((changed - begun).abs().max()) > 0.01
     names = {name for name, _ in from_preset(preset).network.named_parameters()}
-    merge(network)
+    merge_lora(network)
     torch.testing.assert_close(said(network, given), changed, rtol=0, atol=1e-5)
     assert {name for name, _ in network.named_parameters()} == names
-    assert not any(isinstance(part, LowRank) for part in network.modules())
+    assert not any(isinstance(part, LoraLinear) for part in network.modules())
 
 
 def test_so_many_are_trained() -> None:
     network = from_preset("tiny-bert", heads={"sequence": 3}).network
-    adapt(network, SOME, seed=0)
+    add_lora(network, SOME, seed=0)
     trained = {name: held.numel() for name, held in network.named_parameters() if held.requires_grad}
     small = {name: size for name, size in trained.items() if not name.startswith("heads.")}
     layers, width, inner = 2, 32, 64
@@ -63,7 +63,7 @@ def test_so_many_are_trained() -> None:
     assert sum(small.values()) == layers * sum(4 * (wide + narrow) for wide, narrow in dense)
     assert sum(trained.values()) - sum(small.values()) == (width * width + width) + (3 * width + 3)
     with pytest.raises(InputError, match=r"lora.rank is 64, but the network is 32 wide"):
-        adapt(network, Lora(rank=64), seed=0)
+        add_lora(network, Lora(rank=64), seed=0)
 
 
 def test_it_learns_resumes_and_leaves_a_plain_folder(

@@ -12,12 +12,12 @@ import torch
 from regard.checkpoint.source import from_preset
 from regard.ragged import Ragged
 from regard.training.engine import memory
-from regard.training.engine.lora import adapt
-from regard.training.engine.memory import CPU_TOKENS, Memory, per_token, plan_memory, tokens_at_once
+from regard.training.engine.lora import add_lora
+from regard.training.engine.memory import CPU_TOKENS, MemoryPlan, per_token, plan_memory, tokens_at_once
 from regard.training.initial_model import set_dropout
 from regard.training.metrics_log import TrainingEvent
 from regard.training.settings import Lora
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
 
 @pytest.mark.parametrize("preset", ["tiny-bert", "tiny-modernbert", "tiny-gpt2", "bert-tiny"])
@@ -55,12 +55,12 @@ def test_what_stays() -> None:
     assert (whole.weights, whole.gradients, whole.optimizer) == (4 * size, 4 * size, 8 * size)
     assert plan_memory(network, dtype=torch.bfloat16).per_token < whole.per_token
     assert plan_memory(network, dtype=torch.float32, gradient_checkpointing=True).per_token < whole.per_token
-    adapt(network, Lora(rank=2), seed=0)
+    add_lora(network, Lora(rank=2), seed=0)
     assert plan_memory(network, dtype=torch.float32).fixed < 0.6 * whole.fixed
 
 
 def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, gpu, cpu = Memory(1000, 1000, 2000, per_token=10), torch.device("cuda"), torch.device("cpu")
+    plan, gpu, cpu = MemoryPlan(1000, 1000, 2000, per_token=10), torch.device("cuda"), torch.device("cpu")
     monkeypatch.setattr(memory, "free_memory", lambda _: 100_000)
     fits = tokens_at_once(plan, gpu, step=10**6)
     assert fits % 64 == 0
@@ -72,7 +72,7 @@ def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tokens_at_once(plan, cpu, step=3000) == 3000
 
 
-def test_it_is_said(small: Callable[..., Result], tmp_path: Path) -> None:
+def test_it_is_said(small: Callable[..., TrainResult], tmp_path: Path) -> None:
     said: list[TrainingEvent] = []
     small(tmp_path / "run", steps=1, dev_fraction=0.0, progress=said.append)
     plans = [event.values for event in said if event.kind == "plan"]
@@ -82,7 +82,7 @@ def test_it_is_said(small: Callable[..., Result], tmp_path: Path) -> None:
 
 
 def test_a_disk_without_room_is_told_before_the_first_step(
-    small: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Callable[..., TrainResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000))

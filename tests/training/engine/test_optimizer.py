@@ -8,15 +8,15 @@ import torch
 from regard.checkpoint.source import from_preset
 from regard.errors import InputError
 from regard.model.transformer import Transformer
-from regard.training.defaults import filled
+from regard.training.defaults import fill_from_recipe
 from regard.training.engine.optimizer import (
     allocate_state,
     build_optimizer,
     freeze,
-    groups,
     named_state,
+    parameter_groups,
     restore_state,
-    set_rate,
+    set_lr,
 )
 from regard.training.settings import Settings
 
@@ -30,7 +30,7 @@ def by_name(network: Transformer, settings: Settings) -> dict[str, tuple[float, 
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     return {
         names[id(parameter)]: (group["share"], group["weight_decay"])
-        for group in groups(network, settings)
+        for group in parameter_groups(network, settings)
         for parameter in group["params"]
     }
 
@@ -50,8 +50,8 @@ def test_rates_by_layer(network: Transformer) -> None:
     assert {shares[name] for name in shares if ".layers.1." in name} == {0.5}
     assert {shares[name] for name in shares if ".layers.0." in name} == {0.25}
     assert {shares[name] for name in shares if ".embeddings." in name} == {0.125}
-    optimizer = build_optimizer(network, filled(Settings(layerwise_lr_decay=0.5)), lr=1.0)
-    set_rate(optimizer, 0.1)
+    optimizer = build_optimizer(network, fill_from_recipe(Settings(layerwise_lr_decay=0.5)), lr=1.0)
+    set_lr(optimizer, 0.1)
     assert sorted({round(float(group["lr"]), 6) for group in optimizer.param_groups}) == [0.0125, 0.025, 0.05, 0.1]
 
 
@@ -93,7 +93,7 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
         optimizer.step()
 
     begun = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
-    one = build_optimizer(network, filled(Settings()), lr=0.1)
+    one = build_optimizer(network, fill_from_recipe(Settings()), lr=0.1)
     stepped(one)
     kept = {name: tensor.clone() for name, tensor in named_state(network, one).items()}
     stepped(one)
@@ -101,9 +101,9 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(begun[name])
-    other = build_optimizer(network, filled(Settings()), lr=0.1)
+    other = build_optimizer(network, fill_from_recipe(Settings()), lr=0.1)
     stepped(other)
-    restore_state(network, fresh := build_optimizer(network, filled(Settings()), lr=0.1), kept)
+    restore_state(network, fresh := build_optimizer(network, fill_from_recipe(Settings()), lr=0.1), kept)
     stepped(fresh)
     assert all(torch.equal(parameter, twice[name]) for name, parameter in network.named_parameters())
 
@@ -111,7 +111,7 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
 def test_memory_that_runs_out_in_the_first_step_leaves_no_half_made_state(
     network: Transformer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    optimizer = build_optimizer(network, filled(Settings()), lr=1.0)
+    optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=1.0)
     for parameter in network.parameters():
         parameter.grad = torch.ones_like(parameter)
     made = torch.zeros_like
@@ -136,7 +136,7 @@ def test_memory_that_runs_out_in_the_first_step_leaves_no_half_made_state(
 
 
 def test_the_state_made_ahead_is_what_adamw_makes_itself(network: Transformer) -> None:
-    ahead, itself = (build_optimizer(network, filled(Settings()), lr=0.0) for _ in range(2))
+    ahead, itself = (build_optimizer(network, fill_from_recipe(Settings()), lr=0.0) for _ in range(2))
     for parameter in network.parameters():
         parameter.grad = torch.zeros_like(parameter)
     allocate_state(ahead)

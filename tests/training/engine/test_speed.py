@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from regard.training.engine import loop, speed
-from regard.training.engine.speed import Speed
+from regard.training.engine.speed import SpeedMeter
 from regard.training.metrics_log import read_metrics
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 
 
 class Clock:
@@ -33,14 +33,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def steps(meter: Speed, clock: Clock, count: int, *, seconds: float) -> None:
+def steps(meter: SpeedMeter, clock: Clock, count: int, *, seconds: float) -> None:
     for _ in range(count):
         clock.now += seconds
         meter.step(10)
 
 
 def test_the_speed_is_that_of_the_last_interval(clock: Clock) -> None:
-    meter = Speed()
+    meter = SpeedMeter()
     steps(meter, clock, 1, seconds=60.0)  # compiles
     steps(meter, clock, 4, seconds=1.0)
     assert meter.report() == pytest.approx(10.0)
@@ -52,7 +52,7 @@ def test_the_speed_is_that_of_the_last_interval(clock: Clock) -> None:
 
 
 def test_a_first_step_alone_is_reported_but_is_in_no_mean(clock: Clock) -> None:
-    meter = Speed()
+    meter = SpeedMeter()
     steps(meter, clock, 1, seconds=50.0)
     assert meter.report() == pytest.approx(0.2)
     with meter.pause():

@@ -18,15 +18,15 @@ from regard.errors import RegardError
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 from regard.tasks.classify import Classify
-from regard.training.defaults import filled
+from regard.training.defaults import fill_from_recipe
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout
 from regard.training.metrics_log import TrainingEvent
 from regard.training.settings import Settings
-from regard.training.train import Result
+from regard.training.train import TrainResult
 
-Train = Callable[..., Result]
+Train = Callable[..., TrainResult]
 TASK = Classify(names=("a", "b", "c"))
 
 
@@ -45,7 +45,7 @@ def fresh(dropout: float = 0.0) -> Transformer:
 
 
 def stepper(network: Transformer, clip: float = 0.0) -> Stepper:
-    return Stepper(network, TASK, build_optimizer(network, filled(Settings()), lr=0.01), clip=clip)
+    return Stepper(network, TASK, build_optimizer(network, fill_from_recipe(Settings()), lr=0.01), clip=clip)
 
 
 def expected_norm(inputs: Inputs) -> tuple[float, float]:
@@ -63,8 +63,8 @@ def test_loss_and_norm_are_those_of_the_mean(clip: float) -> None:
     made.part(inputs)
     made.update()
     loss, norm = expected_norm(inputs)
-    assert made.told[0] == pytest.approx(loss, rel=1e-6)
-    assert made.told[2] == pytest.approx(norm, rel=1e-5)
+    assert made.numbers[0] == pytest.approx(loss, rel=1e-6)
+    assert made.numbers[2] == pytest.approx(norm, rel=1e-5)
     assert made.mean_loss() == pytest.approx(loss, rel=1e-6)
 
 

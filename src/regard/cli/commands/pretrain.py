@@ -19,7 +19,7 @@ from regard.errors import pluralize
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
-    from regard.training.pretrain import Pretrained
+    from regard.training.pretrain import PretrainResult
 
 HELP = """Pretrain a language model on plain text: from nothing, or going on from a model.
 
@@ -85,7 +85,7 @@ def run(command: PretrainCommand) -> None:
         raise UsageError(f"{both}; give one of them: a model to go on from, or a shape to train from nothing.")
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
-    from regard.training.engine.distributed import speaks
+    from regard.training.engine.distributed import is_main_process
     from regard.training.pretrain import pretrain
 
     with TrainingProgress() as progress:
@@ -106,7 +106,7 @@ def run(command: PretrainCommand) -> None:
             progress=progress,
             **asdict(command.settings),
         )
-    if not speaks():
+    if not is_main_process():
         return
     if command.json:
         every = found.json()
@@ -117,7 +117,7 @@ def run(command: PretrainCommand) -> None:
         _say(found)
 
 
-def _say(found: Pretrained) -> None:
+def _say(found: PretrainResult) -> None:
     rows = []
     for name, score in found.scores.items():
         usual = f", {found.baseline[name]:.4g} by counting words" if name in found.baseline else ""

@@ -20,7 +20,7 @@ from regard.errors import pluralize
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
-    from regard.training.train import Result
+    from regard.training.train import TrainResult
 
 HELP = """Train a model on your data, and write it as a folder.
 
@@ -89,7 +89,7 @@ def run(command: TrainCommand) -> None:
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
     from regard.data.names import parse_columns
-    from regard.training.engine.distributed import speaks
+    from regard.training.engine.distributed import is_main_process
     from regard.training.train import train
 
     with TrainingProgress() as progress:
@@ -110,7 +110,7 @@ def run(command: TrainCommand) -> None:
             progress=progress,
             **asdict(command.settings),
         )
-    if not speaks():
+    if not is_main_process():
         return
     if command.json:
         names = ("task", "rows", "scores", "seconds", "folder")
@@ -120,7 +120,7 @@ def run(command: TrainCommand) -> None:
         _say(found, progress)
 
 
-def _say(found: Result, progress: TrainingProgress) -> None:
+def _say(found: TrainResult, progress: TrainingProgress) -> None:
     if found.scores:
         print_scores(found.scores)
         print()

@@ -22,20 +22,20 @@ class World:
     ranks: int = 1
 
     @property
-    def first(self) -> bool:
+    def is_main_process(self) -> bool:
         """Whether this rank writes files and speaks."""
         return self.rank == 0
 
-    def share(self, rows: Ints) -> Ints:
+    def rank_rows(self, rows: Ints) -> Ints:
         """This rank's part of the rows of a step: they are sorted by length, so every rank has about as many tokens."""
         return rows[self.rank :: self.ranks]
 
-    def add(self, numbers: Tensor) -> None:
+    def all_reduce(self, numbers: Tensor) -> None:
         """The sum over all ranks, in place."""
         if self.ranks > 1:
             dist.all_reduce(numbers)
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         if self.ranks > 1:
             dist.barrier()
 
@@ -49,7 +49,7 @@ class World:
         places = [device.index] if device.type == "cuda" else None
         return DistributedDataParallel(network, device_ids=places)
 
-    def told(self, path: Path) -> Path:
+    def broadcast_path(self, path: Path) -> Path:
         """The path that the first rank names."""
         if self.ranks == 1:
             return path
@@ -57,7 +57,7 @@ class World:
         dist.broadcast_object_list(held)
         return Path(held[0])
 
-    def agreed(self, flag: bool, device: torch.device) -> bool:
+    def any_rank(self, flag: bool, device: torch.device) -> bool:
         """Whether any rank says so: they all hear the same."""
         if self.ranks == 1:
             return flag
@@ -66,7 +66,7 @@ class World:
         return bool(said > 0)
 
 
-def join(device: torch.device) -> tuple[World, torch.device]:
+def join_process_group(device: torch.device) -> tuple[World, torch.device]:
     """The world that torchrun made, and this rank's device in it."""
     if not dist.is_torchelastic_launched():
         return World(), device
@@ -79,12 +79,12 @@ def join(device: torch.device) -> tuple[World, torch.device]:
     return World(dist.get_rank(), dist.get_world_size()), device
 
 
-def speaks() -> bool:
+def is_main_process() -> bool:
     """Whether this process is the only one, or the first of those that torchrun started; also after they have left."""
     return not dist.is_torchelastic_launched() or os.environ["RANK"] == "0"
 
 
-def leave(world: World) -> None:
+def leave_process_group(world: World) -> None:
     """After the last step: the ranks go their own ways."""
     if world.ranks > 1 and dist.is_torchelastic_launched():
         dist.destroy_process_group()

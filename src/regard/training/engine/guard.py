@@ -10,7 +10,7 @@ PATIENT = 50  # steps before a loss can be called unusual
 FAR = 10.0  # standard deviations
 
 
-class Guard:
+class LossGuard:
     """Keeps a mean of the losses, and counts what was skipped. No number is read back unless `counts` is called.
 
     A step is skipped when its gradient is not finite, or when its loss is both far outside what is usual and worse than
@@ -21,7 +21,7 @@ class Guard:
         # mean, variance, loss at the start, steps, skipped, skipped in a row
         self.state = torch.zeros(6, dtype=torch.float64, device=device)
 
-    def judge(self, loss: Tensor, norm: Tensor) -> Tensor:
+    def should_skip(self, loss: Tensor, norm: Tensor) -> Tensor:
         """1.0 where the step is to be skipped, else 0.0."""
         mean, spread, start, seen, skipped, row = self.state.unbind()
         loss = loss.detach().double()

@@ -22,16 +22,23 @@ from regard.data.batching.packing import Ints
 from regard.data.batching.prefetch import Prefetcher, map_tensors
 from regard.data.batching.sequences import token_batches
 from regard.errors import RegardError, pluralize
-from regard.tasks.inference import Rows, Scored
+from regard.tasks.inference import RowSource, ScoreResult
 from regard.training.engine.fsdp import is_shard, shard
-from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_rate
-from regard.training.engine.schedule import rate
-from regard.training.engine.speed import Speed
+from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_lr
+from regard.training.engine.schedule import lr_factor
+from regard.training.engine.speed import SpeedMeter
 from regard.training.engine.stepper import Stepper
-from regard.training.job import Done, Job
+from regard.training.job import FitResult, TrainingJob
 from regard.training.metrics_log import Recorder, TrainingEvent
-from regard.training.resume.position import Position
-from regard.training.resume.state import clean, load_state, put_weights, save_sharded, save_state, weights_of
+from regard.training.resume.position import TrainingPosition
+from regard.training.resume.state import (
+    load_state,
+    put_weights,
+    remove_partial_state,
+    save_sharded,
+    save_state,
+    weights_of,
+)
 
 UNCHECKED = (
     "the state was saved by an older version of regard without digests, so damage to its files cannot be noticed"
@@ -46,18 +53,18 @@ class Stopped(RegardError):
         self.signal = signal
 
 
-def fit(job: Job) -> Done:
+def fit(job: TrainingJob) -> FitResult:
     """Train to the end, or until it is stopped; go on from a saved state where one is asked for."""
     return _Loop(job).run()
 
 
 class _Loop:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: TrainingJob) -> None:
         self.job, self.settings, self.world = job, job.settings, job.world
         self.device = next(job.network.parameters()).device
         assert self.settings.lr is not None
         if self.world.ranks > 1:
-            leave_out(job)
+            freeze_unused(job)
         sharded = self.settings.fsdp and self.world.ranks > 1
         if sharded:
             shard(job.network)
@@ -73,24 +80,28 @@ class _Loop:
             record=job.record,
             wrapped=wrapped,
             ranks=1 if sharded else self.world.ranks,
-            gather=self.world.add if self.world.ranks > 1 else None,
+            gather=self.world.all_reduce if self.world.ranks > 1 else None,
         )
         self.shape, self.epoch_steps = job.shape, 1
-        self.at = Position(micro_tokens=job.at_once or self.settings.micro_batch_tokens or job.batches.tokens)
+        self.at = TrainingPosition(
+            micro_tokens=job.micro_batch_tokens or self.settings.micro_batch_tokens or job.batches.tokens
+        )
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
         self.signal: int | None = None
-        if self.world.first:
-            clean(job.folder, state=not job.resume)
-        self.world.wait()
+        if self.world.is_main_process:
+            remove_partial_state(job.folder, state=not job.resume)
+        self.world.barrier()
         checked = self._resume() if job.resume else True
-        self.record = Recorder(job.folder, step=self.at.step, progress=job.progress) if self.world.first else None
+        self.record = (
+            Recorder(job.folder, step=self.at.step, progress=job.progress) if self.world.is_main_process else None
+        )
         if not checked:
             self._report("note", text=UNCHECKED)
 
-    def run(self) -> Done:
+    def run(self) -> FitResult:
         began = time.monotonic() - self.at.seconds
-        self.speed = Speed()
+        self.speed = SpeedMeter()
         self.job.network.train()
         if self.job.memory is not None and self.at.step == 0:
             expected = self.job.memory.total(self.at.micro_tokens)
@@ -105,7 +116,7 @@ class _Loop:
             put_weights(self.job.network, self.best)
         self.job.network.eval()
         skipped, _ = self.stepper.guard.counts()
-        return Done(
+        return FitResult(
             self.at.step,
             self.at.tokens,
             self.at.seconds,
@@ -151,11 +162,11 @@ class _Loop:
     def _feed_to(self) -> torch.device:
         return torch.device("cpu") if self.job.record else self.device
 
-    def _parts(self, rows: Rows, plan: BatchPlan) -> Iterator[tuple[list[Inputs], int]]:
+    def _parts(self, rows: RowSource, plan: BatchPlan) -> Iterator[tuple[list[Inputs], int]]:
         """The parts of each step, made by the thread in the background."""
         lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
         for batch in plan:
-            mine = self.world.share(batch.rows)
+            mine = self.world.rank_rows(batch.rows)
             idle = len(mine) == 0
             mine = batch.rows[:1] if idle else mine
             sizes = lengths[mine].tolist()
@@ -165,7 +176,7 @@ class _Loop:
             if self.shape is not None:
                 parts = [part.fixed(**vars(self.shape)) for part in parts]
             if self.job.record:
-                parts = [pinned(part) for part in parts]
+                parts = [pin_memory(part) for part in parts]
             yield parts, int(lengths[batch.rows].sum())
 
     def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
@@ -181,7 +192,7 @@ class _Loop:
         assert settings.schedule is not None
         assert settings.warmup is not None
         seed_step(settings.seed, step, self.world.rank)
-        set_rate(self.optimizer, settings.lr * rate(settings.schedule, step, self.job.steps, settings.warmup))
+        set_lr(self.optimizer, settings.lr * lr_factor(settings.schedule, step, self.job.steps, settings.warmup))
         self.job.network.progress(step / self.job.steps)
         for number, part in enumerate(parts):
             with self.stepper.unsynced(last=number == len(parts) - 1):
@@ -212,7 +223,7 @@ class _Loop:
         """Ranks agree on the step they stop at; on GPUs, which it makes wait, only where they wait for words anyway."""
         if self.world.ranks > 1 and self.device.type == "cuda" and self.at.step % self.settings.log_every:
             return False
-        return self.world.agreed(self.signal is not None, self.device)
+        return self.world.any_rank(self.signal is not None, self.device)
 
     def _log(self) -> None:
         loss = self.stepper.mean_loss()
@@ -222,7 +233,7 @@ class _Loop:
             self._report("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
         self.at.skipped = skipped
         speed = self.speed.report()
-        norm = float(self.stepper.told[2])
+        norm = float(self.stepper.numbers[2])
         self._report("log", loss=loss, norm=norm, rate=self._rate(), tokens_per_second=speed, skipped=skipped)
         if row >= self.settings.max_bad_steps:
             self.save()
@@ -252,7 +263,7 @@ class _Loop:
         scores = {name: score.value for name, score in found.scores.items()}
         self._report("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
 
-    def _better(self, found: Scored) -> bool:
+    def _better(self, found: ScoreResult) -> bool:
         """Of equal scores the lower loss decides: BLEU stays 0 for long, accuracy where all rows get one class."""
         if self.at.best is None:
             return True
@@ -273,7 +284,7 @@ class _Loop:
             held = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
             tensors = {f"{kind}|{name}": tensor for kind, part in held.items() for name, tensor in part.items()}
             save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
-        elif self.world.first:
+        elif self.world.is_main_process:
             save_state(
                 self.job.folder,
                 self.at,
@@ -282,7 +293,7 @@ class _Loop:
                 best=self.best,
                 identity=self.job.identity,
             )
-        self.world.wait()
+        self.world.barrier()
 
     def _resume(self) -> bool:
         """Go on from the saved state, where there is one; whether its digests were checked."""
@@ -350,7 +361,7 @@ def _aside(tensor: Tensor) -> Tensor:
     return tensor.clone() if is_shard(tensor) else tensor.cpu().clone()
 
 
-def leave_out(job: Job) -> None:
+def freeze_unused(job: TrainingJob) -> None:
     """Take what the loss never reads out of the training: ranks would wait for its gradients."""
     rows = job.source.epoch(0)
     inputs = rows.take(np.array([np.asarray(rows.lengths).argmin()])).to(next(job.network.parameters()).device)
@@ -367,7 +378,7 @@ def seed_step(seed: int, step: int, rank: int = 0) -> None:
     torch.manual_seed(int.from_bytes(words, "little"))
 
 
-def pinned(inputs: Inputs) -> Inputs:
+def pin_memory(inputs: Inputs) -> Inputs:
     """In memory that a GPU copies from without the host waiting."""
     held: Inputs = map_tensors(inputs, Tensor.pin_memory)
     return held

@@ -19,7 +19,7 @@ from regard.training.settings import Lora
 PLACES = ("qkv", "query", "memory", "out", "up", "down")  # dense layers of attention and feed-forward parts
 
 
-class LowRank(nn.Module):
+class LoraLinear(nn.Module):
     """A dense layer that keeps its weights, plus the product of two narrow matrices: it starts as the layer it was."""
 
     def __init__(self, base: nn.Linear, lora: Lora, generator: torch.Generator) -> None:
@@ -44,7 +44,7 @@ class LowRank(nn.Module):
         return plain
 
 
-def adapt(network: Network, lora: Lora, *, seed: int) -> None:
+def add_lora(network: Network, lora: Lora, *, seed: int) -> None:
     """Freeze everything but the heads, and give every block small matrices to train."""
     highest = network.config.width
     if lora.rank > highest:
@@ -59,14 +59,14 @@ def adapt(network: Network, lora: Lora, *, seed: int) -> None:
             if isinstance(module, nn.Embedding):
                 module.weight.requires_grad_(False)
     for part, place in list(_dense(network)):
-        setattr(part, place, LowRank(getattr(part, place), lora, generator))
+        setattr(part, place, LoraLinear(getattr(part, place), lora, generator))
 
 
-def merge(network: Network) -> None:
+def merge_lora(network: Network) -> None:
     """Plain dense layers again, with what was learned in them."""
     for part in [part for part in network.modules() if isinstance(part, Attention | FeedForward)]:
         for place, layer in list(part.named_children()):
-            if isinstance(layer, LowRank):
+            if isinstance(layer, LoraLinear):
                 setattr(part, place, layer.merged())
     network.requires_grad_(True)
 

@@ -20,7 +20,7 @@ STEADY = 64  # tokens at once are a multiple of it
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryPlan:
     """Bytes that stay, and bytes of each token that is in memory at once."""
 
     weights: int
@@ -42,14 +42,14 @@ class Memory:
         return max(int(left / self.per_token) // STEADY * STEADY, STEADY)
 
 
-def plan_memory(network: Network, *, dtype: torch.dtype, gradient_checkpointing: bool = False) -> Memory:
+def plan_memory(network: Network, *, dtype: torch.dtype, gradient_checkpointing: bool = False) -> MemoryPlan:
     """Count it: AdamW keeps two numbers a weight; half precision keeps a copy of each matrix."""
     every = list(network.parameters())
     trained = sum(parameter.numel() for parameter in every if parameter.requires_grad)
     half = dtype != torch.float32
     copies = sum(2 * parameter.numel() for parameter in every if parameter.dim() > 1) if half else 0
     stored = sum(parameter.numel() * parameter.element_size() for parameter in every)
-    return Memory(
+    return MemoryPlan(
         weights=stored + copies,
         gradients=4 * trained,
         optimizer=8 * trained,
@@ -76,7 +76,7 @@ def per_token(config: Config, heads: tuple[str, ...], *, half: bool, gradient_ch
     return blocks + 3 * size * config.width + words
 
 
-def check_disk(memory: Memory, folder: Path) -> None:
+def check_disk(memory: MemoryPlan, folder: Path) -> None:
     """Say before the first step where the disk has no room for the model and for two states, the old and the new."""
     there = next(path for path in (folder, *folder.resolve().parents) if path.exists())
     free = shutil.disk_usage(there).free
@@ -100,7 +100,7 @@ def free_memory(device: torch.device) -> int | None:
         return None
 
 
-def tokens_at_once(memory: Memory, device: torch.device, *, step: int) -> int:
+def tokens_at_once(memory: MemoryPlan, device: torch.device, *, step: int) -> int:
     """As many tokens of a step as fit, all of them where they do; on the CPU no more than it has use for."""
     free = free_memory(device)
     most = step if free is None else min(step, memory.fits(free))

@@ -53,7 +53,7 @@ def depth_of(name: str, layers: int) -> int:
     return 0 if WORDS.match(name) else 1 if PLACES.match(name) else layers + 1
 
 
-def groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
+def parameter_groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
     """Parameters that share a rate and a decay; `share` is the rate's share of the highest."""
     numbers = [int(layer[2]) for name, _ in network.named_parameters() if (layer := LAYER.match(name))]
     layers = 1 + max(numbers, default=-1)  # that have weights of their own
@@ -71,7 +71,7 @@ def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch
     device = next(network.parameters()).device
     assert settings.adam_beta2 is not None
     optimizer = torch.optim.AdamW(
-        groups(network, settings),
+        parameter_groups(network, settings),
         lr=lr,
         betas=(settings.adam_beta1, settings.adam_beta2),
         eps=settings.adam_eps,
@@ -84,7 +84,7 @@ def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch
     return optimizer
 
 
-def set_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
     """The rate of every group, in place."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):

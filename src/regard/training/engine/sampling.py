@@ -14,7 +14,7 @@ from regard.errors import InputError, setting
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class SampledRows:
     """Sequences of some examples, some more than once."""
 
     examples: Examples
@@ -29,24 +29,24 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class Balanced:
+class BalancedSource:
     """As many sequences an epoch as there are, each drawn by a chance that makes the labels equal."""
 
     examples: Examples
     chances: npt.NDArray[np.float64]
     seed: int
 
-    def epoch(self, number: int) -> Drawn:
+    def epoch(self, number: int) -> SampledRows:
         luck = np.random.Generator(np.random.Philox(key=[self.seed, number]))
         chosen = luck.choice(len(self.examples), size=len(self.examples), p=self.chances)
-        return Drawn(self.examples, chosen.astype(np.int64))
+        return SampledRows(self.examples, chosen.astype(np.int64))
 
 
-def balanced(examples: Examples, seed: int) -> Balanced:
+def balanced_source(examples: Examples, seed: int) -> BalancedSource:
     """Sampling by label; for tasks with one label a sequence."""
     labels = examples.by_sequence.get("label")
     if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
         raise InputError(f"{setting('class_balance', 'sampling')} needs one label a text; use weights, or none.")
     counts = np.bincount(labels)
     chances = 1.0 / counts[labels]
-    return Balanced(examples, chances / chances.sum(), seed)
+    return BalancedSource(examples, chances / chances.sum(), seed)

@@ -10,11 +10,11 @@ SCHEDULES = ("linear", "cosine", "wsd", "sqrt", "constant")
 FALL = 0.2  # of a warm-up-stable-decay schedule: the share of all steps in which it falls
 
 
-def rate(kind: str, step: int, total: int, warmup: float) -> float:
+def lr_factor(kind: str, step: int, total: int, warmup: float) -> float:
     """The share at a step, counted from 0. `warmup` is a share of all steps, or a number of them from 1 on."""
     if kind not in SCHEDULES:
         raise InputError(f'{setting("schedule")} "{kind}" is not known.{did_you_mean(kind, SCHEDULES)}')
-    rising = warm_steps(total, warmup)
+    rising = warmup_steps(total, warmup)
     if step < rising:
         return (step + 1) / (rising + 1)
     left = max(total - step, 0) / max(total - rising, 1)
@@ -29,6 +29,6 @@ def rate(kind: str, step: int, total: int, warmup: float) -> float:
     return 1.0
 
 
-def warm_steps(total: int, warmup: float) -> int:
+def warmup_steps(total: int, warmup: float) -> int:
     """How many steps the rate rises."""
     return min(int(warmup * total) if warmup < 1 else int(warmup), total)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Speed:
+class SpeedMeter:
     """Tokens per second of the steps alone: not of scoring and saving, nor of the first step, which compiles."""
 
     def __init__(self) -> None:

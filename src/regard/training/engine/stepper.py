@@ -16,24 +16,24 @@ from regard.model.kernels.compiled import compiled
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.engine.fsdp import is_shard, local
-from regard.training.engine.guard import Guard
+from regard.training.engine.guard import LossGuard
 from regard.training.engine.optimizer import allocate_state
 
 WARM = 3  # runs before a recording, so that nothing is made for the first time in it
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """Fixed sizes of every part of a step, so that one graph serves them all."""
 
     tokens: int
     sequences: int
     longest: int
 
-    def cut(self, tokens: int) -> Shape:
+    def cut(self, tokens: int) -> BatchShape:
         """A shape of fewer tokens; a rectangle stays one."""
         rectangle = self.sequences * self.longest == self.tokens
-        return Shape(tokens, tokens // self.longest if rectangle else self.sequences, self.longest)
+        return BatchShape(tokens, tokens // self.longest if rectangle else self.sequences, self.longest)
 
 
 class Stepper:
@@ -62,12 +62,12 @@ class Stepper:
         self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
         self.device = next(network.parameters()).device
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self.unfelt = unfelt(network)
+        self.unfelt = gradient_free_biases(network)
         self.sharded = any(is_shard(parameter) for parameter in self.parameters)
-        self.felt = [(bias, felt(bias, rows)) for bias, rows in self.unfelt] if self.sharded else []
-        self.guard = Guard(self.device)
+        self.felt = [(bias, effective_bias(bias, rows)) for bias, rows in self.unfelt] if self.sharded else []
+        self.guard = LossGuard(self.device)
         self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
-        self.told = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
+        self.numbers = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
         self.total = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss and count since it was last asked
         self.compute = compiled(self._loss, dynamic=False) if compile else self._loss
         self.record = record
@@ -138,10 +138,10 @@ class Stepper:
         scale = count / self.ranks
         if self.clip:
             scale = scale * (norm / self.clip).clamp(min=1.0)
-        bad = self.guard.judge(mean, norm)
+        bad = self.guard.should_skip(mean, norm)
         self.optimizer.grad_scale, self.optimizer.found_inf = scale.float(), bad  # type: ignore[attr-defined]  # read by fused steps
         self.optimizer.step()
-        self.told.copy_(torch.stack((mean, self.sums[1], norm)))
+        self.numbers.copy_(torch.stack((mean, self.sums[1], norm)))
         self.total += torch.where(bad > 0, 0.0, self.sums.double())
         self._clear(grads)
         self.sums.zero_()
@@ -163,11 +163,11 @@ class Stepper:
         mean, held = self.sums[0] / count, [local(grad) for grad in grads]
         norm = _whole(torch.nn.utils.get_total_norm(grads)) / count
         scale = count * (norm / self.clip).clamp(min=1.0) if self.clip else count
-        bad = self.guard.judge(mean, norm)
+        bad = self.guard.should_skip(mean, norm)
         if not bool(bad):
             torch._foreach_div_(held, scale)
             self.optimizer.step()
-        self.told.copy_(torch.stack((mean, self.sums[1], norm)))
+        self.numbers.copy_(torch.stack((mean, self.sums[1], norm)))
         self.total += torch.where(bad > 0, 0.0, self.sums.double())
         torch._foreach_zero_(held)
         self.sums.zero_()
@@ -202,13 +202,13 @@ class Stepper:
         return graph
 
 
-def unfelt(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
+def gradient_free_biases(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
     """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
     found = [module.unfelt() for module in network.modules() if isinstance(module, Attention)]
     return [held for held in found if held is not None and held[0].requires_grad]
 
 
-def felt(bias: nn.Parameter, rows: slice) -> Tensor:
+def effective_bias(bias: nn.Parameter, rows: slice) -> Tensor:
     """1 where a shard of the bias is felt, else 0."""
     from torch.distributed.tensor import DTensor, distribute_tensor
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from regard.checkpoint.manifest import MODEL, RUN, RUN_FILES, files_of, matches, owned
 from regard.errors import FolderError, InputError, bullet_list, setting
 from regard.locks import folder_lock
-from regard.training.engine.distributed import speaks
+from regard.training.engine.distributed import is_main_process
 from regard.training.resume.state import STATE, state_files
 
 P = ParamSpec("P")
@@ -26,7 +26,7 @@ def exclusive(training: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(training)
     def locked(*args: P.args, **settings: P.kwargs) -> R:
         out: Any = settings.get("out")
-        if out is None or not speaks():
+        if out is None or not is_main_process():
             return training(*args, **settings)
         fix = "Wait until it has ended, stop it, or name another folder with --out."
         with folder_lock(Path(out).expanduser(), activity="trained", fix=fix):

@@ -12,7 +12,7 @@ LENGTHS = {"guard": 6, "losses": 2}
 
 
 @dataclass
-class Position:
+class TrainingPosition:
     """Where a training stands. What is random in a step depends on the seed and its number alone."""
 
     step: int = 0

@@ -25,7 +25,7 @@ from regard.errors import FolderError, InputError, shorten
 from regard.foreign import file_errors, open_regular_file, path_inside
 from regard.training.engine.distributed import World
 from regard.training.engine.fsdp import load_shards, save_shards
-from regard.training.resume.position import Position
+from regard.training.resume.position import TrainingPosition
 
 STATE = "state"
 WEIGHTS, OPTIMIZER, BEST, POSITION, SHARDS = (
@@ -54,7 +54,7 @@ def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 def save_state(
     folder: Path,
-    position: Position,
+    position: TrainingPosition,
     *,
     weights: Mapping[str, Tensor],
     optimizer: Mapping[str, Tensor],
@@ -78,14 +78,19 @@ def save_state(
 
 
 def save_sharded(
-    folder: Path, position: Position, *, tensors: Mapping[str, Tensor], identity: Mapping[str, Any], world: World
+    folder: Path,
+    position: TrainingPosition,
+    *,
+    tensors: Mapping[str, Tensor],
+    identity: Mapping[str, Any],
+    world: World,
 ) -> None:
     """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
     target = folder / STATE
     try:
-        with _whole(folder) if world.first else contextlib.nullcontext(Path()) as fresh:
-            save_shards(world.told(fresh / SHARDS), tensors)
-            if world.first:
+        with _whole(folder) if world.is_main_process else contextlib.nullcontext(Path()) as fresh:
+            save_shards(world.broadcast_path(fresh / SHARDS), tensors)
+            if world.is_main_process:
                 _write(fresh, position, identity, {})
     except OSError as error:
         raise _unsaved(error, target, position) from error
@@ -97,7 +102,7 @@ def _whole(folder: Path) -> contextlib.AbstractContextManager[Path]:
     return whole_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
 
 
-def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: Digests) -> None:
+def _write(fresh: Path, position: TrainingPosition, identity: Mapping[str, Any], known: Digests) -> None:
     """state.json, with the digest of every file beside it and of its own content. Some may be known already."""
     names = {path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file()}
     digests = {**known, **file_digests(fresh, sorted(names - known.keys()))}
@@ -105,7 +110,7 @@ def _write(fresh: Path, position: Position, identity: Mapping[str, Any], known: 
     write_json(fresh / POSITION, with_digest(content))
 
 
-def _unsaved(error: OSError, target: Path, position: Position) -> FolderError:
+def _unsaved(error: OSError, target: Path, position: TrainingPosition) -> FolderError:
     before = "The state saved before is kept" if target.exists() else "No state was saved before"
     return FolderError(
         f"the state at step {position.step} was not saved: {error} {before}: fix that, then go on with --resume."
@@ -133,10 +138,10 @@ def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedState:
     """A state that was read. `checked`: whether it has digests, and its files are those that were written."""
 
-    position: Position
+    position: TrainingPosition
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     best: dict[str, Tensor] | None
@@ -148,7 +153,7 @@ def load_state(
     identity: Mapping[str, Any],
     parameters: Mapping[str, Tensor] | None = None,
     world: World | None = None,
-) -> Saved | None:
+) -> SavedState | None:
     """The state of a run; None where it has none. Refused where it is damaged, or what was asked for has changed.
 
     A state of a version before digests (it has a position and an identity, and nothing else) is read as well as it can
@@ -188,14 +193,14 @@ def _check(target: Path, stored: Mapping[str, Any], world: World, parameters: Ma
     mine = sorted(digests.items())[world.rank :: world.ranks]
     problem = describe_damage(target, dict(mine))
     device = next((tensor.device for tensor in (parameters or {}).values()), torch.device("cpu"))
-    if world.agreed(problem is not None, device):
+    if world.any_rank(problem is not None, device):
         raise _damaged(target, problem or "another rank found a file that is missing or damaged")
     return set(digests)
 
 
-def _position(target: Path, stored: Mapping[str, Any]) -> Position:
+def _position(target: Path, stored: Mapping[str, Any]) -> TrainingPosition:
     try:
-        return Position.of(stored.get("position"))
+        return TrainingPosition.of(stored.get("position"))
     except ValueError as error:
         raise _damaged(target, f"{target / POSITION}: {error}") from error
 
@@ -218,18 +223,20 @@ def _sharded(names: set[str]) -> bool:
     return any(name.startswith(f"{SHARDS}/") for name in names)
 
 
-def _read(target: Path, position: Position, names: set[str], parameters: Mapping[str, Tensor] | None) -> Saved:
+def _read(
+    target: Path, position: TrainingPosition, names: set[str], parameters: Mapping[str, Tensor] | None
+) -> SavedState:
     if parameters is not None and _sharded(names):
         there = {path.relative_to(target).as_posix() for path in (target / SHARDS).rglob("*") if path.is_file()}
         if there - names:
             raise _damaged(target, f"{target / min(there - names)} is not of this state")
         held = load_shards(target / SHARDS, parameters)
-        return Saved(position, held["weights"], held["optimizer"], held["best"] or None)
+        return SavedState(position, held["weights"], held["optimizer"], held["best"] or None)
     for name in (WEIGHTS, OPTIMIZER):
         if name not in names:
             raise _damaged(target, f"{target / name} is missing")
     best = _load(target / BEST) if BEST in names else None
-    return Saved(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best)
+    return SavedState(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best)
 
 
 def _load(path: Path) -> dict[str, Tensor]:
@@ -237,7 +244,7 @@ def _load(path: Path) -> dict[str, Tensor]:
         return load_file(path)
 
 
-def _fits(saved: Saved, parameters: Mapping[str, Tensor]) -> bool:
+def _fits(saved: SavedState, parameters: Mapping[str, Tensor]) -> bool:
     """Whether weights and optimizer are those of a network with these parameters."""
     shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in parameters.items()}
     both = [held for held in (saved.weights, saved.best) if held]
@@ -290,7 +297,7 @@ def remove_state(folder: Path) -> None:
         (target / name).unlink(missing_ok=True)
 
 
-def clean(folder: Path, *, state: bool = False) -> None:
+def remove_partial_state(folder: Path, *, state: bool = False) -> None:
     """Remove what killed saves left; the state itself too, where a training begins anew."""
     target, name = folder.resolve() / STATE, folder.resolve().name[:100]
     aside = list(target.parent.glob(f".{STATE}.????????????.old"))
