@@ -9,6 +9,7 @@ import os
 import platform
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -36,6 +37,11 @@ class Row:
     target: float | None = None
     note: str = ""
 
+    def __post_init__(self) -> None:
+        """Print each row as it is measured; the whole table follows at the end."""
+        times = f"{self.peer_ms:,.2f} ms, regard {self.ours_ms:,.2f} ms"
+        show_progress(f"{self.case}: {times}, {self.ratio:.2f} times as fast\n")
+
     @property
     def ratio(self) -> float:
         return self.peer_ms / self.ours_ms
@@ -54,8 +60,20 @@ def together(*calls: Callable[[], object], rounds: int, warm: int = 1) -> list[f
 
 def in_turns(*clocks: Callable[[], float], rounds: int, warm: int = 1) -> list[float]:
     """Median of what each clock says, the clocks taking turns."""
-    turns = [[clock() for clock in clocks] for _ in range(warm + rounds)]
+    turns = []
+    for number in range(warm + rounds):
+        show_progress(f"measuring: round {number + 1} of {warm + rounds}")
+        turns.append([clock() for clock in clocks])
+    show_progress("")
     return [statistics.median(times) for times in zip(*turns[warm:], strict=True)]
+
+
+def show_progress(text: str) -> None:
+    """Replace the last line on stderr; without a terminal only whole lines are printed."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    elif text.endswith("\n"):
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def milliseconds(call: Callable[..., object], *given: Any) -> float:
