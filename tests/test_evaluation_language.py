@@ -32,7 +32,7 @@ def made(folder: Path, preset: str, kind: str) -> Path:
     with torch.no_grad():
         for parameter in checkpoint.network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
-    write_folder(folder, checkpoint, beside=words.save)
+    write_folder(folder, checkpoint, write_extra_files=words.save)
     return folder
 
 

@@ -16,8 +16,8 @@ import torch
 import transformers
 
 import regard
-from regard.checkpoint.check_tensors import own_tensors
-from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder, write_folder
+from regard.checkpoint.check_tensors import saved_tensors
+from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
 from regard.checkpoint.source import minilm_folder
 from regard.errors import FolderError, InputError
 from regard.model import hooks as taps
@@ -43,12 +43,12 @@ def random(name: str, heads: dict[str, int] | None = None, *, longest: int | Non
     config = chosen.config
     if longest is not None:
         config = dataclasses.replace(config, positions=dataclasses.replace(config.positions, max_tokens=longest))
-    network = lay_out(config, chosen.heads if heads is None else heads)
+    network = build_on_meta(config, chosen.heads if heads is None else heads)
     generator = torch.Generator().manual_seed(3)
     drawn = {
-        path: torch.randn(tensor.shape, generator=generator) * 0.3 for path, tensor in own_tensors(network).items()
+        path: torch.randn(tensor.shape, generator=generator) * 0.3 for path, tensor in saved_tensors(network).items()
     }
-    put(network, drawn)
+    set_tensors(network, drawn)
     return Checkpoint(chosen.family, config, network.eval())
 
 
@@ -274,7 +274,7 @@ def test_pools(minilm: Model) -> None:
 
 def test_the_folder_says_how_to_pool() -> None:
     model = Model(dataclasses.replace(random("tiny-bert"), pool="max"), words(special=True))
-    assert model.pool == "max"
+    assert model.pooling == "max"
     assert np.array_equal(model.embed([said(5)]), model.embed([said(5)], pool="max"))
     assert not np.allclose(model.embed([said(5)]), model.embed([said(5)], pool="mean"), atol=1e-3)
 
@@ -403,8 +403,8 @@ def test_a_text_without_a_token_is_told() -> None:
 
 def test_a_tokenizer_of_another_model_is_told() -> None:
     small = dataclasses.replace(preset("tiny-bert").config, vocabulary=50)
-    network = lay_out(small, {})
-    put(network, {path: torch.zeros(tensor.shape) for path, tensor in network.named_parameters()})
+    network = build_on_meta(small, {})
+    set_tensors(network, {path: torch.zeros(tensor.shape) for path, tensor in network.named_parameters()})
     model = Model(Checkpoint("bert", small, network.eval()), words(special=True))
     with pytest.raises(InputError, match="text 1 holds the token 99, but this network knows 50"):
         model.embed(["w1", "w2 w97"])
@@ -478,7 +478,7 @@ def test_minilm_saved_is_minilm_here_and_there(minilm: Model, theirs: Any, tmp_p
     assert minilm.save(tmp_path / "copy") == tmp_path / "copy"
     again = regard.load(tmp_path / "copy")
     assert np.array_equal(again.embed(TEXTS), minilm.embed(TEXTS))
-    assert (again.pool, again.info().parameters) == ("mean", minilm.info().parameters)
+    assert (again.pooling, again.info().parameters) == ("mean", minilm.info().parameters)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "copy")
     network = transformers.AutoModel.from_pretrained(tmp_path / "copy").eval()
     assert tokenizer(TEXTS)["input_ids"] == theirs(TEXTS)["input_ids"]

@@ -194,7 +194,7 @@ def room_of(model: Model) -> int:
 def _answered(
     model: Model, task: Task, asked: _Asked, beams: int, batch_tokens: int, losses: list[float]
 ) -> Iterator[tuple[Record, Answer]]:
-    run = model.run_of(task)
+    run = model.task_runner(task)
     if beams != 1:
         if not isinstance(task, Translate):
             raise InputError(

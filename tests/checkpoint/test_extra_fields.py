@@ -235,12 +235,14 @@ def test_a_network_of_a_folder_that_is_changed_is_saved_in_our_format(tmp_path: 
     plain = read_folder(tmp_path / "plain")
     assert isinstance(plain.config, ModelConfig)
     config = changed(plain.config, **{"positions.kind": "sinusoidal"})
-    other = replace(from_preset("tiny-bert", heads={"sequence": 3}, positions=config.positions), foreign=plain.foreign)
+    other = replace(
+        from_preset("tiny-bert", heads={"sequence": 3}, positions=config.positions), hf_config=plain.hf_config
+    )
     check_round_trip(other, tmp_path / "other")
     written = json.loads((tmp_path / "other" / "config.json").read_text())
     assert "hidden_size" not in written
     assert len(written["id2label"]) == 3
-    back = replace(plain, foreign=written)
+    back = replace(plain, hf_config=written)
     write_folder(tmp_path / "back", back)
     again = json.loads((tmp_path / "back" / "config.json").read_text())
     assert (again["model_type"], again["hidden_size"]) == ("bert", 32)
@@ -256,7 +258,7 @@ def test_our_format_takes_other_heads_and_shards(tmp_path: Path) -> None:
     assert not any(name.startswith("model") for name in names)
     assert computed(read_folder(tmp_path / "model"))[0].equal(computed(checkpoint)[0])
     other = read_folder(tmp_path / "model", heads={"sequence": 4})
-    assert {name.split(".")[1] for name in other.fresh} == {"sequence"}
+    assert {name.split(".")[1] for name in other.new_tensors} == {"sequence"}
 
 
 def spoil(folder: Path, **values: Any) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from regard.checkpoint import files
-from regard.checkpoint.files import read_json, whole_folder, write_json
+from regard.checkpoint.files import atomic_folder, read_json, write_json
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.manifest import MANIFEST
 from regard.errors import FolderError
@@ -144,7 +144,7 @@ def names(folder: Path) -> list[str]:
 
 def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "er" / "model"
-    with whole_folder(target) as fresh:
+    with atomic_folder(target) as fresh:
         (fresh / "a").write_text("new")
         assert not target.exists()
     assert contents(target) == {"a": "new"}
@@ -152,16 +152,16 @@ def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
-    with whole_folder(filled(tmp_path / "model")) as fresh:
+    with atomic_folder(filled(tmp_path / "model")) as fresh:
         (fresh / "a").write_text("new")
     assert contents(tmp_path / "model") == {"a": "new"}
 
 
 def test_a_filled_folder_is_refused_unless_told(tmp_path: Path) -> None:
     target = filled(tmp_path / "model", a="old")
-    with pytest.raises(FolderError, match=r"exists and is not empty\. Name a new folder"), whole_folder(target):
+    with pytest.raises(FolderError, match=r"exists and is not empty\. Name a new folder"), atomic_folder(target):
         pytest.fail("the body ran")
-    with whole_folder(target, overwrite=True) as fresh:
+    with atomic_folder(target, overwrite=True) as fresh:
         (fresh / "a").write_text("new")
     assert contents(target) == {"a": "new"}
     assert names(tmp_path) == ["model"]
@@ -169,16 +169,16 @@ def test_a_filled_folder_is_refused_unless_told(tmp_path: Path) -> None:
 
 def test_a_folder_that_fills_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "model"
-    with pytest.raises(FolderError, match="Nothing was changed"), whole_folder(target):
+    with pytest.raises(FolderError, match="Nothing was changed"), atomic_folder(target):
         filled(target, b="someone else's")
     assert contents(target) == {"b": "someone else's"}
 
 
 def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("I am a file")
-    with pytest.raises(FolderError, match="is a file; expected a folder"), whole_folder(tmp_path / "model"):
+    with pytest.raises(FolderError, match="is a file; expected a folder"), atomic_folder(tmp_path / "model"):
         pytest.fail("the body ran")
-    with pytest.raises(FolderError, match="could not be written"), whole_folder(tmp_path / "model" / "below"):
+    with pytest.raises(FolderError, match="could not be written"), atomic_folder(tmp_path / "model" / "below"):
         pytest.fail("the body ran")
     assert names(tmp_path) == ["model"]
 
@@ -192,7 +192,7 @@ def test_foreign_files_are_carried_over_and_those_of_the_old_model_are_not(tmp_p
     (target / "link").symlink_to("notes.md")
     (target / "dangling").symlink_to("nothing")
     target.chmod(0o750)
-    with whole_folder(target, overwrite=True) as fresh:
+    with atomic_folder(target, overwrite=True) as fresh:
         (fresh / "config.json").write_text("new")
         (fresh / "model.safetensors").write_text("new")
         (fresh / "1_Pooling").mkdir()
@@ -214,7 +214,7 @@ def test_foreign_files_are_carried_over_and_those_of_the_old_model_are_not(tmp_p
 def test_a_link_to_a_folder_is_written_through(tmp_path: Path) -> None:
     target = filled(tmp_path / "far" / "model", a="old")
     (tmp_path / "link").symlink_to(target)
-    with whole_folder(tmp_path / "link", overwrite=True) as fresh:
+    with atomic_folder(tmp_path / "link", overwrite=True) as fresh:
         (fresh / "a").write_text("new")
     assert (tmp_path / "link").is_symlink()
     assert contents(target) == {"a": "new"}
@@ -226,7 +226,7 @@ def test_a_failure_in_the_middle_leaves_the_old_folder(tmp_path: Path, error: Ba
     target = filled(tmp_path / "model", a="old", b="old")
 
     def write() -> None:
-        with whole_folder(target, overwrite=True) as fresh:
+        with atomic_folder(target, overwrite=True) as fresh:
             (fresh / "a").write_text("new")
             raise error
 
@@ -259,7 +259,7 @@ def test_a_disk_that_fails_while_flushing_leaves_what_was(
     monkeypatch.setattr(os, "fsync", failing(errno.EIO, os.fsync, at=at))
     with (
         pytest.raises(FolderError, match=r"could not be written: Input/output error\. Nothing was changed"),
-        whole_folder(target, overwrite=overwrite) as fresh,
+        atomic_folder(target, overwrite=overwrite) as fresh,
     ):
         (fresh / "a").write_text("new")
     assert names(tmp_path) == (["model"] if overwrite else [])
@@ -269,7 +269,7 @@ def test_a_disk_that_fails_while_flushing_leaves_what_was(
 def test_a_full_disk_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = filled(tmp_path / "model", a="old")
     monkeypatch.setattr(Path, "write_text", failing(errno.ENOSPC, Path.write_text))
-    with pytest.raises(FolderError, match="No space left on device"), whole_folder(target, overwrite=True) as fresh:
+    with pytest.raises(FolderError, match="No space left on device"), atomic_folder(target, overwrite=True) as fresh:
         write_json(fresh / "a", {})
     assert contents(target) == {"a": "old"}
     assert names(tmp_path) == ["model"]
@@ -278,12 +278,12 @@ def test_a_full_disk_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_where_names_cannot_be_exchanged_they_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = filled(tmp_path / "model", a="old")
     monkeypatch.setattr(files, "_exchange", lambda *_: False)
-    with whole_folder(target, overwrite=True) as fresh:
+    with atomic_folder(target, overwrite=True) as fresh:
         (fresh / "a").write_text("new")
     assert contents(target) == {"a": "new"}
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", failing(errno.EACCES, Path.replace, at=2))
-        with pytest.raises(FolderError, match="Permission denied"), whole_folder(target, overwrite=True) as fresh:
+        with pytest.raises(FolderError, match="Permission denied"), atomic_folder(target, overwrite=True) as fresh:
             (fresh / "a").write_text("newer")
     assert contents(target) == {"a": "new"}
     assert names(tmp_path) == ["model"]
@@ -310,7 +310,7 @@ def write(folder):
     for number in itertools.count():
         for parameter in made.network.parameters():
             parameter.data.fill_(number)
-        stamped = dataclasses.replace(made, foreign={"model_type": "bert", "vocab_size": 100, "hidden_size": 32,
+        stamped = dataclasses.replace(made, hf_config={"model_type": "bert", "vocab_size": 100, "hidden_size": 32,
             "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "stamp": number})
         write_folder(Path(folder), stamped, overwrite=True, shard_bytes=20_000)
         say(number)
@@ -339,7 +339,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_folder(tmp_path: Path) -> None:
             os.kill(child, signal.SIGKILL)
             said = before + list(iter(process.stdout.readline, "gone\n"))
             checkpoint = read_folder(target)
-            stamp = checkpoint.foreign["stamp"]
+            stamp = checkpoint.hf_config["stamp"]
             values = {
                 value for tensor in checkpoint.network.state_dict().values() for value in tensor.unique().tolist()
             }

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 import regard
-from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder, write_folder
+from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError, InputError
 from regard.model.initialization import initialise
@@ -30,10 +30,10 @@ BATCH = Ragged.of([[5, 6, 7, 8], [9]])
 def made(name: str, heads: Mapping[str, int] | None = None, **settings: Any) -> Checkpoint:
     """A preset with other heads, every tensor drawn, biases too, so that one in the wrong place shows."""
     chosen = preset(name)
-    network = lay_out(chosen.config, chosen.heads if heads is None else heads)
+    network = build_on_meta(chosen.config, chosen.heads if heads is None else heads)
     tensors = dict(network.named_parameters()) | {name: b for name, b in network.named_buffers() if b.is_meta}
     generator = torch.Generator().manual_seed(1)
-    put(network, {path: torch.empty(tensor.shape) for path, tensor in tensors.items()})
+    set_tensors(network, {path: torch.empty(tensor.shape) for path, tensor in tensors.items()})
     initialise(network, chosen.config, generator=generator)
     for parameter in network.parameters():
         parameter.data.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
@@ -216,9 +216,9 @@ def test_words_of_encoder_and_decoder_must_agree_where_only_the_output_is_its_ow
     chosen = preset("tiny-bart")
     config = dataclasses.replace(chosen.config, tied=False)
     checkpoint = dataclasses.replace(from_preset("tiny-bart", dtype=torch.float32), config=config)
-    network = lay_out(config, chosen.heads)
-    put(network, {path: torch.randn(tensor.shape) for path, tensor in network.named_parameters()})
-    put(network, {"heads.language.bias": torch.randn(100)})
+    network = build_on_meta(config, chosen.heads)
+    set_tensors(network, {path: torch.randn(tensor.shape) for path, tensor in network.named_parameters()})
+    set_tensors(network, {"heads.language.bias": torch.randn(100)})
     write_folder(tmp_path / "model", dataclasses.replace(checkpoint, network=network))
     before = read_folder(tmp_path / "model")
     assert not torch.equal(
@@ -387,7 +387,7 @@ def test_a_head_that_is_there_is_kept(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"sequence": 3}, labels=("a", "b", "c"))
     before, found = read_folder(folder), read_folder(folder, heads={"sequence": 3})
     assert same(before, found)
-    assert (found.fresh, found.labels) == ((), ("a", "b", "c"))
+    assert (found.new_tensors, found.labels) == ((), ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("name", ["tiny-bert", "tiny-roberta", "tiny-distilbert", "tiny-electra", "tiny-modernbert"])
@@ -395,8 +395,8 @@ def test_a_head_that_is_there_is_kept(tmp_path: Path) -> None:
 def test_a_head_that_is_not_there_starts_anew_and_says_so(tmp_path: Path, name: str, there: dict[str, int]) -> None:
     folder = written(tmp_path / "model", name, there)
     before, found = read_folder(folder), read_folder(folder, heads={"sequence": 3})
-    assert {"heads.sequence.output.weight", "heads.sequence.output.bias"} <= set(found.fresh)
-    assert all(path.startswith("heads.") for path in found.fresh)
+    assert {"heads.sequence.output.weight", "heads.sequence.output.bias"} <= set(found.new_tensors)
+    assert all(path.startswith("heads.") for path in found.new_tensors)
     left, right = before.network.state_dict(), found.network.state_dict()
     base = [path for path in left if path.startswith("encoder.")]
     assert base
@@ -409,7 +409,7 @@ def test_a_head_that_is_not_there_starts_anew_and_says_so(tmp_path: Path, name: 
 def test_a_head_with_more_classes_starts_anew(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"sequence": 3}, labels=("a", "b", "c"))
     found = read_folder(folder, heads={"sequence": 5})
-    assert found.fresh == ("heads.sequence.output.weight", "heads.sequence.output.bias")
+    assert found.new_tensors == ("heads.sequence.output.weight", "heads.sequence.output.bias")
     assert found.labels is None
     write_folder(tmp_path / "again", found)
     again = read_folder(tmp_path / "again")
@@ -422,7 +422,7 @@ def test_a_head_of_tokens_is_not_taken_for_one_of_texts(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"token": 3})
     stored = load_file(folder / WEIGHTS)["classifier.weight"]
     found = read_folder(folder, heads={"sequence": 3})
-    assert "heads.sequence.output.weight" in found.fresh
+    assert "heads.sequence.output.weight" in found.new_tensors
     assert not torch.equal(found.network.get_parameter("heads.sequence.output.weight"), stored)
 
 
@@ -432,7 +432,7 @@ def test_fresh_weights_follow_the_seed_in_the_order_of_the_network(tmp_path: Pat
     torch.manual_seed(0)
     found = read_folder(folder, heads={"pooled": 0, "sequence": 2, "token": 3, "span": 0, "masked": 0})
     torch.manual_seed(0)
-    weights = [path for path in found.fresh if path.endswith(".weight") and "norm" not in path]
+    weights = [path for path in found.new_tensors if path.endswith(".weight") and "norm" not in path]
     assert len(weights) == 5
     for path in weights:
         tensor = found.network.get_parameter(path)
@@ -452,14 +452,14 @@ def test_an_unknown_head_is_told(tmp_path: Path) -> None:
 def test_a_class_that_is_not_known_gives_its_base(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"sequence": 1})
     configure(folder, architectures=["BertForMultipleChoice"])
-    assert "heads.sequence.output.weight" in read_folder(folder, heads={"sequence": 1}).fresh
+    assert "heads.sequence.output.weight" in read_folder(folder, heads={"sequence": 1}).new_tensors
 
 
 def test_a_bias_that_may_be_absent_starts_at_nothing(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bart")
     change(folder, lambda tensors: tensors.pop("final_logits_bias"))
     found = read_folder(folder)
-    assert found.fresh == ("heads.language.bias",)
+    assert found.new_tensors == ("heads.language.bias",)
     assert not found.network.state_dict()["heads.language.bias"].any()
 
 
@@ -572,12 +572,12 @@ def flags(mode: str) -> dict[str, object]:
 def test_pooling_is_read_and_written_back(tmp_path: Path, pooling: dict[str, object], ours: str) -> None:
     folder = sentences(written(tmp_path / "model", "tiny-bert"), pooling)
     found = read_folder(folder)
-    assert found.pool == ours
+    assert found.pooling == ours
     write_folder(tmp_path / "again", found)
     for name in ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"):
         assert json.loads((tmp_path / "again" / name).read_text()) == json.loads((folder / name).read_text())
-    assert read_folder(tmp_path / "again").pool == ours
-    assert read_folder(written(tmp_path / "plain", "tiny-bert")).pool is None
+    assert read_folder(tmp_path / "again").pooling == ours
+    assert read_folder(written(tmp_path / "plain", "tiny-bert")).pooling is None
 
 
 @pytest.mark.parametrize(

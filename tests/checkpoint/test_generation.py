@@ -10,7 +10,7 @@ import pytest
 
 import regard
 from regard.checkpoint.families.marian import MARIAN
-from regard.checkpoint.folder import foreign_config, write_folder
+from regard.checkpoint.folder import build_config_json, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError
 
@@ -101,10 +101,10 @@ def test_an_end_outside_the_vocabulary_is_never_written_and_no_error(llama: Path
 
 
 def test_ends_of_a_tokenizer_do_not_replace_several_ends() -> None:
-    from regard.checkpoint.sidecars import special_ids
+    from regard.checkpoint.sidecars import tokenizer_ids
 
     config = {"bos_token_id": 1, "eos_token_id": [2, 3], "pad_token_id": 2}
-    assert special_ids(config, {"bos": 5, "eos": 6}) == {"bos_token_id": 5}
+    assert tokenizer_ids(config, {"bos": 5, "eos": 6}) == {"bos_token_id": 5}
 
 
 def test_scores_that_are_no_numbers_leave_no_row(llama: Path) -> None:
@@ -121,7 +121,9 @@ def test_a_start_outside_the_vocabulary_is_refused(start: int, tmp_path: Path) -
     from regard.text.tokenizer import Tokenizer
 
     checkpoint = from_preset("tiny-marian")
-    checkpoint = replace(checkpoint, foreign={**foreign_config(checkpoint, MARIAN), "decoder_start_token_id": start})
+    checkpoint = replace(
+        checkpoint, hf_config={**build_config_json(checkpoint, MARIAN), "decoder_start_token_id": start}
+    )
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\na\n")
     with pytest.raises(FolderError, match=f"decoder_start_token_id is {start}, expected an id from 0 to 99"):
         preprocessing_of(checkpoint, Tokenizer.load(tmp_path))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.checkpoint.files import whole_folder
+from regard.checkpoint.files import atomic_folder
 from regard.checkpoint.manifest import MANIFEST, files_of, owned, tokenizer_files
 
 MINE = ("curves.png", "state/notes.txt", "vocab.txt", "embeddings.safetensors", "lexicon.model", "run.json")
@@ -25,7 +25,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def overwrite(folder: Path, *names: str) -> None:
-    with whole_folder(folder, overwrite=True) as fresh:
+    with atomic_folder(folder, overwrite=True) as fresh:
         write(fresh, *names, text="new")
 
 
@@ -90,7 +90,7 @@ def test_a_tokenizer_takes_no_model_away(tmp_path: Path) -> None:
     """Of a folder with a model, `regard tokenizer --overwrite` replaces the tokenizer alone."""
     folder = tmp_path / "model"
     overwrite(folder, "config.json", "model.safetensors", "tokenizer.json", "vocab.txt")
-    with whole_folder(folder, overwrite=True, drop=tokenizer_files) as fresh:
+    with atomic_folder(folder, overwrite=True, drop=tokenizer_files) as fresh:
         write(fresh, "tokenizer.json", text="newer")
     assert texts(folder) == {"config.json": "new", "model.safetensors": "new", "tokenizer.json": "newer"}
     assert json.loads((folder / MANIFEST).read_text())["files"] == sorted(texts(folder))

@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.checkpoint.check_tensors import own_tensors, part_sizes, places_of
+from regard.checkpoint.check_tensors import part_sizes, saved_tensors, tensor_mappings
 from regard.checkpoint.families import FAMILIES, family_for
 from regard.checkpoint.family import Family
-from regard.checkpoint.folder import Checkpoint, foreign_tensors
-from regard.checkpoint.names import Place, Row, Turned, place_of, tidy
+from regard.checkpoint.folder import Checkpoint, export_tensors
+from regard.checkpoint.names import LeadingAxis, TensorMapping, Transposed, find_mapping, normalize_name
 from regard.config import Config
 from regard.errors import FolderError
 from regard.model.initialization import initialise
@@ -23,10 +23,10 @@ from regard.model.transformer import Transformer
 
 TABLE = {
     "stack.layers.{}.qkv": ("block.{}.q", "block.{}.k", "block.{}.v"),
-    "stack.layers.{}.out": Turned("block.{}.proj"),
+    "stack.layers.{}.out": Transposed("block.{}.proj"),
     "head.output.weight": "words.weight",
     "head.output.bias": "words_bias",
-    "head.bias": Row("final_bias"),
+    "head.bias": LeadingAxis("final_bias"),
 }
 
 
@@ -58,15 +58,15 @@ def network(request: pytest.FixtureRequest) -> tuple[Network, Family]:
     config, family, kind = request.param
     made = build(config, dict.fromkeys(family.classes[kind], 3))
     initialise(made, config, generator=torch.Generator().manual_seed(0))
-    for tensor in own_tensors(made).values():
+    for tensor in saved_tensors(made).values():
         tensor.data.copy_(torch.randn(tensor.shape))
     return made, family
 
 
 def test_every_tensor_has_a_place_of_its_own(network: tuple[Network, Family]) -> None:
     made, family = network
-    places = places_of(made, family, made.heads, made.config)
-    assert set(places) == set(own_tensors(made))
+    places = tensor_mappings(made, family, made.heads, made.config)
+    assert set(places) == set(saved_tensors(made))
     names = [name for place in places.values() for name in place.names]
     assert len(names) == len(set(names))
     assert not any("{}" in name for name in names)
@@ -74,11 +74,11 @@ def test_every_tensor_has_a_place_of_its_own(network: tuple[Network, Family]) ->
 
 def test_what_is_written_is_read_back(network: tuple[Network, Family]) -> None:
     made, family = network
-    written = foreign_tensors(Checkpoint(family.name, made.config, made), family)
-    short = {tidy(name, family.prefix): tensor for name, tensor in written.items()}
+    written = export_tensors(Checkpoint(family.name, made.config, made), family)
+    short = {normalize_name(name, family.prefix): tensor for name, tensor in written.items()}
     assert len(short) == len(written)
-    for ours, place in places_of(made, family, made.heads, made.config).items():
-        tensor = own_tensors(made)[ours]
+    for ours, place in tensor_mappings(made, family, made.heads, made.config).items():
+        tensor = saved_tensors(made)[ours]
         assert torch.equal(place.read(short.__getitem__), tensor)
         expected = place.shapes(tensor.shape, part_sizes(ours, made.config))
         assert [tuple(short[name].shape) for name in place.names] == expected
@@ -99,7 +99,7 @@ def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
     config = PRESETS["tiny-bert"].config
     made = Transformer(dataclasses.replace(config, attention=dataclasses.replace(config.attention, score="bilinear")))
     with pytest.raises(FolderError, match=r"the family bert has no name for encoder\.layers\.0\.attention"):
-        places_of(made, FAMILIES["bert"], (), made.config)
+        tensor_mappings(made, FAMILIES["bert"], (), made.config)
 
 
 @pytest.mark.parametrize(
@@ -114,18 +114,18 @@ def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
     ],
 )
 def test_a_place_follows_the_table(ours: str, names: tuple[str, ...], how: str) -> None:
-    assert place_of(ours, TABLE) == Place(names, how)
+    assert find_mapping(ours, TABLE) == TensorMapping(names, how)
 
 
 @pytest.mark.parametrize("ours", ["stack.layers.0.norm.weight", "head.output", "stack.layers.qkv.weight", "qkv.weight"])
 def test_what_the_table_lacks_has_no_place(ours: str) -> None:
-    assert place_of(ours, TABLE) is None
+    assert find_mapping(ours, TABLE) is None
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.integers(1, 4), st.booleans())
 def test_parts_lie_one_after_the_other(sizes: list[int], width: int, vector: bool) -> None:
     ours = torch.randn(sum(sizes)) if vector else torch.randn(sum(sizes), width)
-    place = Place(tuple(f"part{i}" for i in range(len(sizes))))
+    place = TensorMapping(tuple(f"part{i}" for i in range(len(sizes))))
     written = place.write(ours, sizes)
     assert [len(part) for part in written.values()] == sizes
     assert torch.equal(written["part0"], ours[: sizes[0]])
@@ -134,7 +134,7 @@ def test_parts_lie_one_after_the_other(sizes: list[int], width: int, vector: boo
 
 def test_parts_are_equal_where_no_sizes_are_given() -> None:
     ours = torch.arange(6.0)
-    assert {name: part.tolist() for name, part in Place(("a", "b")).write(ours, None).items()} == {
+    assert {name: part.tolist() for name, part in TensorMapping(("a", "b")).write(ours, None).items()} == {
         "a": [0.0, 1.0, 2.0],
         "b": [3.0, 4.0, 5.0],
     }
@@ -142,7 +142,7 @@ def test_parts_are_equal_where_no_sizes_are_given() -> None:
 
 def test_turned_and_row_are_stored_that_way() -> None:
     matrix, vector = torch.randn(2, 3), torch.randn(3)
-    turned, row = Place(("a",), "turned"), Place(("a",), "row")
+    turned, row = TensorMapping(("a",), "turned"), TensorMapping(("a",), "row")
     assert torch.equal(turned.write(matrix, None)["a"], matrix.T)
     assert torch.equal(turned.read(lambda _: matrix.T), matrix)
     assert torch.equal(turned.write(vector, None)["a"], vector)
@@ -164,5 +164,5 @@ def test_turned_and_row_are_stored_that_way() -> None:
     ],
 )
 def test_tidy_names(stored: str, short: str) -> None:
-    assert tidy(stored, "bert.") == short
-    assert tidy(short, "bert.") == short
+    assert normalize_name(stored, "bert.") == short
+    assert normalize_name(short, "bert.") == short

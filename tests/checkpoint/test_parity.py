@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.checkpoint.families import FAMILIES, family_for
-from regard.checkpoint.folder import foreign_tensors, read_folder, write_folder
+from regard.checkpoint.folder import export_tensors, read_folder, write_folder
 from regard.checkpoint.source import from_preset
 from regard.model.presets import PRESETS
 from regard.ragged import Ragged
@@ -224,13 +224,13 @@ def test_one_optimizer_step_gives_the_same_weights(name, kind, tmp_path):
     family = family_for(checkpoint.family, checkpoint.config)
     expected = reference.model.state_dict()
     unused = () if checkpoint.config.tied else family.untied  # biases that are stored there and do nothing
-    for path, tensor in foreign_tensors(checkpoint, family).items():
+    for path, tensor in export_tensors(checkpoint, family).items():
         assert path in unused or torch.allclose(tensor, expected[path], atol=1e-5), path
 
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, made in PRESETS.items() if name.startswith("tiny-") and FAMILIES[made.family].shared],
+    [name for name, made in PRESETS.items() if name.startswith("tiny-") and FAMILIES[made.family].in_transformers],
 )
 def test_a_preset_opens_there_and_comes_back_the_same(name, tmp_path):
     checkpoint = from_preset(name, dtype=torch.float32)

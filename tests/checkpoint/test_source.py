@@ -20,11 +20,11 @@ import transformers
 
 import regard
 from regard import samples
-from regard.checkpoint.folder import lay_out, write_folder
+from regard.checkpoint.folder import build_on_meta, write_folder
 from regard.checkpoint.hub import fetch, looks_like_hub_id
 from regard.checkpoint.manifest import MANIFEST
 from regard.checkpoint.published import PUBLISHED
-from regard.checkpoint.source import MINILM, find, from_preset, minilm_folder, open_checkpoint
+from regard.checkpoint.source import MINILM, find_folder, from_preset, minilm_folder, open_checkpoint
 from regard.cli import main
 from regard.errors import FolderError, InputError, MissingExtra, UntrainedWarning
 from regard.model.presets import PRESETS
@@ -81,12 +81,12 @@ def test_a_preset_is_drawn_from_a_seed() -> None:
 
 def test_laying_out_makes_no_numbers() -> None:
     chosen = PRESETS["tiny-bert"]
-    assert all(parameter.is_meta for parameter in lay_out(chosen.config, chosen.heads).parameters())
+    assert all(parameter.is_meta for parameter in build_on_meta(chosen.config, chosen.heads).parameters())
 
 
 def test_minilm_is_read_from_its_package_without_running_it() -> None:
     sys.modules.pop(MINILM, None)
-    assert find("minilm") == minilm_folder()
+    assert find_folder("minilm") == minilm_folder()
     assert (minilm_folder() / "model.safetensors").is_file()
     assert MINILM not in sys.modules
 
@@ -113,21 +113,21 @@ def test_a_name_that_is_none(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where no demo has left its runs
     with pytest.raises(kind) as caught:
-        find(name)
+        find_folder(name)
     assert says in str(caught.value)
 
 
 def test_a_file_in_the_place_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FolderError, match=r"config\.json is a file\. Expected the folder that holds config\.json"):
-        find(folder / "config.json")
+        find_folder(folder / "config.json")
     monkeypatch.chdir(folder.parent)
     with pytest.raises(FolderError, match="is a file"):
-        find("model/config.json")
+        find_folder("model/config.json")
 
 
 def test_only_models_of_the_hub_have_revisions() -> None:
     with pytest.raises(InputError, match='revision "v2" was asked for, but "minilm" is not a model of the hub'):
-        find("minilm", revision="v2")
+        find_folder("minilm", revision="v2")
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in PUBLISHED])
@@ -163,7 +163,7 @@ def test_missing_extras_are_told_with_the_command(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MissingExtra, match=r'"org/model" from the hub needs .* pip install "regard\[hub\]"'):
         fetch("org/model")
     with pytest.raises(MissingExtra, match=r'"minilm" needs .* pip install "regard\[minilm\]"'):
-        find("minilm")
+        find_folder("minilm")
 
 
 def test_no_network_is_called_for_what_is_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

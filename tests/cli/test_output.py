@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.cli.output import a_second
+from regard.cli.output import format_rate
 
 
 @pytest.mark.parametrize(
@@ -12,4 +12,4 @@ from regard.cli.output import a_second
     [(11, 57.2, "0.19 a second"), (50, 10.0, "5 a second"), (90_000, 60.0, "1,500 a second")],
 )
 def test_a_slow_speed_is_not_none(count: int, seconds: float, says: str) -> None:
-    assert a_second(count, seconds) == says
+    assert format_rate(count, seconds) == says

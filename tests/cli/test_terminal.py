@@ -13,7 +13,7 @@ import pytest
 
 from regard import cli
 from regard.cli import main
-from regard.cli.output import print_json, print_said, print_table
+from regard.cli.output import print_json, print_status, print_table
 from regard.errors import (
     DataError,
     FolderError,
@@ -80,7 +80,7 @@ def test_control_characters_do_not_reach_stdout_or_stderr(verb: Any, capsys: pyt
         print(f"raw {ESCAPES}")
         print_table([("left", ESCAPES)])
         print_json({"text": ESCAPES})
-        print_said(ESCAPES)
+        print_status(ESCAPES)
         raise InputError(ESCAPES)
 
     verb(work)

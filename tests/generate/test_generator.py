@@ -180,6 +180,6 @@ def test_what_the_folder_says_of_decoding_is_followed(lettered, tmp_path):
 
 def test_a_preset_with_words_of_its_own_ends_with_their_end_token(lettered, tmp_path):
     made = lettered("tiny-marian")
-    made.checkpoint = dataclasses.replace(made.checkpoint, special={"eos": 11, "pad": 12})
+    made.checkpoint = dataclasses.replace(made.checkpoint, special_ids={"eos": 11, "pad": 12})
     ends = regard.load(made.save(tmp_path / "model")).writer.ends
     assert (ends.stop, ends.start, ends.last) == ((11,), 12, 11)

@@ -8,7 +8,7 @@ import torch
 import transformers
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import foreign_tensors, read_folder
+from regard.checkpoint.folder import export_tensors, read_folder
 from regard.checkpoint.source import from_preset
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import (
@@ -156,7 +156,7 @@ class Small:
         with torch.no_grad():
             for parameter in checkpoint.network.parameters():
                 parameter.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
-        gradients = foreign_tensors(checkpoint, family_for(checkpoint.family, checkpoint.config))
+        gradients = export_tensors(checkpoint, family_for(checkpoint.family, checkpoint.config))
         return ours.item(), expected.item(), gradients, dict(model.named_parameters())
 
     def agree(self, *given):

@@ -12,7 +12,7 @@ import transformers
 from torch import Tensor
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import foreign_tensors, read_folder
+from regard.checkpoint.folder import export_tensors, read_folder
 from regard.data.batching.examples import Inputs
 from regard.data.corpus.masking import IGNORE, MaskSettings
 from regard.ragged import Ragged
@@ -112,7 +112,7 @@ def test_loss_and_gradients_are_those_of_transformers(name: str, tmp_path: Path)
     twin = copy.deepcopy(found.network)
     for mine, own in zip(twin.parameters(), found.network.parameters(), strict=True):
         mine.data = torch.zeros_like(own) if own.grad is None else own.grad
-    ours = foreign_tensors(replace(found, network=twin), family_for(found.family, found.config))
+    ours = export_tensors(replace(found, network=twin), family_for(found.family, found.config))
     wanted = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
     assert set(wanted) <= set(ours)
     for name_, grad in wanted.items():

@@ -12,7 +12,7 @@ import transformers
 import regard.predict
 from regard import samples
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import foreign_tensors, read_folder, write_folder
+from regard.checkpoint.folder import export_tensors, read_folder, write_folder
 from regard.checkpoint.reading import preprocessing_of
 from regard.checkpoint.source import from_preset
 from regard.data.batching.preprocessing import Preprocessing
@@ -91,7 +91,7 @@ def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_
     with torch.no_grad():
         for parameter in checkpoint.network.parameters():
             parameter.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
-    gradients = foreign_tensors(checkpoint, family_for(checkpoint.family, checkpoint.config))
+    gradients = export_tensors(checkpoint, family_for(checkpoint.family, checkpoint.config))
     for name, parameter in theirs.named_parameters():
         if name == "model.shared.weight":  # Marian and BART never learn what is read as padding, the start token too
             gradients[name][0] = parameter.grad[0]
@@ -377,7 +377,9 @@ def test_vocabularies_that_cannot_be_apart(small, tmp_path):
     with pytest.raises(InputError, match="folders of the family t5 hold one vocabulary"):
         train(tmp_path / "rows.tsv", preset="tiny-t5", **told)
     write_folder(
-        tmp_path / "model", from_preset("tiny-marian", vocabulary=small.tokenizer.size), beside=small.tokenizer.save
+        tmp_path / "model",
+        from_preset("tiny-marian", vocabulary=small.tokenizer.size),
+        write_extra_files=small.tokenizer.save,
     )
     with pytest.raises(InputError, match="has its words already; leave vocabularies out"):
         train(tmp_path / "rows.tsv", start=tmp_path / "model", **told)
@@ -392,14 +394,14 @@ def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
     german = "translate English to German: "
     checkpoint = with_special_token_ids(from_preset("tiny-t5", vocabulary=small.tokenizer.size), small.tokenizer)
     ways = {"translation_en_to_de": {"prefix": german}, "summarization": {"prefix": "summarize: "}}
-    one = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": ways})
+    one = replace(checkpoint, hf_config={**checkpoint.hf_config, "task_specific_params": ways})
     assert preprocessing_of(one, small.tokenizer).prefix == german
     assert preprocessing_of(one, small.tokenizer, prefix="a: ").prefix == "a: "
     several = {**ways, "translation_en_to_fr": {"prefix": "translate English to French: "}}
-    two = replace(checkpoint, foreign={**checkpoint.foreign, "task_specific_params": several})
+    two = replace(checkpoint, hf_config={**checkpoint.hf_config, "task_specific_params": several})
     with pytest.warns(UserWarning, match='2 ways, told apart by a prefix: "translate English to German: ", "trans'):
         assert preprocessing_of(two, small.tokenizer).prefix == german
-    write_folder(tmp_path / "t5", one, beside=small.tokenizer.save)
+    write_folder(tmp_path / "t5", one, write_extra_files=small.tokenizer.save)
     (tmp_path / "rows.tsv").write_text("source\ttarget\nthe dog\ta fox\nthe fox\ta dog\n")
     told = {"task": "translate", "start": tmp_path / "t5", "steps": 1, "dev_fraction": 0.0, "device": "cpu"}
     for prefix, kept in (("dog: ", "dog: "), ("", ""), (None, german)):

@@ -14,25 +14,25 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoint.family import Family
-from regard.checkpoint.names import Place, place_of, tidy
-from regard.checkpoint.weights import FLOATS, Stored
+from regard.checkpoint.names import TensorMapping, find_mapping, normalize_name
+from regard.checkpoint.weights import FLOATS, StoredTensor
 from regard.config import Config, RecurrentConfig
 from regard.errors import FolderError, bullet_list
 from regard.model.network import Network
 
 
-def own_tensors(network: nn.Module) -> dict[str, Tensor]:
+def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
     """Every tensor that is saved, each once, under its first name."""
     tensors: dict[str, Tensor] = dict(network.named_parameters())
     saved = set(network.state_dict(keep_vars=True))
     return tensors | {name: buffer for name, buffer in network.named_buffers() if name in saved}
 
 
-def by_tidy_name(stored: Mapping[str, Stored], family: Family, config: Config) -> dict[str, Stored]:
+def by_normalized_name(stored: Mapping[str, StoredTensor], family: Family, config: Config) -> dict[str, StoredTensor]:
     """Stored tensors under today's names; a copy of a tied tensor stands in for the original where that is absent."""
-    tidied: dict[str, Stored] = {}
+    tidied: dict[str, StoredTensor] = {}
     for name, tensor in stored.items():
-        short = tidy(name, family.prefix)
+        short = normalize_name(name, family.prefix)
         if short in tidied:
             raise FolderError(f"{tensor.file}: {tidied[short].name} and {name} both name the tensor {short}.")
         tidied[short] = tensor
@@ -45,21 +45,27 @@ def by_tidy_name(stored: Mapping[str, Stored], family: Family, config: Config) -
     return tidied
 
 
-def places_of(network: nn.Module, family: Family, heads: Iterable[str], config: Config) -> dict[str, Place]:
-    theirs = family.table(heads, tied=config.tied)
-    places: dict[str, Place] = {}
-    for ours in own_tensors(network):
-        place = Place((ours,)) if family.own_names else place_of(ours, theirs) or place_of(ours, family.base)
+def tensor_mappings(
+    network: nn.Module, family: Family, heads: Iterable[str], config: Config
+) -> dict[str, TensorMapping]:
+    theirs = family.head_names(heads, tied=config.tied)
+    places: dict[str, TensorMapping] = {}
+    for ours in saved_tensors(network):
+        place = (
+            TensorMapping((ours,))
+            if family.own_names
+            else find_mapping(ours, theirs) or find_mapping(ours, family.base)
+        )
         if place is None:
             raise FolderError(f"the family {family.name} has no name for {ours}: its folders cannot hold this network.")
         places[ours] = place
     return places
 
 
-def check(
+def check_tensors(
     network: Network,
-    places: Mapping[str, Place],
-    stored: Mapping[str, Stored],
+    places: Mapping[str, TensorMapping],
+    stored: Mapping[str, StoredTensor],
     family: Family,
     folder: Path,
     *,
@@ -74,7 +80,7 @@ def check(
     wrong: list[str] = []
     fresh: list[str] = []
     outputs = tuple(f"heads.{head}.output." for head in anew)
-    for ours, tensor in own_tensors(network).items():
+    for ours, tensor in saved_tensors(network).items():
         absent = [name for name in places[ours].names if name not in stored]
         misfit = [] if absent else _misfits(places[ours], stored, tensor, part_sizes(ours, network.config))
         may_start = (absent and ours in family.optional) or (any_heads and ours.startswith("heads."))
@@ -95,7 +101,7 @@ def check(
     return fresh
 
 
-def holds(stored: Mapping[str, Stored], path: str) -> bool:
+def is_stored(stored: Mapping[str, StoredTensor], path: str) -> bool:
     """Whether a tensor of that name, or of a module of that name, is stored."""
     return any(name in stored for name in (path, f"{path}.weight", f"{path}.bias"))
 
@@ -119,8 +125,8 @@ def _known(family: Family, config: Config, *, any_heads: bool) -> list[str]:
     if any_heads and family.own_names:
         known.append("heads.*")
     if any_heads:
-        known += [path + "*" for table in family.heads.values() for path in paths(table)]
-        known += [path + "*" for path in paths({k: v for k, v in family.base.items() if k.startswith("heads.")})]
+        known += [path + "*" for table in family.heads.values() for path in stored_paths(table)]
+        known += [path + "*" for path in stored_paths({k: v for k, v in family.base.items() if k.startswith("heads.")})]
     return known
 
 
@@ -128,7 +134,7 @@ def _flat(theirs: Any) -> tuple[str, ...]:
     return theirs if isinstance(theirs, tuple) else (theirs,) if isinstance(theirs, str) else (theirs.path,)
 
 
-def paths(table: Mapping[str, Any]) -> list[str]:
+def stored_paths(table: Mapping[str, Any]) -> list[str]:
     return [path for theirs in table.values() for path in _flat(theirs)]
 
 
@@ -140,7 +146,9 @@ def part_sizes(ours: str, config: Config) -> tuple[int, ...] | None:
     return queries, others, others
 
 
-def _misfits(place: Place, stored: Mapping[str, Stored], ours: Tensor, sizes: tuple[int, ...] | None) -> list[str]:
+def _misfits(
+    place: TensorMapping, stored: Mapping[str, StoredTensor], ours: Tensor, sizes: tuple[int, ...] | None
+) -> list[str]:
     """Stored tensors that are not what ours is made of, each with what was expected."""
     said: list[str] = []
     for name, shape in zip(place.names, place.shapes(ours.shape, sizes), strict=True):
@@ -152,7 +160,7 @@ def _misfits(place: Place, stored: Mapping[str, Stored], ours: Tensor, sizes: tu
     return said
 
 
-def check_copies(stored: Mapping[str, Stored], family: Family, config: Config, folder: Path) -> None:
+def check_copies(stored: Mapping[str, StoredTensor], family: Family, config: Config, folder: Path) -> None:
     """A tensor that is stored twice must be the same twice: neither is dropped for the other without a word."""
     handles: dict[Path, Any] = {}
     for twin in _copies(family, config):

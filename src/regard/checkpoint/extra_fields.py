@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, check_types
+from regard.checkpoint.family import Family, HFConfig, check_types
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, RegardError, did_you_mean
 
@@ -24,7 +24,7 @@ STEM = "regard"  # of the files with the weights in our own format
 FIELDS = ("family", "heads", "settings", "untrained")
 
 
-def own_fields(foreign: Foreign) -> Mapping[str, Any]:
+def regard_fields(foreign: HFConfig) -> Mapping[str, Any]:
     """What config.json holds of ours; empty where it holds nothing."""
     found = foreign.get(KEY, {})
     if not isinstance(found, dict):
@@ -35,17 +35,17 @@ def own_fields(foreign: Foreign) -> Mapping[str, Any]:
     return found
 
 
-def is_untrained(foreign: Foreign) -> bool:
+def is_untrained(foreign: HFConfig) -> bool:
     """Whether the weights are marked as randomly initialized. What transformers saved again may be trained since."""
-    return own_fields(foreign).get("untrained") is True and "transformers_version" not in foreign
+    return regard_fields(foreign).get("untrained") is True and "transformers_version" not in foreign
 
 
 def format_for(family: Family, config: Config) -> Family:
     """The family itself where its config.json can hold these settings, else our own format of it."""
-    return own_format(family) if isinstance(config, ModelConfig) and not _represents(family, config) else family
+    return regard_format(family) if isinstance(config, ModelConfig) and not _represents(family, config) else family
 
 
-def own_format(family: Family) -> Family:
+def regard_format(family: Family) -> Family:
     """The same family with settings and tensors under our names."""
 
     def write(config: ModelConfig) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def own_format(family: Family) -> Family:
         untied={},
         dropped=(),
         optional=(),
-        extra=None,
+        extra_tensors=None,
         model_type=KEY,
-        shared=False,
+        in_transformers=False,
         own_names=True,
     )
 
@@ -76,14 +76,14 @@ def _token_ids(written: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in ids.items() if value is None or value >= 0}
 
 
-def _read_all(foreign: Foreign) -> ModelConfig:
-    config: ModelConfig = _decoded(ModelConfig, own_fields(foreign).get("settings"), "settings")
+def _read_all(foreign: HFConfig) -> ModelConfig:
+    config: ModelConfig = _decoded(ModelConfig, regard_fields(foreign).get("settings"), "settings")
     return config
 
 
-def with_own_settings(config: Config, foreign: Foreign) -> Config:
+def with_regard_settings(config: Config, foreign: HFConfig) -> Config:
     """The settings of a family with those of training that its own fields could not hold."""
-    given = own_fields(foreign).get("settings")
+    given = regard_fields(foreign).get("settings")
     if given is None or not isinstance(config, ModelConfig):
         return config
     if not isinstance(given, dict):
@@ -98,7 +98,7 @@ def with_own_settings(config: Config, foreign: Foreign) -> Config:
     return _with_training(config, plain | given)
 
 
-def own_settings(family: Family, config: Config) -> dict[str, Any]:
+def regard_settings(family: Family, config: Config) -> dict[str, Any]:
     """Settings of training that the family's own fields cannot hold."""
     again = _read_again(family, config) if isinstance(config, ModelConfig) else None
     if again is None or not isinstance(config, ModelConfig):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.checkpoint.names import Names
+from regard.checkpoint.names import NameTable
 from regard.config import AttentionConfig, Config, PositionConfig, RotaryScaling
 from regard.errors import FolderError, did_you_mean
 
-Foreign = Mapping[str, Any]
-BENEATH = ("pooled", "mix")  # heads that others stand on, which make no class
+HFConfig = Mapping[str, Any]
+SHARED_HEADS = ("pooled", "mix")  # heads that others stand on, which make no class
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,22 @@ class Family:
 
     name: str
     classes: Mapping[str, tuple[str, ...]]  # architecture -> heads; the first is the network without a head
-    defaults: Foreign  # settings a config.json may leave out
-    read: Callable[[Foreign], Config]
+    defaults: HFConfig  # settings a config.json may leave out
+    read: Callable[[HFConfig], Config]
     write: Callable[[Any], dict[str, Any]]  # of the settings that `read` gives
     prefix: str = ""  # of the network's own tensors, once a head stands beside it
-    base: Names = field(default_factory=dict)
-    heads: Mapping[str, Names] = field(default_factory=dict)
+    base: NameTable = field(default_factory=dict)
+    heads: Mapping[str, NameTable] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)  # stored twice when tied: copy -> original
     untied: Mapping[str, str] = field(default_factory=dict)  # names that replace others where the output is not tied
     dropped: tuple[str, ...] = ()  # patterns of tensors that are known and not needed
     optional: tuple[str, ...] = ()  # ours that may be absent and then keep their start
-    extra: Callable[[Any], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
+    extra_tensors: Callable[[Any], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
     model_type: str | None = None  # in config.json, where it is not the name
-    shared: bool = True  # whether transformers opens its folders too
+    in_transformers: bool = True  # whether transformers opens its folders too
     own_names: bool = False  # whether tensors are stored under our names
 
-    def table(self, heads: Iterable[str], *, tied: bool) -> Names:
+    def head_names(self, heads: Iterable[str], *, tied: bool) -> NameTable:
         """Names of the heads' tensors; the network's own are in `base`."""
         theirs: dict[str, Any] = {}
         for head in heads:
@@ -47,9 +47,9 @@ class Family:
 
     def architecture(self, heads: Iterable[str]) -> str:
         """The class there that has these heads."""
-        wanted = {head for head in heads if head not in BENEATH}
+        wanted = {head for head in heads if head not in SHARED_HEADS}
         for name, present in self.classes.items():
-            if {head for head in present if head not in BENEATH} == wanted:
+            if {head for head in present if head not in SHARED_HEADS} == wanted:
                 return name
         raise FolderError(
             f"the family {self.name} has no class with the heads {', '.join(sorted(wanted))}; it has "
@@ -69,7 +69,7 @@ ACTIVATIONS = {
 }
 
 
-def bend(foreign: Foreign, key: str) -> str:
+def activation_from_hf(foreign: HFConfig, key: str) -> str:
     """Our name of their activation."""
     given = str(foreign[key])
     if given not in ACTIVATIONS:
@@ -77,12 +77,12 @@ def bend(foreign: Foreign, key: str) -> str:
     return ACTIVATIONS[given]
 
 
-def unbend(ours: str, *, silu: str = "silu") -> str:
+def activation_to_hf(ours: str, *, silu: str = "silu") -> str:
     """Their name of our activation."""
     return {"gelu-tanh": "gelu_new", "silu": silu}.get(ours, ours)
 
 
-def only(foreign: Foreign, **allowed: Any) -> None:
+def require_settings(foreign: HFConfig, **allowed: Any) -> None:
     """Refuse settings that would change the network in a way it is not built for."""
     for key, value in allowed.items():
         if key in foreign and foreign[key] is not None and foreign[key] != value:
@@ -92,7 +92,7 @@ def only(foreign: Foreign, **allowed: Any) -> None:
             )
 
 
-def check_types(foreign: Foreign, defaults: Foreign) -> None:
+def check_types(foreign: HFConfig, defaults: HFConfig) -> None:
     """Refuse settings of another type than they have elsewhere."""
     for key, default in defaults.items():
         given = foreign.get(key, default)
@@ -105,7 +105,7 @@ def check_types(foreign: Foreign, defaults: Foreign) -> None:
             raise FolderError(f"config.json: {key} is {given!r}, expected {word}.")
 
 
-def rotary_config(rope: Foreign, longest: int, *, local_theta: float | None = None) -> PositionConfig:
+def rotary_config(rope: HFConfig, max_tokens: int, *, local_theta: float | None = None) -> PositionConfig:
     """Rotary positions from their rope settings."""
     kind = rope.get("rope_type", rope.get("type", "default"))
     scaling = None
@@ -116,17 +116,17 @@ def rotary_config(rope: Foreign, longest: int, *, local_theta: float | None = No
         scaling = RotaryScaling(
             kind=kind,
             factor=float(rope["factor"]),
-            original=None if kind == "linear" else int(original or longest),
+            original=None if kind == "linear" else int(original or max_tokens),
             low=float(rope.get(low) or default[0]),
             high=float(rope.get(high) or default[1]),
             attention=rope.get("attention_factor"),
         )
-        only(rope, mscale=None, mscale_all_dim=None, truncate=True)
+        require_settings(rope, mscale=None, mscale_all_dim=None, truncate=True)
     elif kind != "default":
         raise FolderError(f'config.json: rope_type "{kind}" cannot be read; known are default, linear, llama3, yarn.')
-    only(rope, partial_rotary_factor=1.0)
+    require_settings(rope, partial_rotary_factor=1.0)
     theta = float(rope.get("rope_theta", 10000.0))
-    return PositionConfig("rotary", max_tokens=longest, theta=theta, local_theta=local_theta, scaling=scaling)
+    return PositionConfig("rotary", max_tokens=max_tokens, theta=theta, local_theta=local_theta, scaling=scaling)
 
 
 def rope_parameters(positions: PositionConfig, *, theta: float | None = None) -> dict[str, Any]:
@@ -144,6 +144,6 @@ def rope_parameters(positions: PositionConfig, *, theta: float | None = None) ->
     return rope
 
 
-def encoder_attention(foreign: Foreign, heads: str = "num_attention_heads") -> AttentionConfig:
+def encoder_attention(foreign: HFConfig, heads: str = "num_attention_heads") -> AttentionConfig:
     """The attention of the BERT-like families."""
     return AttentionConfig(int(foreign[heads]), dropout=float(foreign["attention_probs_dropout_prob"]))

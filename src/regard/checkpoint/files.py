@@ -48,14 +48,14 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def model_only(ours: set[str]) -> set[str]:
+def all_but_card(ours: set[str]) -> set[str]:
     """What is left out of an overwritten folder unless something else is asked for: all of regard but the README."""
     return ours - {CARD}
 
 
 @contextmanager
-def whole_folder(
-    target: Path, *, overwrite: bool = False, drop: Callable[[set[str]], set[str]] = model_only, manifest: bool = True
+def atomic_folder(
+    target: Path, *, overwrite: bool = False, drop: Callable[[set[str]], set[str]] = all_but_card, manifest: bool = True
 ) -> Iterator[Path]:
     """A temporary folder that takes the target's place at the end, flushed: the old one or the new one, never half.
 

@@ -15,29 +15,29 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from regard.checkpoint.check_tensors import (
-    by_tidy_name,
-    check,
+    by_normalized_name,
     check_copies,
-    holds,
-    own_tensors,
+    check_tensors,
+    is_stored,
     part_sizes,
-    paths,
-    places_of,
+    saved_tensors,
+    stored_paths,
+    tensor_mappings,
 )
-from regard.checkpoint.extra_fields import KEY, STEM, is_untrained, own_fields, own_settings, with_own_settings
+from regard.checkpoint.extra_fields import KEY, STEM, is_untrained, regard_fields, regard_settings, with_regard_settings
 from regard.checkpoint.families import FAMILIES, family_for, family_of
-from regard.checkpoint.family import Family, Foreign, check_types, only
-from regard.checkpoint.files import model_only, read_json, whole_folder, write_json
-from regard.checkpoint.names import Place, place_of
+from regard.checkpoint.family import Family, HFConfig, check_types, require_settings
+from regard.checkpoint.files import all_but_card, atomic_folder, read_json, write_json
+from regard.checkpoint.names import TensorMapping, find_mapping
 from regard.checkpoint.sidecars import (
     generation_config,
     label_count,
-    labels_of,
-    pooling_of,
+    label_names,
     read_companions,
-    special_ids,
+    read_pooling,
+    tokenizer_ids,
 )
-from regard.checkpoint.weights import Stored, check_finite, not_finite, stored_tensors, write_weights
+from regard.checkpoint.weights import StoredTensor, check_finite, not_finite, stored_tensors, write_weights
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, InputError, RegardError, bullet_list, did_you_mean
 from regard.model.initialization import initialise
@@ -61,12 +61,14 @@ class Checkpoint:
     family: str
     config: Config
     network: Network
-    foreign: Foreign = field(default_factory=dict)  # config.json as it was read
+    hf_config: HFConfig = field(default_factory=dict)  # config.json as it was read
     labels: tuple[str, ...] | None = None
-    pool: str | None = None  # how a sentence-transformers folder pools
-    companions: Mapping[str, Any] = field(default_factory=dict)  # small JSON files that are kept as they are
-    fresh: tuple[str, ...] = ()  # tensors that were not in the folder and start anew
-    special: Mapping[str, int] = field(default_factory=dict)  # ids by role, where the words are not the family's own
+    pooling: str | None = None  # how a sentence-transformers folder pools
+    companion_files: Mapping[str, Any] = field(default_factory=dict)  # small JSON files that are kept as they are
+    new_tensors: tuple[str, ...] = ()  # tensors that were not in the folder and start anew
+    special_ids: Mapping[str, int] = field(
+        default_factory=dict
+    )  # ids by role, where the words are not the family's own
     untrained: bool = False  # all weights are randomly initialized
 
 
@@ -87,17 +89,17 @@ def read_folder(
         raise InputError(f"weights cannot be read as {dtype}. Choose one of: {', '.join(map(str, DTYPE_NAMES))}.")
     foreign = read_json(folder, "config.json")
     companions = read_companions(folder)
-    pool = pooling_of(folder, companions)
+    pool = read_pooling(folder, companions)
     with _naming(folder):
         family = family_of(foreign)
         config = read_config(foreign, family)
-        stored = by_tidy_name(stored_tensors(folder), family, config)
+        stored = by_normalized_name(stored_tensors(folder), family, config)
         wanted = _heads(foreign, family, stored) if heads is None else dict(heads)
-        labels = labels_of(foreign)
+        labels = label_names(foreign)
         network = _fitting(config, wanted, stored)
-    places = places_of(network, family, network.heads, config)
+    places = tensor_mappings(network, family, network.heads, config)
     anew = [] if heads is None else [head for head in NAMED_ALIKE if head not in _classes(foreign, family)[1]]
-    fresh = check(network, places, stored, family, folder, any_heads=heads is not None, anew=anew)
+    fresh = check_tensors(network, places, stored, family, folder, any_heads=heads is not None, anew=anew)
     if weights:
         _fill(network, places, stored, fresh, folder, dtype)
         check_copies(stored, family, config, folder)
@@ -136,34 +138,34 @@ class _Undrawn(TorchFunctionMode):
         return None if skipped else func(*args, **(kwargs or {}))  # whoever draws keeps the tensor itself
 
 
-def lay_out(config: Config, heads: Mapping[str, int]) -> Network:
+def build_on_meta(config: Config, heads: Mapping[str, int]) -> Network:
     """A network of which every tensor has its shape and no numbers yet."""
     with torch.device("meta"), _Undrawn():
         return build(config, heads)
 
 
-def _fitting(config: Config, heads: Mapping[str, int], stored: Mapping[str, Stored]) -> Network:
+def _fitting(config: Config, heads: Mapping[str, int], stored: Mapping[str, StoredTensor]) -> Network:
     """The network without its numbers."""
     distinct = config.distinct_layers if isinstance(config, ModelConfig) else None
     depth = max(distinct or config.layers, config.decoder_layers)
     if depth > len(stored):
         raise FolderError(f"config.json asks for {depth} layers, but only {len(stored)} tensors are stored.")
     try:
-        return lay_out(config, heads)
+        return build_on_meta(config, heads)
     except RegardError:
         raise
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
         raise FolderError(f"config.json describes a network that cannot be built: {error}") from error
 
 
-def read_config(foreign: Foreign, family: Family) -> Config:
+def read_config(foreign: HFConfig, family: Family) -> Config:
     """Their settings as ours, or words about the one that is wrong."""
     try:
-        only(foreign, quantization_config=None)
+        require_settings(foreign, quantization_config=None)
         check_types(foreign, family.defaults)
         config = family.read({**family.defaults, **foreign})
         if not family.own_names:
-            config = with_own_settings(config, foreign)
+            config = with_regard_settings(config, foreign)
     except FolderError:
         raise
     except InputError as error:
@@ -175,7 +177,7 @@ def read_config(foreign: Foreign, family: Family) -> Config:
     return config
 
 
-def _classes(foreign: Foreign, family: Family) -> tuple[str, tuple[str, ...]]:
+def _classes(foreign: HFConfig, family: Family) -> tuple[str, tuple[str, ...]]:
     """The architecture, and the heads it has; none where it is not known."""
     given = foreign.get("architectures") or [next(iter(family.classes))]
     if not isinstance(given, list) or not isinstance(given[0], str):
@@ -183,7 +185,7 @@ def _classes(foreign: Foreign, family: Family) -> tuple[str, tuple[str, ...]]:
     return given[0], tuple(family.classes.get(given[0], ()))
 
 
-def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> dict[str, int]:
+def _heads(foreign: HFConfig, family: Family, stored: Mapping[str, StoredTensor]) -> dict[str, int]:
     """The heads the architecture has, and those that stand in the file beside it."""
     kind, own = _classes(foreign, family)
     if family.own_names:
@@ -195,10 +197,10 @@ def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> di
         )
     names = list(own)
     for head in ("masked", "next"):
-        needed = [path for path in paths(family.heads.get(head, {})) if path not in family.aliases]
-        if head not in names and needed and all(holds(stored, path) for path in needed):
+        needed = [path for path in stored_paths(family.heads.get(head, {})) if path not in family.aliases]
+        if head not in names and needed and all(is_stored(stored, path) for path in needed):
             names.append(head)
-    pooler = place_of("heads.pooled.transform.dense.weight", family.base)
+    pooler = find_mapping("heads.pooled.transform.dense.weight", family.base)
     present = pooler is not None and pooler.names[0] in stored
     if "pooled" in names and not present:
         names.remove("pooled")
@@ -207,10 +209,10 @@ def _heads(foreign: Foreign, family: Family, stored: Mapping[str, Stored]) -> di
     return dict.fromkeys(names, label_count(foreign))
 
 
-def _own_heads(foreign: Foreign, family: Family) -> list[str]:
+def _own_heads(foreign: HFConfig, family: Family) -> list[str]:
     """The heads that a folder in our own format names."""
     known = {"pooled", *(head for heads in family.classes.values() for head in heads)}
-    given = own_fields(foreign).get("heads")
+    given = regard_fields(foreign).get("heads")
     if not isinstance(given, list) or not all(isinstance(head, str) and head in known for head in given):
         choices = ", ".join(sorted(known))
         raise FolderError(f'config.json: "{KEY}.heads" is {given!r:.80}, expected a list of: {choices}.')
@@ -219,8 +221,8 @@ def _own_heads(foreign: Foreign, family: Family) -> list[str]:
 
 def _fill(
     network: Network,
-    places: Mapping[str, Place],
-    stored: Mapping[str, Stored],
+    places: Mapping[str, TensorMapping],
+    stored: Mapping[str, StoredTensor],
     fresh: list[str],
     folder: Path,
     dtype: torch.dtype,
@@ -233,7 +235,7 @@ def _fill(
     values = {ours: place.read(raw.__getitem__).to(dtype) for ours, place in kept.items()}
     if dtype == torch.float16 and (lost := not_finite(values)):
         raise FolderError(f"{folder}: these tensors hold numbers too large for fp16; use bf16:\n{bullet_list(lost)}")
-    put(network, values | {name: drawn.to(dtype) for name, drawn in _drawn(network, fresh).items()})
+    set_tensors(network, values | {name: drawn.to(dtype) for name, drawn in _drawn(network, fresh).items()})
 
 
 def _drawn(network: Network, names: list[str]) -> dict[str, Tensor]:
@@ -247,7 +249,7 @@ def _drawn(network: Network, names: list[str]) -> dict[str, Tensor]:
     return {name: drawn[name] for name in names}
 
 
-def put(network: nn.Module, values: Mapping[str, Tensor]) -> None:
+def set_tensors(network: nn.Module, values: Mapping[str, Tensor]) -> None:
     """Give the network these tensors, in every place where one is tied."""
     names: dict[int, list[str]] = {}
     for name, parameter in network.named_parameters(remove_duplicate=False):
@@ -276,54 +278,54 @@ def write_folder(
     *,
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
-    beside: Callable[[Path], None] | None = None,
-    drop: Callable[[set[str]], set[str]] = model_only,
+    write_extra_files: Callable[[Path], None] | None = None,
+    drop: Callable[[set[str]], set[str]] = all_but_card,
 ) -> None:
     """Write the folder whole; `beside` adds files of its own (a tokenizer) before it takes its place.
 
     `drop` picks what is left out of the folder that is overwritten: see `whole_folder`.
     """
     family = family_for(checkpoint.family, checkpoint.config)
-    tensors = foreign_tensors(checkpoint, family)
-    config = foreign_config(checkpoint, family)
-    with whole_folder(target, overwrite=overwrite, drop=drop) as fresh:
+    tensors = export_tensors(checkpoint, family)
+    config = build_config_json(checkpoint, family)
+    with atomic_folder(target, overwrite=overwrite, drop=drop) as fresh:
         write_weights(fresh, tensors, shard_bytes=shard_bytes, stem=STEM if family.own_names else "model")
         write_json(fresh / "config.json", config)
         for file in fresh.glob("*.safetensors"):
             shutil.copymode(fresh / "config.json", file)  # safetensors writes for the owner alone
         made = generation_config(config, checkpoint.network.heads)
-        for name, content in {**made, **checkpoint.companions}.items():
+        for name, content in {**made, **checkpoint.companion_files}.items():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             write_json(fresh / name, content)
-        if beside is not None:
-            beside(fresh)
+        if write_extra_files is not None:
+            write_extra_files(fresh)
 
 
-def foreign_tensors(checkpoint: Checkpoint, family: Family) -> dict[str, Tensor]:
+def export_tensors(checkpoint: Checkpoint, family: Family) -> dict[str, Tensor]:
     """Every tensor under their name."""
     network, config = checkpoint.network, checkpoint.config
     if family.own_names:
-        return {name: tensor.detach() for name, tensor in own_tensors(network).items()}
-    theirs = family.table(network.heads, tied=config.tied)
+        return {name: tensor.detach() for name, tensor in saved_tensors(network).items()}
+    theirs = family.head_names(network.heads, tied=config.tied)
     bare = family.architecture(network.heads) == next(iter(family.classes))
     tensors: dict[str, Tensor] = {}
-    for ours, tensor in own_tensors(network).items():
-        place, prefix = place_of(ours, theirs), ""
+    for ours, tensor in saved_tensors(network).items():
+        place, prefix = find_mapping(ours, theirs), ""
         if place is None:
-            place, prefix = place_of(ours, family.base), "" if bare else family.prefix
+            place, prefix = find_mapping(ours, family.base), "" if bare else family.prefix
         if place is None:
             raise FolderError(f"the family {family.name} has no name for {ours}: its folders cannot hold this network.")
         parts = place.write(tensor.detach(), part_sizes(ours, config))
         tensors |= {prefix + name: part for name, part in parts.items()}
     if not config.tied:
         tensors |= {old: tensors[new].clone() for old, new in family.untied.items() if new in tensors}
-    extra = family.extra(config) if family.extra else {}
+    extra = family.extra_tensors(config) if family.extra_tensors else {}
     return tensors | {("" if bare else family.prefix) + name: tensor for name, tensor in extra.items()}
 
 
-def foreign_config(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
+def build_config_json(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
     """config.json: what was read, with what changed since."""
-    given = {key: value for key, value in checkpoint.foreign.items() if key not in (KEY, "torch_dtype")}
+    given = {key: value for key, value in checkpoint.hf_config.items() if key not in (KEY, "torch_dtype")}
     written = family.write(checkpoint.config)
     if family.own_names:
         given = _without_settings(given, checkpoint)
@@ -334,11 +336,11 @@ def foreign_config(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
     config = {**given, **written, "model_type": family.model_type or family.name}
     dtype = next(checkpoint.network.parameters()).dtype
     config |= {"architectures": [family.architecture(checkpoint.network.heads)], "dtype": DTYPE_NAMES[dtype]}
-    ids = special_ids(config, checkpoint.special) if "language" in checkpoint.network.heads else {}
+    ids = tokenizer_ids(config, checkpoint.special_ids) if "language" in checkpoint.network.heads else {}
     return config | ids | _labels(checkpoint) | ({KEY: own} if own else {})
 
 
-def _without_settings(given: Foreign, checkpoint: Checkpoint) -> dict[str, Any]:
+def _without_settings(given: HFConfig, checkpoint: Checkpoint) -> dict[str, Any]:
     """What config.json says beside the settings of the network, which our own format keeps under its own key."""
     settings = {"transformers_version", *FAMILIES[checkpoint.family].write(checkpoint.config)}
     settings |= set(FAMILIES[checkpoint.family].defaults)
@@ -350,7 +352,7 @@ def _own_fields(checkpoint: Checkpoint, family: Family) -> dict[str, Any]:
     own: dict[str, Any] = {"untrained": True} if checkpoint.untrained else {}
     if family.own_names:
         return own | {"heads": list(checkpoint.network.heads)}
-    settings = own_settings(family, checkpoint.config)
+    settings = regard_settings(family, checkpoint.config)
     return own | ({"settings": settings} if settings else {})
 
 
@@ -358,7 +360,7 @@ def _labels(checkpoint: Checkpoint) -> dict[str, Any]:
     """Names of the classes, numbered where they have none and config.json would tell another number of them."""
     labels, heads = checkpoint.labels, checkpoint.network.heads
     weight = next((heads.get_parameter(f"{head}.output.weight") for head in LABELLED if head in heads), None)
-    if labels is None and weight is not None and len(weight) != label_count(checkpoint.foreign):
+    if labels is None and weight is not None and len(weight) != label_count(checkpoint.hf_config):
         labels = tuple(f"LABEL_{number}" for number in range(len(weight)))
     if labels is None:
         return {}

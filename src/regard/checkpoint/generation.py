@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import Checkpoint, foreign_config
+from regard.checkpoint.folder import Checkpoint, build_config_json
 from regard.errors import FolderError, InputError, shorten
 from regard.generate.settings import MOST, Decoding, Ends
 
@@ -34,8 +34,8 @@ DRAWING = {
 
 def read_generation(checkpoint: Checkpoint) -> tuple[Ends, dict[str, Any]]:
     """The ids the model starts and stops with, and what its folder asks of decoding."""
-    said = foreign_config(checkpoint, family_for(checkpoint.family, checkpoint.config))
-    companion = checkpoint.companions.get(FILE, {})
+    said = build_config_json(checkpoint, family_for(checkpoint.family, checkpoint.config))
+    companion = checkpoint.companion_files.get(FILE, {})
     if not isinstance(companion, Mapping):
         raise FolderError(f"{FILE} does not hold settings by name. Fix it, or remove it.")
     said = said | {name: value for name, value in companion.items() if value is not None}

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from regard.checkpoint.published import PUBLISHED
-from regard.checkpoint.weights import converting
+from regard.checkpoint.weights import conversion_command
 from regard.errors import FolderError, MissingExtra, shorten
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
@@ -85,6 +85,6 @@ def _with_weights(folder: Path, name: str) -> Path:
     raise FolderError(
         f"{name} has no safetensors on the hub, or not in its cache ({folder}), and pickles are never read here. "
         "If the download was cut short, repeat it with a connection. If the hub has pickles only, "
-        f"convert it once, where you trust it: {converting(name, 'FOLDER', 'AutoModel')} "
+        f"convert it once, where you trust it: {conversion_command(name, 'FOLDER', 'AutoModel')} "
         "(with the AutoModelFor… class of its task, so that the head is kept). Then load FOLDER."
     )

@@ -16,25 +16,25 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Turned:
+class Transposed:
     """Stored there as (in, out)."""
 
     path: str
 
 
 @dataclass(frozen=True)
-class Row:
+class LeadingAxis:
     """Stored there as (1, n)."""
 
     path: str
 
 
-Theirs = str | tuple[str, ...] | Turned | Row
-Names = Mapping[str, Theirs]
+HFName = str | tuple[str, ...] | Transposed | LeadingAxis
+NameTable = Mapping[str, HFName]
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorMapping:
     """Where a tensor of ours lies on their side, and how it is stored there."""
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Place:
         return list(sizes or [total // len(self.names)] * len(self.names))
 
 
-def place_of(ours: str, table: Names) -> Place | None:
+def find_mapping(ours: str, table: NameTable) -> TensorMapping | None:
     """Where a tensor of ours lies in the table; None where the table does not know it."""
     number = re.search(r"\.(\d+)\.", ours)
     general = ours if number is None else ours.replace(number.group(0), ".{}.", 1)
@@ -77,18 +77,18 @@ def place_of(ours: str, table: Names) -> Place | None:
     for key, end in ((general, ""), (path, f".{leaf}")):
         if key in table:
             theirs = table[key]
-            how = "turned" if isinstance(theirs, Turned) else "row" if isinstance(theirs, Row) else "same"
-            paths = (theirs.path,) if isinstance(theirs, Turned | Row) else theirs
+            how = "turned" if isinstance(theirs, Transposed) else "row" if isinstance(theirs, LeadingAxis) else "same"
+            paths = (theirs.path,) if isinstance(theirs, Transposed | LeadingAxis) else theirs
             paths = (paths,) if isinstance(paths, str) else paths
             layer = "" if number is None else number.group(1)
-            return Place(tuple(name.replace("{}", layer) + end for name in paths), how)
+            return TensorMapping(tuple(name.replace("{}", layer) + end for name in paths), how)
     return None
 
 
 OLD_ENDINGS = {".gamma": ".weight", ".beta": ".bias"}
 
 
-def tidy(name: str, prefix: str) -> str:
+def normalize_name(name: str, prefix: str) -> str:
     """A stored name without the prefixes some files have, and with today's endings."""
     name = name.removeprefix("module.")
     name = name.removeprefix(prefix)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import Checkpoint, foreign_config
+from regard.checkpoint.folder import Checkpoint, build_config_json
 from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import FolderError
 from regard.text.tokenizer import Tokenizer
@@ -60,4 +60,4 @@ def prefix_of(said: Mapping[str, Any]) -> str:
 
 def config_json(checkpoint: Checkpoint) -> dict[str, Any]:
     """config.json as it would be written now."""
-    return foreign_config(checkpoint, family_for(checkpoint.family, checkpoint.config))
+    return build_config_json(checkpoint, family_for(checkpoint.family, checkpoint.config))

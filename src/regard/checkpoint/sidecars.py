@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.family import Foreign
+from regard.checkpoint.family import HFConfig
 from regard.checkpoint.files import read_any_json, read_json
 from regard.errors import FolderError
 from regard.foreign import path_inside
@@ -19,7 +19,7 @@ COMPANIONS = (
 )
 
 
-def labels_of(foreign: Foreign) -> tuple[str, ...] | None:
+def label_names(foreign: HFConfig) -> tuple[str, ...] | None:
     """Labels by number."""
     given = foreign.get("id2label")
     if not given:
@@ -35,9 +35,9 @@ def labels_of(foreign: Foreign) -> tuple[str, ...] | None:
     return tuple(named[number] for number in range(len(named)))
 
 
-def label_count(foreign: Foreign) -> int:
+def label_count(foreign: HFConfig) -> int:
     """How many classes a head has there: as many as are named or counted, else two."""
-    labels, count = labels_of(foreign), foreign.get("num_labels", 2)
+    labels, count = label_names(foreign), foreign.get("num_labels", 2)
     if labels is None and (type(count) is not int or count < 1):
         raise FolderError(f"config.json: num_labels is {count!r}, expected a whole number of at least 1.")
     return len(labels) if labels else int(count)
@@ -69,7 +69,7 @@ POOLING = {
 }
 
 
-def pooling_of(folder: Path, companions: Mapping[str, Any]) -> str | None:
+def read_pooling(folder: Path, companions: Mapping[str, Any]) -> str | None:
     """How a sentence-transformers folder makes one vector of a text; None where the folder is not one."""
     modules = {str(module.get("type", "")).rpartition(".")[2]: module for module in companions.get("modules.json", [])}
     for kind in modules:
@@ -101,7 +101,7 @@ def generation_config(config: Mapping[str, Any], heads: Iterable[str]) -> dict[s
     return {"generation_config.json": {"_from_model_config": True, **kept}}
 
 
-def special_ids(config: Mapping[str, Any], special: Mapping[str, int]) -> dict[str, int]:
+def tokenizer_ids(config: Mapping[str, Any], special: Mapping[str, int]) -> dict[str, int]:
     """The ids of a tokenizer in place of the family's own; what the decoder starts with is one of them there too."""
     roles = {number: special[role] for role in special if type(number := config.get(f"{role}_token_id")) is int}
     given = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}

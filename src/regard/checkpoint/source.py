@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from regard.checkpoint.folder import Checkpoint, lay_out, put, read_folder
+from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors
 from regard.checkpoint.hub import fetch, fetch_published, looks_like_hub_id
 from regard.checkpoint.published import PUBLISHED
 from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
@@ -28,7 +28,7 @@ def minilm_folder() -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "model"
 
 
-def find(name: str | Path, *, revision: str | None = None) -> Path:
+def find_folder(name: str | Path, *, revision: str | None = None) -> Path:
     """The folder of that name: a folder here, `minilm`, or a model of the hub, by its id or its published name."""
     text, path = str(name), _path(name)
     if path.is_dir() or text == "minilm":
@@ -54,7 +54,7 @@ def find(name: str | Path, *, revision: str | None = None) -> Path:
     )
 
 
-def is_shape(name: str | Path) -> bool:
+def is_preset(name: str | Path) -> bool:
     """Whether this is the name of a preset, and no folder has it."""
     return isinstance(name, str) and name in PRESETS and not _path(name).is_dir()
 
@@ -83,13 +83,13 @@ def from_preset(
     """
     chosen = preset(name)
     config = replace(chosen.config, **changed)
-    network = lay_out(config, chosen.heads if heads is None else heads)
+    network = build_on_meta(config, chosen.heads if heads is None else heads)
     if weights:
         names = [name for name, _ in network.named_parameters()]
-        put(network, {name: torch.empty(network.get_parameter(name).shape) for name in names})
+        set_tensors(network, {name: torch.empty(network.get_parameter(name).shape) for name in names})
         for path, buffer in list(network.named_buffers()):
             if buffer.is_meta:
-                put(network, {path: torch.zeros(buffer.shape)})
+                set_tensors(network, {path: torch.zeros(buffer.shape)})
         initialise(network, config, generator=torch.Generator().manual_seed(seed))
         network.to(dtype)
     return Checkpoint(chosen.family, config, network.eval(), untrained=True)
@@ -99,5 +99,5 @@ def open_checkpoint(
     name: str | Path, *, dtype: torch.dtype = torch.float32, revision: str | None = None, weights: bool = True
 ) -> tuple[Checkpoint, Path]:
     """The checkpoint of that name, and its folder."""
-    folder = find(name, revision=revision)
+    folder = find_folder(name, revision=revision)
     return read_folder(folder, dtype=dtype, weights=weights), folder

@@ -23,7 +23,7 @@ NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredTensor:
     """A tensor in a file: where, and what its header says of it."""
 
     file: Path
@@ -41,10 +41,10 @@ class Stored:
         return tensor
 
 
-def stored_tensors(folder: Path) -> dict[str, Stored]:
+def stored_tensors(folder: Path) -> dict[str, StoredTensor]:
     """Every tensor by its stored name, from the headers alone."""
     places = _places(folder)
-    found: dict[str, Stored] = {}
+    found: dict[str, StoredTensor] = {}
     for file in weight_files(folder):
         for name, tensor in _header(file).items():
             if name in found:
@@ -58,18 +58,21 @@ def stored_tensors(folder: Path) -> dict[str, Stored]:
     return found
 
 
-def _header(file: Path) -> dict[str, Stored]:
+def _header(file: Path) -> dict[str, StoredTensor]:
     """What a file says it holds."""
     with file_errors(file, fix="Copy or download it again."):
         return _opened_header(file)
 
 
-def _opened_header(file: Path) -> dict[str, Stored]:
+def _opened_header(file: Path) -> dict[str, StoredTensor]:
     try:
         check_regular_file(file)
         with safe_open(file, framework="pt") as handle:
             parts = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118  (not a mapping)
-            return {name: Stored(file, name, tuple(part.get_shape()), part.get_dtype()) for name, part in parts.items()}
+            return {
+                name: StoredTensor(file, name, tuple(part.get_shape()), part.get_dtype())
+                for name, part in parts.items()
+            }
     except FileNotFoundError as error:
         raise FolderError(f"{file.parent} has no {file.name}, which its index names. Copy the missing file.") from error
     except SafetensorError as error:
@@ -110,13 +113,14 @@ def _nothing_found(folder: Path) -> str:
     pickles = [name for name in pickles if name not in NOT_WEIGHTS]
     if not pickles:
         return f"{folder} has no {SINGLE} and no {INDEX}. Expected a model folder with its weights."
+    command = conversion_command(str(folder), str(folder), _kind(folder))
     return (
         f"{folder} has its weights only as {pickles[0]}, a pickle, which can run code when it is opened and is "
-        f"never read here. Convert it once, where you trust it: {converting(str(folder), str(folder), _kind(folder))}"
+        f"never read here. Convert it once, where you trust it: {command}"
     )
 
 
-def converting(source: str, target: str, kind: str) -> str:
+def conversion_command(source: str, target: str, kind: str) -> str:
     """The command that turns pickled weights into safetensors."""
     code = f"from transformers import {kind} as M; M.from_pretrained({source!r}).save_pretrained({target!r})"
     return f'python -c "{code}"'

@@ -20,7 +20,7 @@ from tyro.conf import FlagCreatePairsOff
 from regard import __version__
 from regard.cli.command import Command
 from regard.cli.commands import load_commands
-from regard.cli.flags import READERS
+from regard.cli.flags import FLAG_PARSERS
 from regard.cli.output import UsageError, check_batch_tokens
 from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
 from regard.errors import RegardError, UntrainedWarning, did_you_mean, shorten
@@ -119,7 +119,7 @@ def _parse(command: Command, words: list[str]) -> Any:
         "prog": f"regard {command.name}",
         "description": command.help,
         "config": (FlagCreatePairsOff,),
-        "registry": READERS,
+        "registry": FLAG_PARSERS,
     }
     if command.parse is not None:
         return command.parse(words, **options)

@@ -16,10 +16,10 @@ from tyro.constructors import (
 
 Spec = PrimitiveConstructorSpec[Any]
 NUMBERS: dict[type, tuple[str, str]] = {int: ("INT", "a whole number"), float: ("FLOAT", "a number")}
-READERS = ConstructorRegistry()
+FLAG_PARSERS = ConstructorRegistry()
 
 
-@READERS.primitive_rule
+@FLAG_PARSERS.primitive_rule
 def number(told: PrimitiveTypeInfo) -> Spec | None:
     """A whole number or any."""
     if told.type not in NUMBERS:
@@ -34,8 +34,8 @@ def number(told: PrimitiveTypeInfo) -> Spec | None:
     )
 
 
-@READERS.primitive_rule
-def left_out(told: PrimitiveTypeInfo) -> Spec | UnsupportedTypeAnnotationError | None:
+@FLAG_PARSERS.primitive_rule
+def optional_value(told: PrimitiveTypeInfo) -> Spec | UnsupportedTypeAnnotationError | None:
     """What may be left out is written as what it is."""
     kinds = get_args(told.type)
     if len(kinds) != 2 or NoneType not in kinds:

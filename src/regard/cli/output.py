@@ -55,7 +55,7 @@ def print_scores(scores: Mapping[str, Score]) -> None:
         print(f"{name.ljust(width)}  {values[name].rjust(room)}   {score.low:.4f} to {score.high:.4f}")
 
 
-def print_said(line: str) -> None:
+def print_status(line: str) -> None:
     """Something about the work, on stderr."""
     print(escape_control_characters(line), file=sys.stderr, flush=True)
 
@@ -111,19 +111,19 @@ def progress_rows(*, every: float = 0.5, after: float = 2.0) -> Iterator[OnProgr
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def short(text: str, most: int = 40) -> str:
+def shorten(text: str, most: int = 40) -> str:
     """The beginning of a text, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
-def a_second(count: int, seconds: float) -> str:
+def format_rate(count: int, seconds: float) -> str:
     """A speed in words; a slow one is not none."""
     speed = count / max(seconds, 1e-9)
     return f"{speed:,.0f} a second" if speed >= 10 else f"{speed:.2g} a second"
 
 
-def in_bytes(count: int) -> str:
+def format_bytes(count: int) -> str:
     """A size in words."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.cli.output import short
+from regard.cli.output import shorten
 
 if TYPE_CHECKING:
     from regard.metrics.report import ClassScore, ConfusionMatrix, Report
@@ -47,7 +47,7 @@ def _print_classes(report: Report) -> None:
 
 def _class_row(name: str, score: ClassScore) -> list[str]:
     numbers = (score.precision, score.recall, score.f1)
-    return [short(name, LABEL), *(f"{number:.4f}" for number in numbers), f"{score.support:,}"]
+    return [shorten(name, LABEL), *(f"{number:.4f}" for number in numbers), f"{score.support:,}"]
 
 
 def _print_confusion(confusion: ConfusionMatrix, note: str) -> None:
@@ -61,7 +61,7 @@ def _print_confusion(confusion: ConfusionMatrix, note: str) -> None:
     pairs = confusion.most_confused(MOST_PAIRS)
     if pairs:
         print(f"most confused{note}")
-        lines = [[short(pair.true, LABEL), short(pair.predicted, LABEL), f"{pair.count:,}"] for pair in pairs]
+        lines = [[shorten(pair.true, LABEL), shorten(pair.predicted, LABEL), f"{pair.count:,}"] for pair in pairs]
         _print_columns([["true", "predicted", "count"], *lines], left=2)
 
 
@@ -69,7 +69,7 @@ def _matrix_rows(confusion: ConfusionMatrix, *, numbered: bool) -> list[list[str
     """The matrix as text, its columns under names or numbers; None where it is too wide."""
     if len(confusion.labels) > MOST_CLASSES:
         return None
-    names = [short(name, LABEL) for name in confusion.labels]
+    names = [shorten(name, LABEL) for name in confusion.labels]
     heads = [str(number) for number in range(1, len(names) + 1)] if numbered else names
     sides = [f"{number} {name}" for number, name in zip(heads, names, strict=True)] if numbered else names
     body = [[f"{count:,}" if count else "." for count in row] for row in confusion.matrix().tolist()]

@@ -31,7 +31,7 @@ BARE = (
 SETTING = re.compile(r"\b([a-z_]+)=(\w+)")  # as Python writes it
 
 
-def translated(given: Sequence[str]) -> list[str]:
+def translate_flags(given: Sequence[str]) -> list[str]:
     """The arguments in our names; what was changed is said on stderr."""
     rest, place = [], 0
     while place < len(given):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.output import print_said
+from regard.cli.output import print_status
 from regard.errors import escape_control_characters, pluralize
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class TrainingProgress:
         if self.bar is not None:
             self.bar.console.print(escape_control_characters(line), highlight=False, markup=False, soft_wrap=True)
         else:
-            print_said(line)
+            print_status(line)
 
 
 def spark(values: Sequence[float], most: int = 32) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from regard.predict.create import create
-from regard.predict.info import Info
+from regard.predict.info import ModelInfo
 from regard.predict.load import info, load
 from regard.predict.model import BATCH_TOKENS, Model
 
-__all__ = ["BATCH_TOKENS", "Info", "Model", "create", "info", "load"]
+__all__ = ["BATCH_TOKENS", "Model", "ModelInfo", "create", "info", "load"]

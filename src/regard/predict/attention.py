@@ -77,7 +77,7 @@ def attention_windows(
     """The weights of each window, one after the other: those of a whole book need not fit in memory."""
     if isinstance(model.config, RecurrentConfig):
         raise InputError(f"a {model.family} model is recurrent: its tokens do not attend to each other.")
-    tokenizer = model.need_tokenizer()
+    tokenizer = model.require_tokenizer()
     encoding = tokenizer.encode(text, pair)
     check_encoding(encoding, "the text", model.config.vocabulary)
     longest = model.config.max_tokens
@@ -114,6 +114,6 @@ def _pieces(encoding: Encoding, longest: int | None) -> Iterator[tuple[SequenceW
 def _weights(
     model: Model, piece: SequenceWindow, layers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> dict[int, Tensor]:
-    batch = model.ragged([piece.ids], [piece.segments]).to(model.device)
+    batch = model.make_batch([piece.ids], [piece.segments]).to(model.device)
     seen = taps.attention(model.network, batch, layers=layers, heads=heads, stack="reader")
     return {layer: found[0] for layer, found in seen.items()}

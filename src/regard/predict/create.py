@@ -49,6 +49,6 @@ def create(
     if words is not None:
         from regard.training.initial_model import with_special_token_ids
 
-        checkpoint = with_special_token_ids(replace(checkpoint, special=words.output_tokenizer.special), words)
+        checkpoint = with_special_token_ids(replace(checkpoint, special_ids=words.output_tokenizer.special), words)
     checkpoint.network.to(pick_device(device))
     return Model(checkpoint, words)

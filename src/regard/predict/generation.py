@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # imported by the first call: most models only classify or em
     from regard.generate.generator import Continuation, Writer
 
 
-class Writes:
+class GenerationMixin:
     """The part of `Model` that generates; `settings` are those of `regard.generate.settings.Decoding`."""
 
     checkpoint: Checkpoint

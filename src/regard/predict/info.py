@@ -18,7 +18,7 @@ UNTRAINED = "untrained: the weights are randomly initialized"
 
 
 @dataclass(frozen=True)
-class Info:
+class ModelInfo:
     """Of an encoder-decoder the layers are those of both; bytes are those on disk, where it comes from there."""
 
     family: str
@@ -31,16 +31,18 @@ class Info:
     target_vocabulary: int | None  # where the other language of a translator has words of its own
     bytes: int
     kind: str
-    longest: int | None
-    pool: str
+    max_tokens: int | None
+    pooling: str
     tokenizer: str | None
     labels: tuple[str, ...] | None
-    mix: tuple[float, ...] | None = None  # how much of each layer a two-sided network takes, the embeddings first
+    layer_weights: tuple[float, ...] | None = (
+        None  # how much of each layer a two-sided network takes, the embeddings first
+    )
     weights: str = "stored"  # "stored" in a folder, "untrained" (randomly initialized), or "not read" of a shape
     note: str | None = None  # about the weights, in words
 
     @classmethod
-    def of(cls, model: Model) -> Self:
+    def from_model(cls, model: Model) -> Self:
         weights = list(model.network.parameters())
         size = sum(weight.nbytes for weight in weights)
         if model.folder is not None:
@@ -57,11 +59,11 @@ class Info:
             target_vocabulary=config.target_vocabulary,
             bytes=size,
             kind=config.kind,
-            longest=config.max_tokens,
-            pool=model.pool,
+            max_tokens=config.max_tokens,
+            pooling=model.pooling,
             tokenizer=None if model.tokenizer is None else model.tokenizer.kind,
             labels=model.labels,
-            mix=_mix(model),
+            layer_weights=_mix(model),
             weights="untrained" if model.untrained else "stored",
             note=UNTRAINED if model.untrained else None,
         )

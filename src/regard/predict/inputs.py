@@ -164,10 +164,10 @@ def check_encoding(encoding: Encoding, what: str, words: int) -> None:
     if all(encoding.special):
         raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
     if max(encoding.ids) >= words:
-        raise InputError(foreign_token(what, max(encoding.ids), words))
+        raise InputError(token_error(what, max(encoding.ids), words))
 
 
-def foreign_token(what: str, token: int, words: int) -> str:
+def token_error(what: str, token: int, words: int) -> str:
     """That a tokenizer knows more than its network, in words."""
     return (
         f"{what} holds the token {token}, but this network knows {words}: the tokenizer in its folder belongs to "

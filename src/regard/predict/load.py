@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from regard.checkpoint.published import PUBLISHED
-from regard.checkpoint.source import from_preset, is_shape, open_checkpoint
+from regard.checkpoint.source import from_preset, is_preset, open_checkpoint
 from regard.device import pick_device, pick_dtype
 from regard.errors import UntrainedWarning
-from regard.predict.info import Info
+from regard.predict.info import ModelInfo
 from regard.predict.model import Model
 from regard.text.tokenizer import Tokenizer
 
@@ -44,12 +44,12 @@ def load(
     return Model(checkpoint, tokenizer, folder=folder, compile=compile)
 
 
-def info(name: str | Path, *, revision: str | None = None) -> Info:
+def info(name: str | Path, *, revision: str | None = None) -> ModelInfo:
     """What a model is, from its settings and headers alone: no weight is read.
 
     Of the name of a shape it gives the numbers of the shape, and nothing is downloaded.
     """
-    if is_shape(name) and revision is None:
+    if is_preset(name) and revision is None:
         shape = Model(from_preset(str(name), weights=False)).info()
         return replace(shape, weights="not read", note=_shape_note(str(name)))
     checkpoint, folder = open_checkpoint(name, revision=revision, weights=False)

@@ -101,7 +101,7 @@ def _filled(tokenizer: Tokenizer, text: str, span: tuple[int, int], token: int, 
 
 
 @torch.inference_mode()
-def follows(model: Model, first: str, second: str) -> float:
+def next_sentence(model: Model, first: str, second: str) -> float:
     """How likely the second text comes right after the first."""
     if "next" not in model.network.heads:
         raise InputError(

@@ -30,10 +30,10 @@ from regard.model.network import Network
 from regard.model.recurrent.bidirectional_lm import TwoSided
 from regard.model.recurrent.networks import Recurrent
 from regard.model.transformer import Output, Transformer
-from regard.predict.generation import Writes
-from regard.predict.info import Info
-from regard.predict.inputs import as_items, as_list, as_records, check_encoding, foreign_token, is_pair
-from regard.predict.masked_words import Filled, fill, follows
+from regard.predict.generation import GenerationMixin
+from regard.predict.info import ModelInfo
+from regard.predict.inputs import as_items, as_list, as_records, check_encoding, is_pair, token_error
+from regard.predict.masked_words import Filled, fill, next_sentence
 from regard.predict.model_task import GUESSES, RUN, name_of, no_answers, task_for, trained
 from regard.predict.pooling import joined, pooled, split
 from regard.progress import OnProgress, Progress
@@ -53,7 +53,7 @@ TEXTS_AT_ONCE = 1024
 MIX = "mix"  # in the place of a layer: all of them
 
 
-class Model(Writes):
+class Model(GenerationMixin):
     """A network, its tokenizer, and what its folder says of them."""
 
     def __init__(
@@ -86,9 +86,9 @@ class Model(Writes):
         return self.checkpoint.labels
 
     @property
-    def pool(self) -> str:
+    def pooling(self) -> str:
         """How texts become one vector unless told otherwise: as the folder says, else the mean."""
-        return self.checkpoint.pool or "mean"
+        return self.checkpoint.pooling or "mean"
 
     @property
     def task(self) -> str | None:
@@ -112,9 +112,9 @@ class Model(Writes):
         untrained = ", untrained" if self.untrained else ""
         return f"Model({self.family}, {self.task or 'no task'}, {parameters:,} parameters, {self.device}{untrained})"
 
-    def info(self) -> Info:
+    def info(self) -> ModelInfo:
         """Shape and size."""
-        return Info.of(self)
+        return ModelInfo.from_model(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the model as a folder, which `regard.load` reads back bit for bit.
@@ -123,7 +123,7 @@ class Model(Writes):
         """
         target = Path(folder).expanduser()
         checkpoint = replace(self.checkpoint, untrained=self.untrained)
-        write_folder(target, checkpoint, overwrite=overwrite, beside=self._save_beside)
+        write_folder(target, checkpoint, overwrite=overwrite, write_extra_files=self._save_beside)
         return target
 
     def _save_beside(self, fresh: Path) -> None:
@@ -161,8 +161,8 @@ class Model(Writes):
         found: list[Output | None] = [None] * len(sources)
         sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]
         for rows in token_batches(sizes, batch_tokens):
-            batch = self.ragged([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
-            target = None if targets is None else self.ragged([targets[row] for row in rows])
+            batch = self.make_batch([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
+            target = None if targets is None else self.make_batch([targets[row] for row in rows])
             output = self._runner("outputs")(batch) if target is None else self._runner("both")(batch, target)
             for row, one in zip(rows, split(output, batch, target, by_token=self._by_token), strict=True):
                 found[row] = one
@@ -186,7 +186,7 @@ class Model(Writes):
         network has places for is read in overlapping windows, and each of its tokens is taken from the window that
         shows most around it; `first` is then the mean over the windows' first tokens.
         """
-        how = self.pool if pool == "auto" else pool
+        how = self.pooling if pool == "auto" else pool
         if how is not None and how not in POOLS:
             raise InputError(f'{setting("pool")} "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
         depth = self._layer(layer)
@@ -197,7 +197,7 @@ class Model(Writes):
         done = 0
         for rows in token_batches([len(piece.ids) for piece in pieces], batch_tokens):
             chosen = [pieces[row] for row in rows]
-            batch = self.ragged([piece.ids for piece in chosen], [piece.segments for piece in chosen])
+            batch = self.make_batch([piece.ids for piece in chosen], [piece.segments for piece in chosen])
             states = batch.split(self._runner(depth)(batch).float())
             for piece, state_TD in zip(chosen, states, strict=True):
                 parts[piece.text].append(pooled(state_TD, piece.keep, how).cpu())
@@ -259,13 +259,13 @@ class Model(Writes):
         """The same, one after the other: neither what is given nor the answers have to fit in memory."""
         from regard.tasks.inference import answer_records
 
-        task, stream = self.answering(given)
+        task, stream = self.task_and_records(given)
         found = answer_records(
-            task, self.run_of(task), stream, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
+            task, self.task_runner(task), stream, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
         )
         return (answer for _, answer in found)
 
-    def run_of(self, task: Task) -> RunNetwork:
+    def task_runner(self, task: Task) -> RunNetwork:
         """The network as a task reads it; a tokenizer of another model is found out here."""
         from regard.tasks.inference import network_runner
 
@@ -278,12 +278,12 @@ class Model(Writes):
             ):
                 most = -1 if batch is None else int(batch.ids.max())
                 if most >= words:
-                    raise InputError(foreign_token("a text", most, words))
+                    raise InputError(token_error("a text", most, words))
             return plain(inputs)
 
         return run
 
-    def answering(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
+    def task_and_records(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
         """The task that answers what is given, and its records."""
         from regard.tasks import task_class
 
@@ -305,7 +305,9 @@ class Model(Writes):
 
         kept = trained(self.folder)
         window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
-        return preprocessing_of(self.checkpoint, self.need_tokenizer(), window=window, overlap=overlap, prefix=prefix)
+        return preprocessing_of(
+            self.checkpoint, self.require_tokenizer(), window=window, overlap=overlap, prefix=prefix
+        )
 
     def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
         """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""
@@ -338,7 +340,7 @@ class Model(Writes):
 
     def next_sentence(self, first: str, second: str) -> float:
         """The probability that the second text comes right after the first, for models that learned to tell (BERT)."""
-        return follows(self, first, second)
+        return next_sentence(self, first, second)
 
     def attention(
         self,
@@ -357,7 +359,7 @@ class Model(Writes):
 
         return AttentionWeights([*attention_windows(self, text, pair, layers=layers, heads=heads)])
 
-    def need_tokenizer(self) -> Tokenizer:
+    def require_tokenizer(self) -> Tokenizer:
         """The tokenizer; an error where the model has none."""
         if self.tokenizer is None and self.folder is not None:
             return Tokenizer.load(self.folder)  # says what was looked for, and what to do about other kinds
@@ -392,7 +394,7 @@ class Model(Writes):
         counted = layer % (depth + 1)
         return None if counted == depth else counted
 
-    def ragged(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
+    def make_batch(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
         """Sequences of ids as a batch, with their segments where the network has some."""
         return Ragged.of(ids, segments=segments if self.config.segments > 1 else None)
 
@@ -418,7 +420,7 @@ class Model(Writes):
 
     def _pieces(self, texts: Sequence[str]) -> list[SequenceWindow]:
         """Every text as one sequence, or as windows where it is too long."""
-        tokenizer = self.need_tokenizer()
+        tokenizer = self.require_tokenizer()
         pieces: list[SequenceWindow] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
             for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):

@@ -16,7 +16,7 @@ from regard.model.network import Network
 from regard.model.recurrent.networks import Recurrent
 
 if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked for: loading a model needs none
-    from regard.predict.remembered import Remembered
+    from regard.predict.remembered import TrainingReadOptions
     from regard.tasks.task import Task
 
 RUN = "run.json"
@@ -50,11 +50,11 @@ class Trained:
     read_as: Any = None  # what run.json says of its data
 
     @property
-    def data(self) -> Remembered:
+    def data(self) -> TrainingReadOptions:
         """How its data was read."""
-        from regard.predict.remembered import Remembered
+        from regard.predict.remembered import TrainingReadOptions
 
-        return Remembered.of(self.read_as)
+        return TrainingReadOptions.of(self.read_as)
 
 
 def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
@@ -160,7 +160,7 @@ def no_answers(network: Network, name: str | None) -> InputError:
 
 def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
     """What config.json says of labels, as the settings of a task."""
-    given, labels = checkpoint.foreign.get("problem_type"), checkpoint.labels
+    given, labels = checkpoint.hf_config.get("problem_type"), checkpoint.labels
     if name in ("answer", "translate"):
         return {}
     head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]

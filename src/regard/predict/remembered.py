@@ -21,19 +21,19 @@ LABELS = ("label", "answers", "tags", "entities", "target")  # columns that data
 SCANNED = 256  # chunks of a file
 
 Sources = list[tuple[Source, ...]]
-Named = Mapping[str, str | tuple[str, ...]]
+ColumnNames = Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Remembered:
+class TrainingReadOptions:
     """From run.json: columns by what they are, the separator between several labels, and the encoding."""
 
-    columns: Named = field(default_factory=dict)
+    columns: ColumnNames = field(default_factory=dict)
     separator: str | None = None
     encoding: str | None = None
 
     @classmethod
-    def of(cls, data: Any) -> Remembered:
+    def of(cls, data: Any) -> TrainingReadOptions:
         """What the part of run.json about the data says; nothing where it is not as a training writes it."""
         if not isinstance(data, dict):
             return cls()
@@ -45,7 +45,7 @@ class Remembered:
             encoding if isinstance(encoding, str) and encoding else None,
         )
 
-    def columns_in(self, sources: Sources, task: str, *, encoding: str | None = None) -> Named | None:
+    def columns_in(self, sources: Sources, task: str, *, encoding: str | None = None) -> ColumnNames | None:
         """The columns that were named for the training, all or without those of labels, where this data has them."""
         texts = {role: name for role, name in self.columns.items() if role not in LABELS}
         for named in (self.columns, texts):

@@ -24,7 +24,7 @@ from regard.data.sources import TABLES, DataLocation, suffix_of
 from regard.errors import DataError, InputError, setting
 from regard.predict.load import load
 from regard.predict.model import BATCH_TOKENS, Model
-from regard.predict.vector_cache import Vectors, cache_file, model_key, read_cache, texts_key, write_cache
+from regard.predict.vector_cache import PassageVectors, cache_file, model_key, read_cache, texts_key, write_cache
 from regard.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
@@ -173,7 +173,9 @@ class _Store:
             self._key = model_key(model, {**settings, "overlap": OVERLAP})
             self.path = cache_file(folder, name, self._key)
 
-    def vectors(self, texts: Sequence[str], width: int, batch_tokens: int, progress: OnProgress | None) -> Vectors:
+    def vectors(
+        self, texts: Sequence[str], width: int, batch_tokens: int, progress: OnProgress | None
+    ) -> PassageVectors:
         key = f"{self._key} {texts_key(texts)}" if self.path is not None else ""
         if self.path is not None and self.path.is_file():
             known = read_cache(self.path, key, texts=len(texts), width=width)
@@ -221,7 +223,7 @@ def passage_vectors(
     pool: str,
     batch_tokens: int,
     progress: OnProgress | None,
-) -> Vectors:
+) -> PassageVectors:
     """A unit vector for each text, or for each passage of a long one."""
     tokenizer = model.preprocessing().tokenizer
     parts: list[NDArray[np.float32]] = []
@@ -237,7 +239,7 @@ def passage_vectors(
         parts.append(np.asarray(vectors, np.float32))
         places += cuts
     owners, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
-    return Vectors(np.concatenate(parts), np.ascontiguousarray(owners), starts.copy(), ends.copy())
+    return PassageVectors(np.concatenate(parts), np.ascontiguousarray(owners), starts.copy(), ends.copy())
 
 
 def _progress_of_texts(progress: OnProgress, first: int, texts: int, passages: int, total: int) -> OnProgress:
@@ -271,9 +273,9 @@ def embed_queries(model: Model, queries: Sequence[str], *, pool: str, batch_toke
     return np.asarray(model.embed(queries, pool=pool, normalise=True, batch_tokens=batch_tokens), np.float32)
 
 
-def nearest(found: Vectors, queries: NDArray[np.float32], top: int) -> Iterator[list[tuple[int, float]]]:
+def nearest(found: PassageVectors, queries: NDArray[np.float32], top: int) -> Iterator[list[tuple[int, float]]]:
     """For each query the best passages (number, cosine), one for each text, the best first; ties in the order given."""
-    firsts = np.flatnonzero(np.diff(found.owners, prepend=-1))  # the first passage of each text
+    firsts = np.flatnonzero(np.diff(found.text_indices, prepend=-1))  # the first passage of each text
     for query in queries:  # one by one: the scores of a query do not depend on the others
         scores = found.vectors @ query
         best = np.maximum.reduceat(scores, firsts)
@@ -297,9 +299,9 @@ def _passage(row: NDArray[np.float32], firsts: NDArray[np.int64], text: int, cou
 
 
 def _match(
-    found: Vectors, place: int, score: float, texts: Sequence[str], rows: Sequence[FileText] | None = None
+    found: PassageVectors, place: int, score: float, texts: Sequence[str], rows: Sequence[FileText] | None = None
 ) -> Match:
-    row = int(found.owners[place])
+    row = int(found.text_indices[place])
     line = None if rows is None else rows[row].line
     return Match(score, row, texts[row], int(found.starts[place]), int(found.ends[place]), line)
 

@@ -22,16 +22,16 @@ from regard.errors import RegardError
 if TYPE_CHECKING:
     from regard.predict.model import Model
 
-VERSION = 1  # of the layout of the file
+VERSION = 2  # of the layout of the file
 SUFFIX = ".vectors.npz"
 
 
 @dataclass(frozen=True)
-class Vectors:
+class PassageVectors:
     """Unit vectors of passages: which text each belongs to, and where it stands in that text."""
 
     vectors: NDArray[np.float32]  # (passages, width)
-    owners: NDArray[np.int64]  # (passages,), ascending: the number of the text
+    text_indices: NDArray[np.int64]  # (passages,), ascending: the number of the text
     starts: NDArray[np.int64]  # (passages,), code points
     ends: NDArray[np.int64]
 
@@ -74,22 +74,22 @@ def cache_file(folder: Path, name: str, model: str) -> Path:
     return folder / f".{name[:100]}.{model[:12]}{SUFFIX}"
 
 
-def read_cache(path: Path, key: str, *, texts: int, width: int) -> Vectors | None:
+def read_cache(path: Path, key: str, *, texts: int, width: int) -> PassageVectors | None:
     """The vectors of a cache; None where there is none, or it is stale or damaged."""
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             if str(file["key"]) != f"{VERSION} {key}":
                 return None
-            found = Vectors(*(file[name] for name in ("vectors", "owners", "starts", "ends")))
+            found = PassageVectors(*(file[name] for name in ("vectors", "text_indices", "starts", "ends")))
     except Exception:  # whatever a damaged file makes the reader raise: it is not used
         return None
     return found if _fits(found, texts, width) else None
 
 
-def _fits(found: Vectors, texts: int, width: int) -> bool:
+def _fits(found: PassageVectors, texts: int, width: int) -> bool:
     """Whether the arrays are what was written: every text in order, every number finite."""
     rows = len(found.vectors)
-    owners = found.owners
+    owners = found.text_indices
     if found.vectors.shape != (rows, width) or found.vectors.dtype != np.float32:
         return False
     if any(part.shape != (rows,) or part.dtype != np.int64 for part in (owners, found.starts, found.ends)):
@@ -98,7 +98,7 @@ def _fits(found: Vectors, texts: int, width: int) -> bool:
     return bool(every and (np.diff(owners) >= 0).all() and np.isfinite(found.vectors).all())
 
 
-def write_cache(path: Path, key: str, vectors: Vectors) -> str | None:
+def write_cache(path: Path, key: str, vectors: PassageVectors) -> str | None:
     """Keep the vectors; where that cannot be done, the reason."""
     try:
         with atomic_path(path) as fresh, fresh.open("wb") as file:
@@ -107,7 +107,7 @@ def write_cache(path: Path, key: str, vectors: Vectors) -> str | None:
                 allow_pickle=False,
                 key=np.array(f"{VERSION} {key}"),
                 vectors=vectors.vectors,
-                owners=vectors.owners,
+                text_indices=vectors.text_indices,
                 starts=vectors.starts,
                 ends=vectors.ends,
             )

@@ -15,7 +15,7 @@ from torch import nn
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
-from regard.checkpoint.source import find, from_preset
+from regard.checkpoint.source import find_folder, from_preset
 from regard.config import Config
 from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import InputError, setting
@@ -58,7 +58,7 @@ def initial_model(
             f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
             "nothing: transformer-small, gru-additive, …"
         )
-    found: str | Path = preset if preset is not None else find(start or "minilm")
+    found: str | Path = preset if preset is not None else find_folder(start or "minilm")
     if preset is not None:
         _check_kind(task, preset, from_preset(preset, weights=False))
         words = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
@@ -83,8 +83,8 @@ def initial_model(
         checkpoint,
         untrained=False,  # once it is saved
         labels=task.labels,
-        companions={} if "embed" not in task.name else checkpoint.companions,
-        foreign={**checkpoint.foreign, **named},
+        companion_files={} if "embed" not in task.name else checkpoint.companion_files,
+        hf_config={**checkpoint.hf_config, **named},
     )
     return checkpoint, words, pretrained
 
@@ -103,7 +103,7 @@ HEADS = {
 
 def new_heads(checkpoint: Checkpoint) -> list[str]:
     """The heads, in words, that a pretrained model did not have and that are randomly initialized."""
-    names = dict.fromkeys(name.split(".")[1] for name in checkpoint.fresh if name.startswith("heads."))
+    names = dict.fromkeys(name.split(".")[1] for name in checkpoint.new_tensors if name.startswith("heads."))
     return [HEADS.get(name, f"{name} head") for name in names]
 
 
@@ -119,7 +119,7 @@ def build_from_preset(task: Task, name: str, words: Tokenizer, *, seed: int, apa
         _check_apart(name)
         sizes["target_vocabulary"] = words.target.size
     checkpoint = from_preset(name, heads=task.heads, seed=seed, **sizes)
-    return with_special_token_ids(replace(checkpoint, special=words.output_tokenizer.special), words)
+    return with_special_token_ids(replace(checkpoint, special_ids=words.output_tokenizer.special), words)
 
 
 def _check_apart(name: str) -> None:
@@ -158,7 +158,7 @@ def with_special_token_ids(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoi
         return checkpoint
     said = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
-        return replace(checkpoint, foreign=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
+        return replace(checkpoint, hf_config=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
     start, end = start_token(Preprocessing(words, checkpoint.config)), special_frame(words.output_tokenizer)[1][-1]
     words = words.output_tokenizer
     ids = {
@@ -168,7 +168,7 @@ def with_special_token_ids(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoi
         "pad_token_id": start if words.pad is None else words.pad,
         "decoder_start_token_id": start,
     }
-    return replace(checkpoint, foreign=said | {name: number for name, number in ids.items() if name in said})
+    return replace(checkpoint, hf_config=said | {name: number for name, number in ids.items() if name in said})
 
 
 def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:

@@ -39,7 +39,7 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         begun = f"from scratch (randomly initialized), in the shape `{run['start']}`,"
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
     family = family_for(checkpoint.family, checkpoint.config)
-    shared = family.shared
+    shared = family.in_transformers
     front = [
         "---",
         f"library_name: {'transformers' if shared else 'regard'}",
@@ -79,7 +79,7 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
 
 def _opens(family: Family) -> str:
     """Whether another library opens the folder too."""
-    if family.shared:
+    if family.in_transformers:
         return "The folder also opens with `from_pretrained` of transformers."
     if family.own_names:
         return f"transformers cannot open this folder: its {family.name} models do not have these settings."

@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.checkpoint.families import family_for
 from regard.checkpoint.manifest import RUN
-from regard.checkpoint.source import find, from_preset
+from regard.checkpoint.source import find_folder, from_preset
 from regard.config import Config
 from regard.data.batching.framing import Frame
 from regard.data.corpus.store_files import building_folder, remove_store
@@ -251,7 +251,7 @@ def _words(
 ) -> Tokenizer:
     """The tokenizer that was given, the one of the model, or one learned from the files."""
     if start is not None:
-        return open_tokenizer(find(start))
+        return open_tokenizer(find_folder(start))
     assert preset is not None
     shape = from_preset(preset, weights=False)
     _check_network(shape.family, shape.config, objective)  # before a vocabulary is learned

@@ -69,7 +69,7 @@ def finish(
     try:
         check_free(folder)  # once more: something may have been put there meanwhile
         state = {f"{STATE}/{name}" for name in state_files(folder)}
-        write_folder(folder, checkpoint, overwrite=True, beside=beside, drop=lambda ours: ours | state)
+        write_folder(folder, checkpoint, overwrite=True, write_extra_files=beside, drop=lambda ours: ours | state)
     except OSError as error:
         kept = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
         raise FolderError(f"{error} {kept}: fix that, then go on with --resume.") from error

@@ -271,7 +271,7 @@ def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list
     words = train_tokenizer_from_texts((text for text, _ in reviews(40)), kind="wordpiece", size=90)
     checkpoint = from_preset("tiny-bert", heads={"masked": 0, "next": 2}, vocabulary=words.size)
     folder = tmp_path_factory.mktemp("masked") / "model"
-    write_folder(folder, replace(checkpoint), beside=words.save)
+    write_folder(folder, replace(checkpoint), write_extra_files=words.save)
     return folder
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from regard import cli
 from regard.cli.commands.train import parse
-from regard.cli.trainer_names import translated
+from regard.cli.trainer_names import translate_flags
 
 QUICK = ("--preset", "tiny-bert", "--epochs", "1", "--batch-size", "8", "--lr", "1e-3", "--device", "cpu")
 Capture = pytest.CaptureFixture[str]
@@ -143,7 +143,7 @@ def test_flags_of_the_trainer_are_understood(capsys: Capture) -> None:
         "--gradient_checkpointing --overwrite_output_dir --seed 7 --lr_scheduler_type inverse_sqrt --push_to_hub False "
         "--optim adamw_torch"
     )
-    given = translated(old.split())
+    given = translate_flags(old.split())
     assert " ".join(given) == (
         "d.csv --out o --start minilm --lr 2e-5 --epochs 3 --window 128 --compile no --gradient-checkpointing "
         "--overwrite --seed 7 --schedule sqrt"

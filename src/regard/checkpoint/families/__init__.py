@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from regard.checkpoint.extra_fields import KEY, format_for, own_fields, own_format
+from regard.checkpoint.extra_fields import KEY, format_for, regard_fields, regard_format
 from regard.checkpoint.families.albert import ALBERT
 from regard.checkpoint.families.bart import BART
 from regard.checkpoint.families.bert import BERT
@@ -17,7 +17,7 @@ from regard.checkpoint.families.modernbert import MODERNBERT
 from regard.checkpoint.families.recurrent import ELMO, RECURRENT, RECURRENT_LANGUAGE
 from regard.checkpoint.families.roberta import ROBERTA
 from regard.checkpoint.families.t5 import T5, T5_GATED
-from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.family import Family, HFConfig
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, did_you_mean
 
@@ -41,18 +41,18 @@ FAMILIES: Mapping[str, Family] = {
         ELMO,
     )
 }
-OURS = {family.model_type or family.name: family for family in FAMILIES.values() if not family.shared}
+OURS = {family.model_type or family.name: family for family in FAMILIES.values() if not family.in_transformers}
 
 APART: Mapping[str, Family] = {family.name: family for family in (MARIAN_APART, TRANSFORMER_APART)}
 
 
-def family_of(foreign: Foreign) -> Family:
+def family_of(foreign: HFConfig) -> Family:
     """The family of a config.json."""
     name = foreign.get("model_type")
     if not isinstance(name, str):
         raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
     if name == KEY:
-        return own_format(_named(own_fields(foreign).get("family")))
+        return regard_format(_named(regard_fields(foreign).get("family")))
     if name in OURS:
         return OURS[name]
     if name not in FAMILIES:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from regard.checkpoint.families import bert
-from regard.checkpoint.family import Family, Foreign, only
+from regard.checkpoint.family import Family, HFConfig, require_settings
 from regard.config import ModelConfig
 
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0."
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, inner_group_num=1)
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(foreign, inner_group_num=1)
     return replace(
         bert.read(foreign),
         embedding_width=foreign["embedding_size"],

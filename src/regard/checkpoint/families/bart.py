@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, bend, only, unbend
-from regard.checkpoint.names import Names, Row
+from regard.checkpoint.family import Family, HFConfig, activation_from_hf, activation_to_hf, require_settings
+from regard.checkpoint.names import LeadingAxis, NameTable
 from regard.config import AttentionConfig, ModelConfig, PositionConfig
 
 OFFSET = 2  # rows of the position table that are never used
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 50265,
     "max_position_embeddings": 1024,
     "d_model": 1024,
@@ -28,8 +28,8 @@ DEFAULTS: Foreign = {
 }
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(
         foreign,
         decoder_ffn_dim=foreign["encoder_ffn_dim"],
         decoder_attention_heads=foreign["encoder_attention_heads"],
@@ -45,7 +45,7 @@ def read(foreign: Foreign) -> ModelConfig:
         decoder_layers=foreign["decoder_layers"],
         attention=AttentionConfig(foreign["encoder_attention_heads"], dropout=foreign["attention_dropout"]),
         positions=PositionConfig(max_tokens=foreign["max_position_embeddings"], offset=OFFSET),
-        activation=bend(foreign, "activation_function"),
+        activation=activation_from_hf(foreign, "activation_function"),
         eps=1e-5,
         embedding_scale=foreign["scale_embedding"],
         tied=foreign["tie_word_embeddings"],
@@ -67,7 +67,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "decoder_ffn_dim": config.ffn_width,
         "encoder_attention_heads": heads,
         "decoder_attention_heads": heads,
-        "activation_function": unbend(config.activation),
+        "activation_function": activation_to_hf(config.activation),
         "dropout": config.dropout,
         "attention_dropout": config.attention.dropout,
         "init_std": 0.02 if config.init_std is None else config.init_std,
@@ -82,7 +82,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def stack(ours: str) -> Names:
+def stack(ours: str) -> NameTable:
     """The layers of an encoder or a decoder."""
     return {
         f"{ours}.layers.{{}}.attention.qkv": tuple(f"{ours}.layers.{{}}.self_attn.{part}_proj" for part in "qkv"),
@@ -94,7 +94,7 @@ def stack(ours: str) -> Names:
     }
 
 
-CROSS: Names = {
+CROSS: NameTable = {
     "decoder.layers.{}.cross.query": "decoder.layers.{}.encoder_attn.q_proj",
     "decoder.layers.{}.cross.memory": (
         "decoder.layers.{}.encoder_attn.k_proj",
@@ -103,10 +103,10 @@ CROSS: Names = {
     "decoder.layers.{}.cross.out": "decoder.layers.{}.encoder_attn.out_proj",
     "decoder.layers.{}.cross_norm": "decoder.layers.{}.encoder_attn_layer_norm",
 }
-LAYERS: Names = {"encoder.embeddings.tokens": "shared", **stack("encoder"), **stack("decoder"), **CROSS}
-LANGUAGE: Names = {
+LAYERS: NameTable = {"encoder.embeddings.tokens": "shared", **stack("encoder"), **stack("decoder"), **CROSS}
+LANGUAGE: NameTable = {
     "heads.language.output.weight": "lm_head.weight",
-    "heads.language.bias": Row("final_logits_bias"),
+    "heads.language.bias": LeadingAxis("final_logits_bias"),
 }
 ALIASES = {
     "encoder.embed_tokens.weight": "shared.weight",

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, bend, encoder_attention, only, unbend
-from regard.checkpoint.names import Names
+from regard.checkpoint.family import (
+    Family,
+    HFConfig,
+    activation_from_hf,
+    activation_to_hf,
+    encoder_attention,
+    require_settings,
+)
+from regard.checkpoint.names import NameTable
 from regard.config import ModelConfig, PositionConfig
 
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 30522,
     "hidden_size": 768,
     "num_hidden_layers": 12,
@@ -26,8 +33,8 @@ DEFAULTS: Foreign = {
 }
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(foreign, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
     return ModelConfig(
         vocabulary=foreign["vocab_size"],
         width=foreign["hidden_size"],
@@ -35,7 +42,7 @@ def read(foreign: Foreign) -> ModelConfig:
         ffn_width=foreign["intermediate_size"],
         attention=encoder_attention(foreign),
         positions=PositionConfig(max_tokens=foreign["max_position_embeddings"]),
-        activation=bend(foreign, "hidden_act"),
+        activation=activation_from_hf(foreign, "hidden_act"),
         eps=foreign["layer_norm_eps"],
         segments=foreign["type_vocab_size"],
         tied=foreign["tie_word_embeddings"],
@@ -51,7 +58,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "num_hidden_layers": config.layers,
         "num_attention_heads": config.attention.heads,
         "intermediate_size": config.ffn_width,
-        "hidden_act": unbend(config.activation),
+        "hidden_act": activation_to_hf(config.activation),
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.attention.dropout,
         "max_position_embeddings": (config.max_tokens or 0) + config.positions.offset,
@@ -63,7 +70,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-LAYERS: Names = {
+LAYERS: NameTable = {
     "encoder.layers.{}.attention.qkv": (
         "encoder.layer.{}.attention.self.query",
         "encoder.layer.{}.attention.self.key",
@@ -75,13 +82,13 @@ LAYERS: Names = {
     "encoder.layers.{}.feedforward.down": "encoder.layer.{}.output.dense",
     "encoder.layers.{}.feedforward_norm": "encoder.layer.{}.output.LayerNorm",
 }
-EMBEDDINGS: Names = {
+EMBEDDINGS: NameTable = {
     "encoder.embeddings.tokens": "embeddings.word_embeddings",
     "encoder.embeddings.places": "embeddings.position_embeddings",
     "encoder.embeddings.segments": "embeddings.token_type_embeddings",
     "encoder.embeddings.norm": "embeddings.LayerNorm",
 }
-POOLER: Names = {"heads.pooled.transform.dense": "pooler.dense"}
+POOLER: NameTable = {"heads.pooled.transform.dense": "pooler.dense"}
 DROPPED = ("embeddings.position_ids", "embeddings.token_type_ids")
 
 BERT = Family(

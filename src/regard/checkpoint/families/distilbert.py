@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, bend, unbend
+from regard.checkpoint.family import Family, HFConfig, activation_from_hf, activation_to_hf
 from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig
 
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 30522,
     "dim": 768,
     "n_layers": 6,
@@ -23,7 +23,7 @@ DEFAULTS: Foreign = {
 }
 
 
-def read(foreign: Foreign) -> ModelConfig:
+def read(foreign: HFConfig) -> ModelConfig:
     return ModelConfig(
         vocabulary=foreign["vocab_size"],
         width=foreign["dim"],
@@ -32,7 +32,7 @@ def read(foreign: Foreign) -> ModelConfig:
         attention=AttentionConfig(foreign["n_heads"], dropout=foreign["attention_dropout"]),
         positions=PositionConfig(max_tokens=foreign["max_position_embeddings"]),
         pool=PoolConfig(activation="relu"),
-        activation=bend(foreign, "activation"),
+        activation=activation_from_hf(foreign, "activation"),
         tied=foreign["tie_word_embeddings"],
         dropout=foreign["dropout"],
         init_std=foreign["initializer_range"],
@@ -46,7 +46,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "n_layers": config.layers,
         "n_heads": config.attention.heads,
         "hidden_dim": config.ffn_width,
-        "activation": unbend(config.activation),
+        "activation": activation_to_hf(config.activation),
         "dropout": config.dropout,
         "attention_dropout": config.attention.dropout,
         "max_position_embeddings": config.max_tokens,

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from regard.checkpoint.families import bert
-from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.family import Family, HFConfig
 from regard.config import ModelConfig, PoolConfig
 
 
-def read(foreign: Foreign) -> ModelConfig:
+def read(foreign: HFConfig) -> ModelConfig:
     narrow = foreign["embedding_size"]
     return replace(
         bert.read(foreign),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, bend, only, unbend
-from regard.checkpoint.names import Turned
+from regard.checkpoint.family import Family, HFConfig, activation_from_hf, activation_to_hf, require_settings
+from regard.checkpoint.names import Transposed
 from regard.config import AttentionConfig, ModelConfig, PositionConfig
 
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 50257,
     "n_positions": 1024,
     "n_embd": 768,
@@ -24,8 +24,8 @@ DEFAULTS: Foreign = {
 }
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(foreign, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
     return ModelConfig(
         vocabulary=foreign["vocab_size"],
         width=foreign["n_embd"],
@@ -34,7 +34,7 @@ def read(foreign: Foreign) -> ModelConfig:
         kind="decoder",
         attention=AttentionConfig(foreign["n_head"], dropout=foreign["attn_pdrop"]),
         positions=PositionConfig(max_tokens=foreign["n_positions"]),
-        activation=bend(foreign, "activation_function"),
+        activation=activation_from_hf(foreign, "activation_function"),
         norm_first=True,
         eps=foreign["layer_norm_epsilon"],
         embedding_norm=False,
@@ -53,7 +53,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "n_layer": config.layers,
         "n_head": config.attention.heads,
         "n_inner": None if config.ffn_width == 4 * config.width else config.ffn_width,
-        "activation_function": unbend(config.activation),
+        "activation_function": activation_to_hf(config.activation),
         "resid_pdrop": config.dropout,
         "embd_pdrop": config.dropout,
         "attn_pdrop": config.attention.dropout,
@@ -76,11 +76,11 @@ GPT2 = Family(
         "decoder.embeddings.tokens": "wte",
         "decoder.embeddings.places": "wpe",
         "decoder.layers.{}.attention_norm": "h.{}.ln_1",
-        "decoder.layers.{}.attention.qkv": Turned("h.{}.attn.c_attn"),
-        "decoder.layers.{}.attention.out": Turned("h.{}.attn.c_proj"),
+        "decoder.layers.{}.attention.qkv": Transposed("h.{}.attn.c_attn"),
+        "decoder.layers.{}.attention.out": Transposed("h.{}.attn.c_proj"),
         "decoder.layers.{}.feedforward_norm": "h.{}.ln_2",
-        "decoder.layers.{}.feedforward.up": Turned("h.{}.mlp.c_fc"),
-        "decoder.layers.{}.feedforward.down": Turned("h.{}.mlp.c_proj"),
+        "decoder.layers.{}.feedforward.up": Transposed("h.{}.mlp.c_fc"),
+        "decoder.layers.{}.feedforward.down": Transposed("h.{}.mlp.c_proj"),
         "decoder.norm": "ln_f",
     },
     heads={"language": {"heads.language.output.weight": "lm_head.weight"}},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, only, rope_parameters, rotary_config
+from regard.checkpoint.family import Family, HFConfig, require_settings, rope_parameters, rotary_config
 from regard.config import AttentionConfig, ModelConfig
 
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 32000,
     "hidden_size": 4096,
     "intermediate_size": 11008,
@@ -23,8 +23,8 @@ DEFAULTS: Foreign = {
 }
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, hidden_act="silu", attention_bias=False, mlp_bias=False, partial_rotary_factor=1.0)
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(foreign, hidden_act="silu", attention_bias=False, mlp_bias=False, partial_rotary_factor=1.0)
     heads, width = foreign["num_attention_heads"], foreign["hidden_size"]
     rope = dict(foreign.get("rope_parameters") or foreign.get("rope_scaling") or {})
     rope.setdefault("rope_theta", foreign.get("rope_theta", 10000.0))

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.checkpoint.families import bart
-from regard.checkpoint.family import Family, Foreign, only, unbend
+from regard.checkpoint.family import Family, HFConfig, activation_to_hf, require_settings
 from regard.config import ModelConfig, PositionConfig
 from regard.model.positions import sinusoidal
 
@@ -18,11 +18,11 @@ SHARED = "share_encoder_decoder_embeddings"
 LAYOUT = "sinusoidal_layout"  # our key in config.json: where sines and cosines alternate
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, static_position_embeddings=True, normalize_embedding=False)
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(foreign, static_position_embeddings=True, normalize_embedding=False)
     target = None
     if foreign[SHARED]:
-        only(foreign, decoder_vocab_size=foreign["vocab_size"])
+        require_settings(foreign, decoder_vocab_size=foreign["vocab_size"])
     else:
         target = foreign["decoder_vocab_size"] or foreign["vocab_size"]
     places = PositionConfig("sinusoidal-halves", max_tokens=foreign["max_position_embeddings"])
@@ -32,7 +32,7 @@ def read(foreign: Foreign) -> ModelConfig:
 def write(config: ModelConfig) -> dict[str, Any]:
     pad = min(config.vocabulary, config.output_vocabulary) - 1
     return bart.write(config) | {
-        "activation_function": unbend(config.activation, silu="swish"),
+        "activation_function": activation_to_hf(config.activation, silu="swish"),
         "decoder_vocab_size": config.output_vocabulary,
         SHARED: config.target_vocabulary is None,
         "bos_token_id": None,
@@ -43,7 +43,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def read_2017(foreign: Foreign) -> ModelConfig:
+def read_2017(foreign: HFConfig) -> ModelConfig:
     ours = read(foreign)
     return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", init_std=None)
 
@@ -78,7 +78,7 @@ MARIAN = Family(
     aliases=bart.ALIASES,
     dropped=TABLES,
     optional=("heads.language.bias",),
-    extra=tables,
+    extra_tensors=tables,
 )
 TRANSFORMER = replace(
     MARIAN,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, bend, only, rope_parameters, rotary_config, unbend
+from regard.checkpoint.family import (
+    Family,
+    HFConfig,
+    activation_from_hf,
+    activation_to_hf,
+    require_settings,
+    rope_parameters,
+    rotary_config,
+)
 from regard.config import AttentionConfig, ModelConfig, PoolConfig
 from regard.errors import FolderError, did_you_mean
 
 GATES = {"gelu": "geglu", "gelu-tanh": "geglu-tanh", "silu": "swiglu"}
 POOLINGS = {"cls": "first", "mean": "mean"}
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 50368,
     "hidden_size": 768,
     "intermediate_size": 1152,
@@ -38,7 +46,7 @@ def layer_types(every: int, depth: int) -> list[str]:
     return ["full_attention" if every and i % every == 0 else "sliding_attention" for i in range(depth)]
 
 
-def global_every(foreign: Foreign) -> int:
+def global_every(foreign: HFConfig) -> int:
     """Each which layer is global."""
     kinds, depth = foreign.get("layer_types"), foreign["num_hidden_layers"]
     every = foreign["global_attn_every_n_layers"]
@@ -56,9 +64,11 @@ def global_every(foreign: Foreign) -> int:
     return every
 
 
-def read(foreign: Foreign) -> ModelConfig:
-    only(foreign, attention_bias=False, mlp_bias=False, norm_bias=False, classifier_bias=False, decoder_bias=True)
-    gate, pooling = bend(foreign, "hidden_activation"), foreign["classifier_pooling"]
+def read(foreign: HFConfig) -> ModelConfig:
+    require_settings(
+        foreign, attention_bias=False, mlp_bias=False, norm_bias=False, classifier_bias=False, decoder_bias=True
+    )
+    gate, pooling = activation_from_hf(foreign, "hidden_activation"), foreign["classifier_pooling"]
     if gate not in GATES:
         raise FolderError(f'config.json: hidden_activation "{foreign["hidden_activation"]}" has no gated form here.')
     if pooling not in POOLINGS:
@@ -66,7 +76,7 @@ def read(foreign: Foreign) -> ModelConfig:
     rope = foreign.get("rope_parameters") or {}
     wide = rope.get("full_attention") or {"rope_theta": foreign["global_rope_theta"]}
     near = rope.get("sliding_attention") or {"rope_theta": foreign["local_rope_theta"]}
-    only(near, rope_type="default")
+    require_settings(near, rope_type="default")
     return ModelConfig(
         vocabulary=foreign["vocab_size"],
         width=foreign["hidden_size"],
@@ -81,7 +91,7 @@ def read(foreign: Foreign) -> ModelConfig:
         positions=rotary_config(wide, foreign["max_position_embeddings"], local_theta=near["rope_theta"]),
         pool=PoolConfig(
             how=POOLINGS[pooling],
-            activation=bend(foreign, "classifier_activation"),
+            activation=activation_from_hf(foreign, "classifier_activation"),
             norm=True,
             bias=False,
             tokens_too=True,
@@ -105,7 +115,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "intermediate_size": config.ffn_width,
         "num_hidden_layers": config.layers,
         "num_attention_heads": attention.heads,
-        "hidden_activation": unbend(gate),
+        "hidden_activation": activation_to_hf(gate),
         "max_position_embeddings": config.max_tokens,
         "initializer_range": 0.02 if config.init_std is None else config.init_std,
         "norm_eps": config.eps,
@@ -116,7 +126,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "embedding_dropout": config.dropout,
         "mlp_dropout": config.dropout,
         "classifier_pooling": "mean" if config.pool.how == "mean" else "cls",
-        "classifier_activation": unbend(config.pool.activation),
+        "classifier_activation": activation_to_hf(config.pool.activation),
         "rope_parameters": {
             "full_attention": rope_parameters(places),
             "sliding_attention": {"rope_theta": places.local_theta or places.theta, "rope_type": "default"},

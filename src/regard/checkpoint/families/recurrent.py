@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign, only
+from regard.checkpoint.family import Family, HFConfig, require_settings
 from regard.config import RecurrentConfig
 
 PARTS = (
@@ -32,7 +32,7 @@ ALONE = (
 BOTH_SIDES = ("vocabulary", "width", "embedding_width", "layers", "cell", "tied", "dropout")
 
 
-def read(foreign: Foreign) -> RecurrentConfig:
+def read(foreign: HFConfig) -> RecurrentConfig:
     return RecurrentConfig(**{field.name: foreign[field.name] for field in fields(RecurrentConfig)})
 
 
@@ -41,8 +41,8 @@ def write(config: RecurrentConfig) -> dict[str, Any]:
     return {**asdict(config), "is_encoder_decoder": True, **ends}
 
 
-def read_language(foreign: Foreign) -> RecurrentConfig:
-    only(foreign, kind="decoder")
+def read_language(foreign: HFConfig) -> RecurrentConfig:
+    require_settings(foreign, kind="decoder")
     return read(foreign)
 
 
@@ -50,8 +50,8 @@ def write_language(config: RecurrentConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in ALONE} | {"bos_token_id": 0, "eos_token_id": 0}
 
 
-def read_elmo(foreign: Foreign) -> RecurrentConfig:
-    only(foreign, kind="encoder")
+def read_elmo(foreign: HFConfig) -> RecurrentConfig:
+    require_settings(foreign, kind="encoder")
     return read(foreign)
 
 
@@ -62,7 +62,7 @@ def write_elmo(config: RecurrentConfig) -> dict[str, Any]:
 RECURRENT = Family(
     name="recurrent",
     model_type="regard-recurrent",
-    shared=False,
+    in_transformers=False,
     classes={"Recurrent": (), "RecurrentForTranslation": ("language",)},
     defaults=asdict(RecurrentConfig(vocabulary=8000, width=512, embedding_width=512)),
     read=read,
@@ -73,7 +73,7 @@ RECURRENT = Family(
 RECURRENT_LANGUAGE = Family(
     name="recurrent-language",
     model_type="regard-recurrent-language",
-    shared=False,
+    in_transformers=False,
     classes={"RecurrentDecoder": (), "RecurrentForLanguage": ("language",)},
     defaults=asdict(RecurrentConfig(vocabulary=1000, width=512, embedding_width=512, kind="decoder")),
     read=read_language,
@@ -84,7 +84,7 @@ RECURRENT_LANGUAGE = Family(
 ELMO = Family(
     name="elmo",
     model_type="regard-elmo",
-    shared=False,
+    in_transformers=False,
     classes={
         "TwoSided": (),
         "TwoSidedForLanguage": ("sides",),

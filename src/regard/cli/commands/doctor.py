@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from regard import __version__
 from regard.cli.arguments import Json
 from regard.cli.command import Command
-from regard.cli.output import in_bytes, print_json, print_table
+from regard.cli.output import format_bytes, print_json, print_table
 
 if TYPE_CHECKING:
     from regard.device import Report
@@ -37,7 +37,7 @@ def run(command: DoctorCommand) -> None:
 
 
 def _diagnosis(found: Report) -> list[tuple[str, str]]:
-    memory = "unknown" if found.memory is None else in_bytes(found.memory)
+    memory = "unknown" if found.memory is None else format_bytes(found.memory)
     rows = [
         ("regard", f"{__version__} (Python {found.python}, torch {found.torch}, {found.system})"),
         ("device", f"{found.device}, by --device auto"),
@@ -45,7 +45,9 @@ def _diagnosis(found: Report) -> list[tuple[str, str]]:
     ]
     for number, gpu in enumerate(found.gpus):
         formats = "bf16, fp16, fp32" if gpu.bf16 else "fp16, fp32"
-        rows.append((f"cuda:{number}", f"{gpu.name}, {in_bytes(gpu.memory)}, capability {gpu.capability}, {formats}"))
+        rows.append(
+            (f"cuda:{number}", f"{gpu.name}, {format_bytes(gpu.memory)}, capability {gpu.capability}, {formats}")
+        )
     if not found.gpus:
         rows.append(("gpu", "none that torch can use"))
     rows += [(f"attention on {where}", kernel) for where, kernel in found.kernels.items()]

@@ -25,7 +25,7 @@ from regard.cli.arguments import (
     read_texts,
 )
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_table, progress_bar, short, untrained_field
+from regard.cli.output import UsageError, print_json, print_table, progress_bar, shorten, untrained_field
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def run(command: EmbedCommand) -> None:
         for text, vector in zip(texts, vectors, strict=True):
             print_json({"text": text, name: vector.tolist()} | untrained_field(model))
     else:
-        print_table([(short(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
+        print_table([(shorten(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 
 
 def _check_name(path: Path, *, per_token: bool) -> None:

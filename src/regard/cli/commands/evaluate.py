@@ -21,7 +21,7 @@ from regard.cli.arguments import (
     check_output,
 )
 from regard.cli.command import Command
-from regard.cli.output import UsageError, a_second, print_json, print_said, print_scores, progress_rows
+from regard.cli.output import UsageError, format_rate, print_json, print_scores, print_status, progress_rows
 from regard.cli.report import print_report
 from regard.errors import pluralize
 
@@ -103,12 +103,12 @@ def run(command: EvaluateCommand) -> None:
             batch_tokens=command.batch_tokens,
             progress=progress,
         )
-    print_said(f"data: {found.data}")
+    print_status(f"data: {found.data}")
     if found.bad:
-        print_said(f"{pluralize(found.bad, 'row')} could not be used, listed in {command.skip_bad}")
+        print_status(f"{pluralize(found.bad, 'row')} could not be used, listed in {command.skip_bad}")
     if command.confusion is not None:
         found.plot(command.confusion)
-        print_said(f"confusion matrix: {command.confusion}")
+        print_status(f"confusion matrix: {command.confusion}")
     if command.json:
         print_json(_json(found))
         return
@@ -117,7 +117,7 @@ def run(command: EvaluateCommand) -> None:
         print(f"{name}: {signature}")
     print_report(found.report)
     rows = pluralize(found.rows, found.unit.removesuffix("s"))
-    print(f"\n{rows} in {found.seconds:.1f} s, {a_second(found.rows, found.seconds)}.")
+    print(f"\n{rows} in {found.seconds:.1f} s, {format_rate(found.rows, found.seconds)}.")
     if command.answers is not None:
         print(f"The answers: {command.answers}")
 
@@ -150,7 +150,7 @@ def _overlap(command: EvaluateCommand, model: Model) -> float | None:
     room = command.window or room_of(model)
     if not 1 <= command.stride <= room:
         raise UsageError(f"--stride {command.stride} was given; windows have {room} tokens, so use 1 to {room}.")
-    print_said(
+    print_status(
         f"--stride {command.stride} is --overlap {1 - command.stride / room:g} here, with windows of {room} tokens."
     )
     return 1 - command.stride / room

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regard.cli.arguments import Json, ModelName
 from regard.cli.command import Command
-from regard.cli.output import in_bytes, print_json, print_table
+from regard.cli.output import format_bytes, print_json, print_table
 
 HELP = """Parameters, shape, family, task, tokenizer and size on disk of a model.
 
@@ -36,7 +36,7 @@ def _shown(name: str, value: object) -> str:
     if value is None:
         return "–"
     if name == "bytes" and isinstance(value, int):
-        return in_bytes(value)
+        return format_bytes(value)
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

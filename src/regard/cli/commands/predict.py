@@ -27,7 +27,7 @@ from regard.cli.arguments import (
     check_texts,
 )
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_said, progress_rows, short
+from regard.cli.output import UsageError, print_json, print_status, progress_rows, shorten
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run(command: PredictCommand) -> None:
         if command.json:
             print_json(answer.json())
         else:
-            print(f"{shown(answer.json())}  {short(_text(row.item), 70)}")
+            print(f"{shown(answer.json())}  {shorten(_text(row.item), 70)}")
 
 
 def _check(command: PredictCommand) -> None:
@@ -173,9 +173,9 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
     _print_notes(command, done)
     found = {"rows": done.rows, "output": str(command.output)}
     if not command.json:
-        print_said(f"{pluralize(done.rows, 'answer')}: {command.output}")
+        print_status(f"{pluralize(done.rows, 'answer')}: {command.output}")
     elif is_stream(command.output):  # which may be stdout, where the answers are
-        print_said(json.dumps(found))
+        print_status(json.dumps(found))
     else:
         print_json(found)
 
@@ -183,13 +183,13 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
 def _print_notes(command: PredictCommand, done: Predictions) -> None:
     if done.removed:
         answers = pluralize(done.removed, "answer")
-        print_said(f"given up: {answers} of a run that was stopped; --resume would have used them.")
+        print_status(f"given up: {answers} of a run that was stopped; --resume would have used them.")
     if command.resume and done.resumed:
-        print_said(f"resumed after {pluralize(done.resumed, 'answer')} of the run that was stopped.")
+        print_status(f"resumed after {pluralize(done.resumed, 'answer')} of the run that was stopped.")
     elif command.resume:
-        print_said("there was nothing to resume, so it began with the first row.")
+        print_status("there was nothing to resume, so it began with the first row.")
     for field, name in done.renamed.items():
-        print_said(f"the input has a column {field}, so the predicted one is called {name}.")
+        print_status(f"the input has a column {field}, so the predicted one is called {name}.")
 
 
 def _noted(rows: Iterator[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table
-from regard.cli.trainer_names import translated
+from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress
 from regard.errors import pluralize
 from regard.training.settings import Settings
@@ -71,7 +71,7 @@ class PretrainCommand:
 
 def parse(given: Sequence[str], **told: Any) -> PretrainCommand:
     """The flags, old names of transformers' Trainer among them."""
-    found: PretrainCommand = tyro.cli(PretrainCommand, args=translated(given), **told)
+    found: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(given), **told)
     return found
 
 

@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from regard import samples
 from regard.cli.arguments import Json
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_said, print_table
+from regard.cli.output import UsageError, print_json, print_status, print_table
 from regard.errors import InputError
 
 HELP = """Write a small data set that comes with regard, to try a command on.
@@ -50,7 +50,7 @@ def run(command: SampleCommand) -> None:
         print_json({"name": command.name, "file": str(target), "about": samples.ABOUT[command.name]})
         return
     print(f"{target}{' is already there' if known else ''}: {samples.ABOUT[command.name]}")
-    print_said(f"try: {samples.TRY[command.name].format(file=target)}")
+    print_status(f"try: {samples.TRY[command.name].format(file=target)}")
 
 
 def _list(command: SampleCommand) -> None:
@@ -60,7 +60,7 @@ def _list(command: SampleCommand) -> None:
         print_json({"samples": [{"name": name, "about": samples.ABOUT[name]} for name in samples.NAMES]})
         return
     print_table([(name, samples.ABOUT[name]) for name in samples.NAMES])
-    print_said("write one with: regard sample NAME")
+    print_status("write one with: regard sample NAME")
 
 
 def _same(source: Path, target: Path) -> bool:

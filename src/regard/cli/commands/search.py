@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import BatchTokens, Device, Dtype, Encoding, Json, ModelName
 from regard.cli.command import Command
-from regard.cli.output import UsageError, print_json, print_said, progress_bar, short
+from regard.cli.output import UsageError, print_json, print_status, progress_bar, shorten
 
 if TYPE_CHECKING:
     from regard.predict.search import Match, SearchResult
@@ -93,21 +93,21 @@ def run(command: SearchCommand) -> None:
 def _print_cache(result: SearchResult) -> None:
     for note in result.notes:
         hint = " Name a folder for them with --cache DIR." if note.startswith("the vectors are not cached") else ""
-        print_said(f"{note}{hint}")
+        print_status(f"{note}{hint}")
     texts = f"{result.texts:,} {'text' if result.texts == 1 else 'texts'}"
     if result.cached:
-        print_said(f"vectors of {texts} read from {result.cache}")
+        print_status(f"vectors of {texts} read from {result.cache}")
     elif result.cache is not None:
-        print_said(f"vectors of {texts} kept in {result.cache}")
+        print_status(f"vectors of {texts} kept in {result.cache}")
 
 
 def _print_matches(query: str, matches: tuple[Match, ...], *, heading: bool) -> None:
     if heading:
-        print(f"\n{short(query, SHOWN)}")
+        print(f"\n{shorten(query, SHOWN)}")
     width = max(4, *(len(str(match.line)) for match in matches))
     print(f"{'score':>7}  {'line':>{width}}  text")
     for match in matches:
-        print(f"{match.score:7.4f}  {match.line!s:>{width}}  {short(match.passage, SHOWN)}")
+        print(f"{match.score:7.4f}  {match.line!s:>{width}}  {shorten(match.passage, SHOWN)}")
 
 
 COMMAND = Command(name="search", arguments=SearchCommand, help=HELP, run=run)

@@ -56,7 +56,7 @@ def run(command: TokenizerCommand) -> None:
         raise UsageError("--lowercase and --cased were given; give one of them.")
     if not command.files:
         raise UsageError("no file was given. Name at least one text file to learn from.")
-    from regard.checkpoint.files import whole_folder
+    from regard.checkpoint.files import atomic_folder
     from regard.checkpoint.manifest import tokenizer_files
     from regard.text.learn import train_tokenizer
     from regard.text.stream import first_lines
@@ -65,7 +65,7 @@ def run(command: TokenizerCommand) -> None:
     _check_inputs(command)
     lowercase = command.lowercase if command.lowercase or command.cased else None
     began = time.monotonic()
-    with whole_folder(command.out, overwrite=command.overwrite, drop=tokenizer_files) as folder:
+    with atomic_folder(command.out, overwrite=command.overwrite, drop=tokenizer_files) as folder:
         with progress_bar() as progress:
             learned = train_tokenizer(
                 command.files,

@@ -14,7 +14,7 @@ from regard.cli.arguments import Columns, Encoding, Json, Labels, Overwrite, Res
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
-from regard.cli.trainer_names import translated
+from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress
 from regard.errors import pluralize
 from regard.training.settings import Settings
@@ -74,7 +74,7 @@ class TrainCommand:
 
 def parse(given: Sequence[str], **told: Any) -> TrainCommand:
     """The flags, old names of transformers' Trainer among them, over the settings of a file."""
-    flags = translated(given)
+    flags = translate_flags(given)
     rest, path = without_config(flags)
     if path is not None:
         needed = {"data": tyro.MISSING, "out": tyro.MISSING}

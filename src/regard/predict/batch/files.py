@@ -102,7 +102,7 @@ class _Work:
         self.rows, self.resumed = 0, 0
         self.names: dict[str, str] = {}
         self.digest = hashlib.blake2b(digest_size=16)
-        self.chunk = model.answering([])[0].chunk_size
+        self.chunk = model.task_and_records([])[0].chunk_size
 
     def skip(self, rows: Iterator[InputRow], journal: Journal, output: Path) -> None:
         """Pass over the rows that are answered already, and see that they are the same."""

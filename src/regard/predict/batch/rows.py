@@ -14,7 +14,7 @@ from regard.data.recognize import ReadOptions, Schema
 from regard.data.records import AnswerRecord, DocumentRecord, Record
 from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
 from regard.errors import DataError, InputError
-from regard.predict.remembered import Remembered, Sources, has_columns
+from regard.predict.remembered import Sources, TrainingReadOptions, has_columns
 from regard.text.encodings import parse_encoding
 
 PAIRED = {"pair": ("first", "second"), "answer": ("question", "context"), "embed": ("first", "second")}
@@ -46,7 +46,7 @@ def file_rows(
     *,
     columns: Columns | None = None,
     encoding: str | None = None,
-    remembered: Remembered | None = None,
+    remembered: TrainingReadOptions | None = None,
     context: str | None = None,
 ) -> Iterator[InputRow]:
     """What a file holds for a task, row by row. Labels in it are not looked at, and kept like all its columns.
@@ -55,11 +55,11 @@ def file_rows(
     context: for a task that answers questions, the text that all questions of the file are about.
     """
     sources = find_sources(name)
-    known = remembered or Remembered()
+    known = remembered or TrainingReadOptions()
     opened = _Opened(name, sources, columns or {}, known, encoding or known.encoding_of(sources))
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
-        kept = kept_columns(row, reader.schema)
+        kept = row_columns(row, reader.schema)
         if context is None:
             yield InputRow(record, kept)
             continue
@@ -74,7 +74,7 @@ class _Opened:
     name: str
     sources: Sources
     columns: Columns
-    remembered: Remembered
+    remembered: TrainingReadOptions
     encoding: str | None
 
     def rows(self, task: str | None) -> Reader:
@@ -167,7 +167,7 @@ def read_context(name: str, *, encoding: str | None = None) -> str:
     return text
 
 
-def kept_columns(row: Row, found: Schema) -> dict[str, Any]:
+def row_columns(row: Row, found: Schema) -> dict[str, Any]:
     """The columns of a row; those without names are called by what they are."""
     values = {name: value for name, value in row.values.items() if not (found.format == "conll" and name == "line")}
     if found.format == "text":

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from regard.checkpoint.files import read_json, whole_folder, write_json
+from regard.checkpoint.files import atomic_folder, read_json, write_json
 from regard.checkpoint.manifest import files_of
 from regard.digests import Digests, describe_damage, file_digests, has_valid_digest, with_digest
 from regard.errors import FolderError, InputError, shorten
@@ -99,7 +99,7 @@ def save_sharded(
 def _whole(folder: Path) -> contextlib.AbstractContextManager[Path]:
     """A new state for the one before; files in it that are not of a state stay."""
     before = state_files(folder)
-    return whole_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
+    return atomic_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
 
 
 def _write(fresh: Path, position: TrainingPosition, identity: Mapping[str, Any], known: Digests) -> None:
