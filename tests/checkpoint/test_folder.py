@@ -111,7 +111,7 @@ def test_parts_that_only_fit_together_do_not_fit(tmp_path: Path) -> None:
 def test_nothing_is_read_before_everything_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path / "model", "tiny-bert")
     change(folder, lambda tensors: tensors.pop("pooler.dense.bias"))
-    monkeypatch.setattr("regard.checkpoint.weights.Stored.read", lambda *_: pytest.fail("a tensor was read"))
+    monkeypatch.setattr("regard.checkpoint.weights.StoredTensor.read", lambda *_: pytest.fail("a tensor was read"))
     with pytest.raises(FolderError, match="1 missing"):
         read_folder(folder)
 

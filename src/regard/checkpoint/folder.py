@@ -283,7 +283,7 @@ def write_folder(
 ) -> None:
     """Write the folder whole; `beside` adds files of its own (a tokenizer) before it takes its place.
 
-    `drop` picks what is left out of the folder that is overwritten: see `whole_folder`.
+    `drop` picks what is left out of the folder that is overwritten: see `atomic_folder`.
     """
     family = family_for(checkpoint.family, checkpoint.config)
     tensors = export_tensors(checkpoint, family)
