@@ -197,7 +197,7 @@ def test_info_counts_without_making_a_weight(name: str) -> None:
 
 
 def test_info_of_a_folder_reads_no_tensor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.checkpoint.weights.Stored.read", lambda *_: pytest.fail("a tensor was read"))
+    monkeypatch.setattr("regard.checkpoint.weights.StoredTensor.read", lambda *_: pytest.fail("a tensor was read"))
     found = info(folder)
     assert found.parameters == sum(
         parameter.numel()
