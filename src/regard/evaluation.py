@@ -25,13 +25,13 @@ from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
 from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.model_task import GUESSES, can, task_for, trained
+from regard.predict.model_task import can, task_for, trained
 from regard.predict.translation import beam_run
 from regard.progress import OnProgress, Progress
-from regard.tasks import task_class
+from regard.tasks import TASKS
 from regard.tasks.inference import answer_records as answered
-from regard.tasks.masked import Masked
 from regard.tasks.minimal_pairs import MinimalPairs
+from regard.tasks.pair import Pair
 from regard.tasks.perplexity import SlidingPerplexity
 from regard.tasks.task import Answer, Task
 from regard.tasks.translate import Translate
@@ -172,7 +172,7 @@ def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap
         raise InputError(
             f"{setting('overlap')} is for models of next words on plain text; this is a model for {task.name}."
         )
-    if window is not None and task.name not in GUESSES:
+    if window is not None and not task.language_model:
         raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
     places = preprocessing.config.max_tokens
     if window is not None and not 2 <= window <= (places or window):
@@ -235,10 +235,10 @@ def _open(
         separator = run.data.separator if labels in (None, "multi") else None
     seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
-    if task.name == "classify" and seen == "pair" and trained(model.folder) is None:  # one from elsewhere does not say
-        task = task_class("pair").from_settings(task.settings())
+    if seen == Pair.data_type and trained(model.folder) is None:
+        task = task.for_pairs()  # a folder from elsewhere does not say which of the two
     told = ReadOptions.validated(
-        columns=columns, task=task.name, labels=labels or _labels(task), encoding=encoding, separator=separator
+        columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator
     )
     return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
 
@@ -264,11 +264,15 @@ def _seen(sources: list[tuple[Source, ...]], columns: Columns | None, encoding: 
 
 def _task(model: Model) -> Task:
     """What the model was made for. Folders from elsewhere do not say how words were hidden: then as in BERT."""
-    heads = model.network.heads
-    if model.task == "causal" and "language" in heads:
-        return SlidingPerplexity()
-    if model.task == "masked" and "masked" in heads and trained(model.folder) is None:
-        return Masked.of(model.preprocessing().tokenizer, vocabulary=model.config.vocabulary)
+    kind = TASKS.get(model.task or "")
+    if kind is not None and kind.language_model and kind.model_heads[0] in model.network.heads:
+        task = kind.plain_text_task(
+            model.preprocessing().tokenizer,
+            vocabulary=model.config.vocabulary,
+            has_settings=trained(model.folder) is not None,
+        )
+        if task is not None:
+            return task
     return task_for(model.checkpoint, model.folder)
 
 
@@ -280,11 +284,3 @@ def _minimal(model: Model) -> MinimalPairs:
             f"for it than another. {can(model.network)} Or use a pretrained language model."
         )
     return task
-
-
-def _labels(task: Task) -> str | None:
-    """How labels are to be read for the task: a number that names a class is no number to be learned."""
-    kind = getattr(task, "kind", None)
-    if kind == "single":
-        return "class" if any("|" in name for name in task.labels or ()) else "single"
-    return kind if kind in ("multi", "number") else None

@@ -39,7 +39,7 @@ def test_a_trained_model_is_used_as_its_card_says(task: str, tmp_path: Path) -> 
     regard.train(data, out=tmp_path / "run", task=task, preset=preset, **QUICK)
     assert len(called(tmp_path / "run")) == 1
     assert (
-        f"trained from scratch (randomly initialized), in the shape `{preset}`,"
+        f"trained from scratch (randomly initialized) with the preset `{preset}`"
         in (tmp_path / "run/README.md").read_text()
     )
 
@@ -51,4 +51,4 @@ def test_a_pretrained_model_is_used_as_its_card_says(objective: Any, tmp_path: P
     regard.pretrain([corpus], out=tmp_path / "run", objective=objective, preset=preset, **QUICK)
     assert called(tmp_path / "run")
     regard.pretrain([corpus], out=tmp_path / "more", objective=objective, start=tmp_path / "run", **QUICK)
-    assert f"trained going on from `{tmp_path / 'run'}` on" in (tmp_path / "more/README.md").read_text()
+    assert f"trained from the weights of `{tmp_path / 'run'}` on" in (tmp_path / "more/README.md").read_text()

@@ -63,6 +63,11 @@ COLUMNS_HELP = (
 )
 
 
+def register_task(task: str, record_type: str) -> None:
+    """Make known which type of record a task is trained on."""
+    TASKS[task] = record_type
+
+
 def record_type_of_task(given: str) -> str:
     if given not in TASKS:
         raise InputError(f'{setting("task")}: "{given}" is not a task.{did_you_mean(given, TASKS)}')

@@ -34,7 +34,7 @@ from regard.predict.generation import GenerationMixin
 from regard.predict.info import ModelInfo
 from regard.predict.inputs import as_items, as_list, as_records, check_encoding, is_pair, token_error
 from regard.predict.masked_words import Filled, fill, next_sentence
-from regard.predict.model_task import GUESSES, RUN, name_of, no_answers, task_for, trained
+from regard.predict.model_task import RUN, name_of, no_answers, task_for, trained
 from regard.predict.pooling import joined, pooled, split
 from regard.progress import OnProgress, Progress
 from regard.ragged import Ragged
@@ -285,18 +285,14 @@ class Model(GenerationMixin):
 
     def task_and_records(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
         """The task that answers what is given, and its records."""
-        from regard.tasks import task_class
-
         task = task_for(self.checkpoint, self.folder)
-        if task.name in GUESSES:
+        if task.language_model:
             raise no_answers(self.network, task.name)
         items = iter(as_items(given))
         ahead = list(islice(items, 1))
         first = ahead[0] if ahead else None
-        if task.name == "classify" and is_pair(first) and trained(self.folder) is None:
-            task = task_class("pair").from_settings(
-                task.settings()
-            )  # a folder from elsewhere does not say which of the two
+        if is_pair(first) and trained(self.folder) is None:
+            task = task.for_pairs()  # a folder from elsewhere does not say which of the two
         return task, as_records(chain(ahead, items), task.record)
 
     def preprocessing(self, *, prefix: str | None = None) -> Preprocessing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,19 +20,8 @@ if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked f
     from regard.tasks.task import Task
 
 RUN = "run.json"
-HEADS = {
-    "sequence": "classify",
-    "token": "tag",
-    "span": "answer",
-    "masked": "masked",
-    "replaced": "masked",
-    "next": "masked",
-    "sides": "two-sided",
-}
-KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "number"}
-GUESSES = ("masked", "causal", "two-sided")  # tasks of words, which have no answers about a text
-# What can be done with a model instead, by its heads.
-CAN = {
+# Method calls that a head allows, for messages.
+HEAD_CALLS = {
     "masked": 'model.fill("… [MASK] …")',
     "next": "model.next_sentence(first, second)",
     "language": "model.generate(text)",
@@ -58,11 +47,11 @@ class Trained:
 
 
 def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
-    """The task that heads are for; None for a plain network."""
-    heads = tuple(heads)
-    if "language" in heads:
-        return "translate" if encoder else "causal"
-    return next((task for head, task in HEADS.items() if head in heads), None)
+    """The name of the task that heads are for; None for a plain network."""
+    from regard.tasks import task_of_heads
+
+    task = task_of_heads(heads, encoder=encoder)
+    return None if task is None else task.name
 
 
 def trained(folder: Path | None) -> Trained | None:
@@ -86,21 +75,23 @@ def trained(folder: Path | None) -> Trained | None:
 
 
 def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
-    """The task, ready to read texts and give answers."""
-    from regard.tasks import TASKS, task_class
+    """The task of a model: as run.json says, else by its heads."""
+    from regard.tasks import task_of_heads
 
-    kept = trained(folder)
-    heads = checkpoint.network.heads
-    if kept is not None:
-        return _restored(kept, checkpoint)
-    name = name_of(heads, encoder=checkpoint.network.encoder is not None)
-    if name is None or name not in TASKS or name in GUESSES:
-        raise no_answers(checkpoint.network, name)
-    return task_class(name).from_settings(_from_config(checkpoint, name))
+    stored = trained(folder)
+    if stored is not None:
+        return _restored(stored, checkpoint)
+    network = checkpoint.network
+    task = task_of_heads(network.heads, encoder=network.encoder is not None)
+    if task is None or task.language_model:
+        raise no_answers(network, None if task is None else task.name)
+    head = next(network.heads[name] for name in task.model_heads if name in network.heads)
+    return task.from_head(head, labels=checkpoint.labels, problem_type=checkpoint.hf_config.get("problem_type"))
 
 
 def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
     from regard.tasks import task_class
+    from regard.tasks.task import class_count
 
     fix = f"Remove {RUN} to go by config.json alone."
     try:
@@ -111,24 +102,26 @@ def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
     there = dict(checkpoint.network.heads.items())
     for name, size in task.heads.items():
         head = there.get(name)
-        if head is None or (name in ("sequence", "token") and _classes(head) != size):
-            held = "none" if head is None else f"one of {_classes(head)}"
+        if head is None or (name in ("sequence", "token") and class_count(head) != size):
+            held = "none" if head is None else f"one of {class_count(head)}"
             raise FolderError(f"{RUN}: the task needs a {name} head of {size} classes, the network has {held}. {fix}")
     return task
 
 
 def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
     """Whether run.json names each class once, and as config.json does."""
+    from regard.tasks.task import first_repeated
+
     names = task.labels
     if not names:
         return
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise FolderError(f"{RUN}: a class is called {shorten(repr(wrong[0]), 80)}, expected a text. {fix}")
-    twice = _twice(names)
-    if twice is not None:
+    repeated = first_repeated(names)
+    if repeated is not None:
         raise FolderError(
-            f'{RUN}: two classes are called "{shorten(twice, 80)}", and an answer could not tell them apart. {fix}'
+            f'{RUN}: two classes are called "{shorten(repeated, 80)}", so answers would be ambiguous. {fix}'
         )
     for number, (ours, theirs) in enumerate(zip(names, checkpoint.labels or (), strict=False)):
         if ours != theirs:
@@ -138,50 +131,18 @@ def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
             )
 
 
-def _twice(names: Sequence[str]) -> str | None:
-    """The first name that stands there a second time."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
-
-
-def _classes(head: Any) -> int:
-    return int(head.output.out_features)
-
-
 def no_answers(network: Network, name: str | None) -> InputError:
     """That a model was not made to answer, and what it can do instead."""
     what = f"a model for {name}" if name else "a network without a task"
     return InputError(f"this is {what}, so it has no answers to give. {can(network)} Or train it: regard train.")
 
 
-def _from_config(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
-    """What config.json says of labels, as the settings of a task."""
-    given, labels = checkpoint.hf_config.get("problem_type"), checkpoint.labels
-    if name in ("answer", "translate"):
-        return {}
-    head = checkpoint.network.heads["sequence" if name in ("classify", "pair") else "token"]
-    classes = _classes(head)
-    names = labels if labels and len(labels) == classes else tuple(f"LABEL_{number}" for number in range(classes))
-    twice = _twice(names)
-    if twice is not None:
-        raise FolderError(
-            f'config.json: two classes of id2label are called "{twice}", and an answer could not tell them apart. '
-            "Give each a name of its own."
-        )
-    if given is not None and given not in KINDS:
-        raise FolderError(f'config.json: problem_type is "{given}", expected one of {", ".join(KINDS)}.')
-    kind = KINDS[given] if given else "number" if classes == 1 else "single"
-    return {"kind": kind, "labels": [] if kind == "number" else list(names)}
-
-
 def can(network: Network) -> str:
     """What a model can do, in words for a message about what it cannot."""
-    name = name_of(network.heads, encoder=network.encoder is not None)
-    ways = [CAN[head] for head in network.heads if head in CAN]
-    ways += ["model.predict(texts)"] if name in ("classify", "tag", "answer") else []
+    from regard.tasks import task_of_heads
+
+    task = task_of_heads(network.heads, encoder=network.encoder is not None)
+    ways = [HEAD_CALLS[head] for head in network.heads if head in HEAD_CALLS]
+    ways += ["model.predict(texts)"] if task is not None and task.command == "predict" else []
     ways += [] if isinstance(network, Recurrent) else ["model.embed(texts)"]
     return f"What it can do: {', '.join(ways)}."

@@ -1,7 +1,10 @@
-"""Tasks by name. To add one: a file here, a line below, a row in the contract battery."""
+"""Tasks by name. To add one: a class in its own file, and its entry in `TASKS` (or a call of `register`)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from regard.data.names import register_task
 from regard.errors import InputError, did_you_mean, setting
 from regard.tasks.answer import QuestionAnswering
 from regard.tasks.bidirectional_lm import BidirectionalLM
@@ -14,10 +17,20 @@ from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate
 
-TASKS: dict[str, type[Task]] = {
-    kind.name: kind
-    for kind in (Classify, Pair, Tag, QuestionAnswering, Masked, Causal, BidirectionalLM, Embed, Translate)
-}
+# A model from elsewhere has the first task that one of its heads is for: Translate comes before Causal, since both have
+# a language-model head, and a translator has an encoder too.
+TASKS: dict[str, type[Task]] = {}
+
+
+def register(task: type[Task]) -> type[Task]:
+    """Make a task known by its name: to training, evaluation, prediction, the data check and the command line."""
+    TASKS[task.name] = task
+    register_task(task.name, task.data_type)
+    return task
+
+
+for _task in (Classify, Pair, Tag, QuestionAnswering, Masked, Translate, Causal, BidirectionalLM, Embed):
+    register(_task)
 
 
 def task_class(name: str) -> type[Task]:
@@ -25,3 +38,17 @@ def task_class(name: str) -> type[Task]:
     if name not in TASKS:
         raise InputError(f'{setting("task")}: "{name}" is not a task that can be trained.{did_you_mean(name, TASKS)}')
     return TASKS[name]
+
+
+def task_of_heads(heads: Iterable[str], *, encoder: bool) -> type[Task] | None:
+    """The task that a model's heads are for; None for a plain network. `encoder`: whether it has an encoder."""
+    names = set(heads)
+    for task in TASKS.values():
+        if names.intersection(task.model_heads) and (task.network_kind is None or encoder):
+            return task
+    return None
+
+
+def tasks_table() -> list[tuple[str, str, str, str]]:
+    """A row for each task, as the docs list them: name, model, columns of an input, command."""
+    return [(task.name, task.title, ", ".join(task.input_roles), task.command) for task in TASKS.values()]

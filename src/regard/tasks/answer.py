@@ -65,6 +65,9 @@ class SpanAnswer(Answer):
     best: str = internal("")
     no_answer: float | None = internal(None)
 
+    def display(self) -> str:
+        return f"{self.answer or '(no answer)'}  {self.score:.3f}"
+
 
 class WindowSpans(NamedTuple):
     """The best stretches of a window, in code points, with their scores; and the score of its first token."""
@@ -80,7 +83,14 @@ class QuestionAnswering(Task):
     """A question is left unanswered where no answer beats the best text by more than `threshold`."""
 
     name: ClassVar[str] = "answer"
+    title: ClassVar[str] = "question-answering model"
     record: ClassVar[type[Any]] = AnswerRecord
+    data_type: ClassVar[str] = "answer"
+    input_roles: ClassVar[tuple[str, ...]] = ("question", "context")
+    pipeline_tag: ClassVar[str] = "question-answering"
+    example_call: ClassVar[str] = 'predict([("a question", "a context")])'
+    command_example: ClassVar[str] = '"a question" --context page.txt'
+    model_heads: ClassVar[tuple[str, ...]] = ("span",)
 
     unanswerable: bool = False  # whether there are questions without an answer
     threshold: float = 0.0

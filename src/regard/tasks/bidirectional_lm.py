@@ -17,7 +17,8 @@ from regard.metrics.meter import Meter
 from regard.model.transformer import Output
 from regard.tasks.causal import Causal
 from regard.tasks.masked import summed_cross_entropy
-from regard.tasks.task import Answer, Loss
+from regard.tasks.task import Answer, Loss, Task
+from regard.text.tokenizer import Tokenizer
 
 TARGETS = ("next", "before")
 
@@ -36,6 +37,15 @@ class BidirectionalLM(Causal):
     """Every token is guessed from those before it, and again from those after it. Texts are read as in Causal."""
 
     name: ClassVar[str] = "two-sided"
+    title: ClassVar[str] = "bidirectional language model"
+    pipeline_tag: ClassVar[str] = "feature-extraction"
+    example_call: ClassVar[str] = 'embed(["a text"])'
+    command: ClassVar[str] = "embed"
+    model_heads: ClassVar[tuple[str, ...]] = ("sides",)
+
+    @classmethod
+    def plain_text_task(cls, tokenizer: Tokenizer, *, vocabulary: int, has_settings: bool) -> Task | None:
+        return None
 
     @property
     def heads(self) -> dict[str, int]:

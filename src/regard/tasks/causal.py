@@ -19,6 +19,7 @@ from regard.metrics.meter import Meter, NllMeter
 from regard.model.transformer import Output
 from regard.tasks.masked import summed_cross_entropy
 from regard.tasks.task import Answer, Loss, Task
+from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +35,22 @@ class Causal(Task):
     """Every token is guessed from those before it; the first of a sequence is given."""
 
     name: ClassVar[str] = "causal"
+    title: ClassVar[str] = "causal language model"
     record: ClassVar[type[Any]] = DocumentRecord
+    data_type: ClassVar[str] = "text"
+    pipeline_tag: ClassVar[str] = "text-generation"
+    example_call: ClassVar[str] = 'generate("a text")'
+    command: ClassVar[str] = "generate"
+    command_example: ClassVar[str] = '"a text"'
+    model_heads: ClassVar[tuple[str, ...]] = ("language",)
+    language_model: ClassVar[bool] = True
+
+    @classmethod
+    def plain_text_task(cls, tokenizer: Tokenizer, *, vocabulary: int, has_settings: bool) -> Task | None:
+        """Perplexity is measured in windows that slide over a text."""
+        from regard.tasks.perplexity import SlidingPerplexity
+
+        return SlidingPerplexity()
 
     @classmethod
     def from_records(cls, records: Iterable[Record], **_: Any) -> Self:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
@@ -17,23 +18,26 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
-from regard.errors import DataError, InputError, did_you_mean
+from regard.errors import DataError, FolderError, InputError, did_you_mean
 from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Task, constant_on, reject_label_settings, weighted_loss
+from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, reject_label_settings, weighted_loss
 
 KINDS = ("single", "multi", "number")
-PROBLEMS = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
+PROBLEM_TYPES = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
 Labelled = ClassifyRecord | PairRecord
 
 
 @dataclass(frozen=True, repr=False)
 class LabelAnswer(Answer):
-    """The likeliest label and the probability of each."""
+    """The most likely label and the probability of each."""
 
     label: str = ""
     score: float = 0.0
     scores: Mapping[str, float] | None = None
+
+    def display(self) -> str:
+        return f"{self.label:<16} {self.score:.3f}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,12 +47,20 @@ class LabelsAnswer(Answer):
     labels: tuple[str, ...] = ()
     scores: Mapping[str, float] | None = None
 
+    def display(self) -> str:
+        scores = self.scores or {}
+        names = ", ".join(f"{name} {scores[name]:.2f}" for name in self.labels)
+        return f"{names or '(none)':<32}"
+
 
 @dataclass(frozen=True, repr=False)
 class NumberAnswer(Answer):
     """A number on the scale of the training data."""
 
     value: float = 0.0
+
+    def display(self) -> str:
+        return f"{self.value:>9.4f}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,11 @@ class Classify(Task):
     """
 
     name: ClassVar[str] = "classify"
+    title: ClassVar[str] = "text classifier"
     record: ClassVar[type[Any]] = ClassifyRecord
+    data_type: ClassVar[str] = "classify"
+    pipeline_tag: ClassVar[str] = "text-classification"
+    model_heads: ClassVar[tuple[str, ...]] = ("sequence",)
 
     kind: str = "single"
     names: tuple[str, ...] = ()
@@ -117,6 +133,30 @@ class Classify(Task):
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
         )
 
+    @classmethod
+    def from_head(cls, head: nn.Module, *, labels: Sequence[str] | None, problem_type: str | None) -> Self:
+        names = class_names(head, labels)
+        kinds = {problem: kind for kind, problem in PROBLEM_TYPES.items()}
+        if problem_type is None:
+            kind = "number" if len(names) == 1 else "single"
+        elif problem_type in kinds:
+            kind = kinds[problem_type]
+        else:
+            raise FolderError(f'config.json: problem_type is "{problem_type}", expected one of {", ".join(kinds)}.')
+        return cls(kind=kind, names=() if kind == "number" else names)
+
+    def for_pairs(self) -> Task:
+        from regard.tasks.pair import Pair
+
+        return Pair.from_settings(self.settings())
+
+    @property
+    def label_style(self) -> str:
+        """A number that names a class is no number to be predicted."""
+        if self.kind == "single" and any("|" in name for name in self.names):
+            return "class"
+        return self.kind
+
     @property
     def heads(self) -> dict[str, int]:
         return {"sequence": 1 if self.kind == "number" else len(self.names)}
@@ -127,7 +167,7 @@ class Classify(Task):
 
     @property
     def problem_type(self) -> str:
-        return PROBLEMS[self.kind]
+        return PROBLEM_TYPES[self.kind]
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         builder = ExamplesBuilder(segments=preprocessing.segments)

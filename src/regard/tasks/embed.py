@@ -36,6 +36,9 @@ class SimilarityAnswer(Answer):
     similarity: float = 0.0
     found: bool | None = None
 
+    def display(self) -> str:
+        return f"{self.similarity:>9.4f}"
+
 
 class SimilarityMeter(NumberMeter):
     """Cosines against numbers: that they rank alike is what matters."""
@@ -52,7 +55,15 @@ class Embed(Task):
     """`scale` is what the smallest and the largest label were; None for pairs without labels."""
 
     name: ClassVar[str] = "embed"
+    title: ClassVar[str] = "sentence embedding model"
     record: ClassVar[type[Any]] = PairRecord
+    data_type: ClassVar[str] = "pair"
+    input_roles: ClassVar[tuple[str, ...]] = ("first", "second")
+    pipeline_tag: ClassVar[str] = "sentence-similarity"
+    example_call: ClassVar[str] = 'embed(["a text"])'
+    command: ClassVar[str] = "embed"
+    command_example: ClassVar[str] = '"a text" "another"'
+    keeps_pooling: ClassVar[bool] = True
     fixed_shapes: ClassVar[bool] = False  # a row has as many sequences as its texts have windows
 
     scale: tuple[float, float] | None = None

@@ -45,7 +45,15 @@ class Masked(Task):
     """
 
     name: ClassVar[str] = "masked"
+    title: ClassVar[str] = "masked language model"
     record: ClassVar[type[Any]] = DocumentRecord
+    data_type: ClassVar[str] = "text"
+    pipeline_tag: ClassVar[str] = "fill-mask"
+    example_call: ClassVar[str] = 'fill("a [MASK] text")'
+    command: ClassVar[str] = "fill"
+    command_example: ClassVar[str] = '"a [MASK] text"'
+    model_heads: ClassVar[tuple[str, ...]] = ("masked", "replaced", "next")
+    language_model: ClassVar[bool] = True
 
     masks: MaskSettings
     follows: bool = False
@@ -70,6 +78,11 @@ class Masked(Task):
             WordStarts.from_tokenizer(tokenizer)  # says so where they cannot be told
         special = tuple(sorted(set(tokenizer.special.values())))
         return cls(MaskSettings(tokenizer.mask, vocabulary or tokenizer.size, special, rate=rate, unit=unit), follows)
+
+    @classmethod
+    def plain_text_task(cls, tokenizer: Tokenizer, *, vocabulary: int, has_settings: bool) -> Task | None:
+        """Folders from elsewhere do not say how tokens were masked: then as in BERT."""
+        return None if has_settings else cls.of(tokenizer, vocabulary=vocabulary)
 
     @classmethod
     def from_records(cls, records: Iterable[Record], *, tokenizer: Tokenizer | None = None, **settings: Any) -> Self:

@@ -51,6 +51,8 @@ class MinimalPairs(TokenLossTask):
     """`hides` says that the network guesses hidden words; else it guesses the next one."""
 
     name: ClassVar[str] = "minimal"
+    title: ClassVar[str] = "language model scored on minimal pairs"
+    data_type: ClassVar[str] = "minimal"
     record: ClassVar[type[Any]] = MinimalRecord
     chunk_size: ClassVar[int] = 256  # each is a sequence a token
 

@@ -17,7 +17,13 @@ class Pair(Classify):
     """Long texts are read side by side, window by window; the answer is that of all windows together."""
 
     name: ClassVar[str] = "pair"
+    title: ClassVar[str] = "text pair classifier"
     record: ClassVar[type[Any]] = PairRecord
+    data_type: ClassVar[str] = "pair"
+    input_roles: ClassVar[tuple[str, ...]] = ("first", "second")
+    example_call: ClassVar[str] = 'predict([("a text", "another")])'
+    command_example: ClassVar[str] = '"a text" "another"'
+    model_heads: ClassVar[tuple[str, ...]] = ()  # those of Classify: a head does not show that it is for pairs
 
     def sequences(
         self, records: Sequence[Record], preprocessing: Preprocessing

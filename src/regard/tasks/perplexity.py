@@ -25,6 +25,9 @@ class SlidingPerplexity(TokenLossTask):
     """Scores what `Causal` learns; the windows come cut, since a text need not fit in memory."""
 
     name: ClassVar[str] = "causal"
+    title: ClassVar[str] = "causal language model"
+    data_type: ClassVar[str] = "text"
+    language_model: ClassVar[bool] = True
     record: ClassVar[type[Any]] = TextWindow
     chunk_size: ClassVar[int] = 64
 

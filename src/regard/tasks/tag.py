@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
@@ -30,7 +31,7 @@ from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Task, constant_on, internal
+from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, internal
 
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
@@ -60,12 +61,18 @@ class EntitiesAnswer(TagAnswer):
 
     entities: tuple[TaggedSpan, ...] = ()
 
+    def display(self) -> str:
+        return ", ".join(f"{one.text} ({one.label} {one.score:.2f})" for one in self.entities) or "(none)"
+
 
 @dataclass(frozen=True, repr=False)
 class WordsAnswer(TagAnswer):
     """Every word, where tags are no entities."""
 
     words: tuple[TaggedSpan, ...] = ()
+
+    def display(self) -> str:
+        return " ".join(f"{one.text}/{one.label}" for one in self.words)
 
 
 class WindowTags(NamedTuple):
@@ -82,7 +89,11 @@ class Tag(Task):
     """`weights` are those of the tags in the loss; `smoothing` moves so much of each target to all tags."""
 
     name: ClassVar[str] = "tag"
+    title: ClassVar[str] = "token classifier"
     record: ClassVar[type[Any]] = TagRecord
+    data_type: ClassVar[str] = "tag"
+    pipeline_tag: ClassVar[str] = "token-classification"
+    model_heads: ClassVar[tuple[str, ...]] = ("token",)
 
     names: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None
@@ -119,6 +130,10 @@ class Tag(Task):
             weights=None if given is None else tuple(given),
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
         )
+
+    @classmethod
+    def from_head(cls, head: nn.Module, *, labels: Sequence[str] | None, problem_type: str | None) -> Self:
+        return cls(names=class_names(head, labels))
 
     @property
     def heads(self) -> dict[str, int]:

@@ -6,23 +6,25 @@ learned from the data (its labels, a threshold) is in its fields, and `settings(
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.config import Config
 from regard.data.batching.examples import Examples, Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Record
-from regard.errors import InputError, setting
+from regard.errors import FolderError, InputError, setting
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.tasks.recipe import Recipe
+from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,10 @@ class Answer:
         """The answer as a plain dict: its own fields, then `truncated` and `windows`."""
         values = asdict(self)
         return {name: plain(values[name]) for name in public_fields(self)}
+
+    def display(self) -> str:
+        """The answer in a line, as the command line prints it."""
+        return json.dumps(self.json(), ensure_ascii=False)
 
     def __repr__(self) -> str:
         shared = {"truncated": False, "windows": 1}
@@ -92,8 +98,19 @@ def _shown(value: Any) -> str:
 class Task(ABC):
     """The contract. One file a task, one line in `TASKS`, one row in the contract battery."""
 
-    name: ClassVar[str]
-    record: ClassVar[type[Any]]  # the kind of record it reads
+    name: ClassVar[str]  # as in --task and run.json
+    title: ClassVar[str]  # of a trained model, such as "text classifier"
+    record: ClassVar[type[Any]]  # the type of record it is trained on
+    data_type: ClassVar[str]  # the name of that record type in `regard.data`
+    input_roles: ClassVar[tuple[str, ...]] = ("text",)  # the texts of an input, by column role
+    pipeline_tag: ClassVar[str] = "feature-extraction"  # the task's name on the Hugging Face hub
+    example_call: ClassVar[str] = 'predict(["a text"])'  # a method call of a loaded model, for the model card
+    command: ClassVar[str] = "predict"  # the command that uses a trained model
+    command_example: ClassVar[str] = '"a text of yours"'  # its arguments after the model
+    model_heads: ClassVar[tuple[str, ...]] = ()  # heads by which a model from elsewhere is recognized
+    language_model: ClassVar[bool] = False  # whether it predicts tokens of plain text, not answers about a text
+    keeps_pooling: ClassVar[bool] = False  # whether a model keeps the pooling files it started with
+    separate_vocabularies: ClassVar[bool] = False  # whether inputs and targets may have vocabularies of their own
     fixed_shapes: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
     network_kind: ClassVar[str | None] = None  # the kind of network it needs, where not every kind will do
     chunk_size: ClassVar[int] = 2048  # records held while they are answered
@@ -117,6 +134,28 @@ class Task(ABC):
     def recipe(cls, config: Config | None, rows: int) -> Recipe:
         """How it is usually trained on so many rows: from nothing with these settings, or fine-tuned where None."""
         return Recipe()
+
+    @classmethod
+    def from_head(cls, head: nn.Module, *, labels: Sequence[str] | None, problem_type: str | None) -> Self:
+        """The task of a model from elsewhere, from its head and what its config.json says of labels."""
+        return cls.from_settings({})
+
+    @classmethod
+    def plain_text_task(cls, tokenizer: Tokenizer, *, vocabulary: int, has_settings: bool) -> Task | None:
+        """The task that scores such a language model on plain text; None for the one in the model folder.
+
+        `has_settings` says whether the folder has settings of the task.
+        """
+        return None
+
+    def for_pairs(self) -> Task:
+        """The same task for pairs of texts, where the model's head does not depend on it."""
+        return self
+
+    @property
+    def label_style(self) -> str | None:
+        """How labels in a file are to be read (`regard.data.labels`); None to recognize it."""
+        return None
 
     @property
     @abstractmethod
@@ -205,3 +244,32 @@ def weighted_loss(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:
     """Losses times weights where `keep`, and the sum of those weights."""
     weights = torch.where(keep, weights, 0.0)
     return Loss((torch.where(keep, losses, 0.0) * weights).sum(), weights.sum())
+
+
+def class_count(head: nn.Module) -> int:
+    """The number of classes of a classification head."""
+    output: Any = head.output
+    return int(output.out_features)
+
+
+def class_names(head: nn.Module, labels: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of a head's classes, numbered as transformers does where config.json has none."""
+    count = class_count(head)
+    names = tuple(labels) if labels and len(labels) == count else tuple(f"LABEL_{number}" for number in range(count))
+    repeated = first_repeated(names)
+    if repeated is not None:
+        raise FolderError(
+            f'config.json: two classes of id2label are called "{repeated}", so answers would be ambiguous. '
+            "Give each class its own name."
+        )
+    return names
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    """The first name that occurs a second time."""
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            return name
+        known.add(name)
+    return None

@@ -46,13 +46,23 @@ class TranslationAnswer(Answer):
     translation: str = ""
     score: float = 0.0
 
+    def display(self) -> str:
+        return f"{self.translation or '(nothing)'}  {self.score:.3f}"
+
 
 @dataclass(frozen=True)
 class Translate(Task):
     """`smoothing` moves so much of each target word to all words."""
 
     name: ClassVar[str] = "translate"
+    title: ClassVar[str] = "translation model"
     record: ClassVar[type[Any]] = TranslateRecord
+    data_type: ClassVar[str] = "translate"
+    pipeline_tag: ClassVar[str] = "translation"
+    example_call: ClassVar[str] = 'translate(["a text"])'
+    command: ClassVar[str] = "translate"
+    model_heads: ClassVar[tuple[str, ...]] = ("language",)
+    separate_vocabularies: ClassVar[bool] = True
     fixed_shapes: ClassVar[bool] = False
     network_kind: ClassVar[str | None] = "encoder-decoder"
     max_dev_rows: ClassVar[int | None] = 500

@@ -83,7 +83,7 @@ def initial_model(
         checkpoint,
         untrained=False,  # once it is saved
         labels=task.labels,
-        companion_files={} if "embed" not in task.name else checkpoint.companion_files,
+        companion_files=checkpoint.companion_files if task.keeps_pooling else {},
         hf_config={**checkpoint.hf_config, **named},
     )
     return checkpoint, words, pretrained

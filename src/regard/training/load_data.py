@@ -25,6 +25,7 @@ from regard.data.records import (
 )
 from regard.data.splits import content_key, split_records
 from regard.errors import InputError, setting
+from regard.tasks import task_class
 from regard.training.settings import Settings
 
 Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-", rows in memory
@@ -165,7 +166,7 @@ def texts_of(records: Iterable[Record]) -> Iterator[str]:
 
 def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterator[str]]:
     """What vocabularies are learned from: one from all texts, or one from each side of a translation."""
-    if data.task != "translate":
+    if not task_class(data.task).separate_vocabularies:
         asked = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
         for name in (name for name, given in asked.items() if given):
             raise InputError(f"{setting(name)} was given, but the task is {data.task}; only translate takes it.")

@@ -8,73 +8,85 @@ from typing import Any
 from regard.checkpoint.families import family_for
 from regard.checkpoint.family import Family
 from regard.checkpoint.folder import Checkpoint
+from regard.tasks import task_class
+from regard.tasks.task import Task
 
-PIPELINES = {
-    "classify": "text-classification",
-    "pair": "text-classification",
-    "tag": "token-classification",
-    "answer": "question-answering",
-    "masked": "fill-mask",
-    "causal": "text-generation",
-    "two-sided": "feature-extraction",
-    "embed": "sentence-similarity",
-    "translate": "translation",
-}
-CALLS = {
-    "pair": 'predict([("a text", "another")])',
-    "answer": 'predict([("a question", "a context")])',
-    "masked": 'fill("a [MASK] text")',
-    "causal": 'generate("a text")',
-    "two-sided": 'embed(["a text"])',
-    "embed": 'embed(["a text"])',
-    "translate": 'translate(["a text"])',
-}  # where it is not predict(["a text"])
+FAMILY_TITLES = {"bert": "BERT", "albert": "ALBERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "t5": "T5", "bart": "BART"}
 
 
 def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
-    """What the model is, what it was trained on, how good it is, how to use it."""
-    task, data, settings, done = run["task"], run["data"], run["settings"], run["done"]
-    begun = f"going on from `{run['start']}`"
-    if not run["pretrained"]:
-        begun = f"from scratch (randomly initialized), in the shape `{run['start']}`,"
-    parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
+    """README.md: what the model is, what it was trained on, its scores, and how to use it."""
+    task = task_class(run["task"])
     family = family_for(checkpoint.family, checkpoint.config)
-    shared = family.in_transformers
-    front = [
-        "---",
-        f"library_name: {'transformers' if shared else 'regard'}",
-        f"pipeline_tag: {PIPELINES.get(task, 'feature-extraction')}",
-    ]
-    front += ["tags:", "- regard", f"- {task}", "---", ""]
+    parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
     lines = [
-        f"# A {checkpoint.family} model for {task}",
+        *_front_matter(task, family),
+        f"# {model_title(checkpoint.family, task, run['start'], pretrained=run['pretrained'])}",
         "",
-        f"{parameters:,} parameters, trained {begun} on {data['train_rows']:,} rows.",
+        f"{parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
         "",
         *_new_heads(run),
         *_scores(run),
         *_labels(checkpoint),
-        "## How it was trained",
-        "",
-        f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s; rate {settings['lr']:.2g},",
-        f"{settings['batch_tokens']:,} tokens a step, seed {settings['seed']}. Every setting is in `run.json`,",
-        "the course in `metrics.jsonl` and `curves.png`.",
-        "",
-        "![curves](curves.png)",
-        "",
+        *_training(run),
         "## How to use it",
         "",
         "```python",
         "import regard",
         "",
         'model = regard.load("this-folder")',
-        "model." + CALLS.get(task, 'predict(["a text"])'),
+        f"model.{task.example_call}",
         "```",
         "",
         _opens(family),
         "",
     ]
-    return "\n".join(front + lines)
+    return "\n".join(lines)
+
+
+def model_title(family: str, task: type[Task], start: str, *, pretrained: bool) -> str:
+    """What a model is, such as "BERT text classifier, fine-tuned from minilm"."""
+    name = FAMILY_TITLES.get(family, family)
+    if not pretrained:
+        return f"{name} {task.title}, trained from scratch ({start})"
+    verb = "further pretrained" if task.language_model else "fine-tuned"
+    return f"{name} {task.title}, {verb} from {start}"
+
+
+def _front_matter(task: type[Task], family: Family) -> list[str]:
+    """The metadata that the Hugging Face hub reads."""
+    library = "transformers" if family.in_transformers else "regard"
+    return [
+        "---",
+        f"library_name: {library}",
+        f"pipeline_tag: {task.pipeline_tag}",
+        "tags:",
+        "- regard",
+        f"- {task.name}",
+        "---",
+        "",
+    ]
+
+
+def _origin(run: Mapping[str, Any]) -> str:
+    if run["pretrained"]:
+        return f"trained from the weights of `{run['start']}`"
+    return f"trained from scratch (randomly initialized) with the preset `{run['start']}`"
+
+
+def _training(run: Mapping[str, Any]) -> list[str]:
+    settings, done = run["settings"], run["done"]
+    size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
+    return [
+        "## How it was trained",
+        "",
+        f"{size}; learning rate {settings['lr']:.2g},",
+        f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
+        "loss and scores over time are in `metrics.jsonl` and `curves.png`.",
+        "",
+        "![curves](curves.png)",
+        "",
+    ]
 
 
 def _opens(family: Family) -> str:
@@ -87,7 +99,7 @@ def _opens(family: Family) -> str:
 
 
 def _new_heads(run: Mapping[str, Any]) -> list[str]:
-    """Which parts did not come from the model it started from."""
+    """The heads that the model it started from did not have."""
     names = run.get("new_heads")
     if not names:
         return []
@@ -96,9 +108,13 @@ def _new_heads(run: Mapping[str, Any]) -> list[str]:
 
 def _scores(run: Mapping[str, Any]) -> list[str]:
     if not run["scores"]:
-        return ["It was not scored: there was no dev data.", ""]
-    source = "split off from the training data" if run["data"]["dev_split_off"] else "given"
-    lines = [f"## Scores on {run['data']['dev_rows']:,} dev rows ({source})", "", "| score | value | 95 % interval |"]
+        return ["It was not scored: there were no validation rows.", ""]
+    source = "split off from the training data" if run["data"]["dev_split_off"] else "separate data"
+    lines = [
+        f"## Scores on {run['data']['dev_rows']:,} validation rows ({source})",
+        "",
+        "| score | value | 95 % interval |",
+    ]
     lines.append("|---|---|---|")
     for name, score in run["scores"].items():
         lines.append(f"| {name} | {score['value']:.4f} | {score['low']:.4f} to {score['high']:.4f} |")

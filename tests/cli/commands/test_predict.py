@@ -301,7 +301,6 @@ def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:
 
 def test_every_kind_of_answer_is_a_line_for_reading() -> None:
     """No answer of a task is printed as raw JSON."""
-    from regard.cli.commands.predict import shown
     from regard.tasks.answer import SpanAnswer
     from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
     from regard.tasks.embed import SimilarityAnswer
@@ -316,5 +315,5 @@ def test_every_kind_of_answer_is_a_line_for_reading() -> None:
         WordsAnswer(),
         SpanAnswer(),
     ]
-    assert [answer for answer in answers if "{" in shown(answer.json())] == []
-    assert shown(answers[3].json()).strip() == "0.8500"
+    assert [answer for answer in answers if "{" in answer.display()] == []
+    assert answers[3].display().strip() == "0.8500"

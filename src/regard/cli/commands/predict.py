@@ -89,7 +89,7 @@ def run(command: PredictCommand) -> None:
         if command.json:
             print_json(answer.json())
         else:
-            print(f"{shown(answer.json())}  {shorten(_text(row.item), 70)}")
+            print(f"{answer.display()}  {shorten(_text(row.item), 70)}")
 
 
 def _check(command: PredictCommand) -> None:
@@ -117,18 +117,18 @@ def _context(command: PredictCommand, model: Model) -> str | None:
     """The text that all questions are about, where one was given."""
     if command.context is None:
         return None
-    if model.task != "answer":
+    from regard.predict.batch.rows import input_roles, read_context
+
+    if "context" not in input_roles(model.task):
         what = "a network without a task" if model.task is None else f"a model for {model.task}"
         raise UsageError(f"--context is for models that answer questions; this is {what}.")
-    from regard.predict.batch.rows import read_context
-
     return read_context(command.context, encoding=command.encoding)
 
 
 def input_rows(command: PredictCommand, model: Model, context: str | None) -> Iterator[InputRow]:
     """What is to be answered."""
     from regard.data.names import parse_columns
-    from regard.predict.batch.rows import PAIRED, file_rows, text_rows
+    from regard.predict.batch.rows import file_rows, input_roles, text_rows
     from regard.predict.model_task import trained
 
     task = model.task
@@ -143,9 +143,10 @@ def input_rows(command: PredictCommand, model: Model, context: str | None) -> It
             remembered=None if run is None else run.data,
             context=context,
         )
-    if context is None and task in PAIRED and len(command.texts) % 2:
+    roles = input_roles(task)
+    if context is None and len(roles) == 2 and len(command.texts) % 2:
         what = "two texts that belong together"
-        if task == "answer":
+        if "context" in roles:
             what = "a question and its context (or questions with --context FILE)"
         raise UsageError(
             f"this model takes {what}, but the last of {pluralize(len(command.texts), 'text')} stands alone."
@@ -204,28 +205,6 @@ def _text(item: Any) -> str:
         return " | ".join(item)
     names = ("question", "first", "text")
     return item if isinstance(item, str) else str(next(getattr(item, name) for name in names if hasattr(item, name)))
-
-
-def shown(answer: dict[str, Any]) -> str:
-    """An answer in a line, for reading."""
-    if "label" in answer:
-        return f"{answer['label']:<16} {answer['score']:.3f}"
-    if "labels" in answer:
-        labels = [f"{name} {answer['scores'][name]:.2f}" for name in answer["labels"]]
-        return f"{', '.join(labels) or '(none)':<32}"
-    if "value" in answer:
-        return f"{answer['value']:>9.4f}"
-    if "similarity" in answer:
-        return f"{answer['similarity']:>9.4f}"
-    if "entities" in answer:
-        return ", ".join(f"{one['text']} ({one['label']} {one['score']:.2f})" for one in answer["entities"]) or "(none)"
-    if "words" in answer:
-        return " ".join(f"{one['text']}/{one['label']}" for one in answer["words"])
-    if "answer" in answer:
-        return f"{answer['answer'] or '(no answer)'}  {answer['score']:.3f}"
-    if "translation" in answer:
-        return f"{answer['translation'] or '(nothing)'}  {answer['score']:.3f}"
-    return json.dumps(answer, ensure_ascii=False)
 
 
 COMMAND = Command(name="predict", arguments=PredictCommand, help=HELP, run=run)

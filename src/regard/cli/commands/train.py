@@ -37,10 +37,6 @@ Examples:
 What is not told (task, rate, epochs, batch) is chosen from the data and the model, and said."""
 
 
-EXAMPLES = {"pair": '"a text" "another"', "answer": '"a question" --context page.txt', "embed": '"a text" "another"'}
-COMMANDS = {"translate": "translate", "embed": "embed"}  # where it is not predict
-
-
 @dataclass(frozen=True)
 class TrainCommand:
     data: Annotated[
@@ -127,12 +123,14 @@ def _say(found: TrainResult, progress: TrainingProgress) -> None:
     if progress.lines():
         print_table(progress.lines())
         print()
-    words = EXAMPLES.get(found.task, '"a text of yours"')
+    from regard.tasks import task_class
+
+    task = task_class(found.task)
     rows_read, steps = pluralize(found.rows, "row"), pluralize(found.steps, "step")
     rows = [
         ("folder", f"{found.folder}, trained on {rows_read} in {found.seconds:.0f} s, {steps}"),
         ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
-        ("next", f"regard {COMMANDS.get(found.task, 'predict')} {found.folder} {words}"),
+        ("next", f"regard {task.command} {found.folder} {task.command_example}"),
         ("", f"regard evaluate {found.folder} TEST-DATA"),
     ]
     if not found.scores:

@@ -11,13 +11,12 @@ from regard.data.formats.lines import Row
 from regard.data.names import COLUMN_ALIASES, Columns
 from regard.data.readers import Reader
 from regard.data.recognize import ReadOptions, Schema
-from regard.data.records import AnswerRecord, DocumentRecord, Record
+from regard.data.records import AnswerRecord, DocumentRecord, Record, TagRecord
 from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.remembered import Sources, TrainingReadOptions, has_columns
 from regard.text.encodings import parse_encoding
 
-PAIRED = {"pair": ("first", "second"), "answer": ("question", "context"), "embed": ("first", "second")}
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
 
 
@@ -29,13 +28,27 @@ class InputRow:
     columns: dict[str, Any]
 
 
+def input_roles(task: str | None) -> tuple[str, ...]:
+    """The texts that an input of the task has, by column role; one text for a network without a task."""
+    from regard.tasks import TASKS
+
+    return TASKS[task].input_roles if task in TASKS else ("text",)
+
+
+def takes_tokens(task: str | None) -> bool:
+    """Whether an input of the task may be a list of tokens."""
+    from regard.tasks import TASKS
+
+    return task in TASKS and TASKS[task].record is TagRecord
+
+
 def text_rows(texts: Sequence[str], task: str | None, *, context: str | None = None) -> Iterator[InputRow]:
     """Texts that were given one after the other: two by two for a task that takes two, unless the context is given."""
     if context is not None:
         yield from (InputRow((question, context), {"question": question}) for question in texts)
-    elif task in PAIRED:
+    elif len(input_roles(task)) == 2:
         for pair in zip(texts[::2], texts[1::2], strict=True):
-            yield InputRow(pair, dict(zip(PAIRED[task], pair, strict=True)))
+            yield InputRow(pair, dict(zip(input_roles(task), pair, strict=True)))
     else:
         yield from (InputRow(text, {"text": text}) for text in texts)
 
@@ -79,11 +92,12 @@ class _Opened:
 
     def rows(self, task: str | None) -> Reader:
         """A reader of what the task takes."""
-        if task in PAIRED:
-            labels = None if task == "answer" else "class"
-            return self._reader(self._choices(PAIRED[task]), task=task, labels=labels)
+        roles = input_roles(task)
+        if len(roles) == 2:
+            labels = None if "context" in roles else "class"
+            return self._reader(self._choices(roles), task=task, labels=labels)
         plain = is_plain(self.name, self.columns)
-        tagged = self._tagged(plain=plain) if task == "tag" and self.name != "-" else None
+        tagged = self._tagged(plain=plain) if takes_tokens(task) and self.name != "-" else None
         if tagged is not None:
             return tagged
         return self._lines() if plain else self._reader(self._text_choices(), task="text")
