@@ -17,7 +17,10 @@ def test_a_file_that_changed_is_missing_or_no_file_is_named(tmp_path: Path) -> N
     digests = file_digests(tmp_path, ["one", "two"])
     assert describe_damage(tmp_path, digests) is None
     (tmp_path / "two").write_bytes(b"twO" + b"two" * 999)
-    assert describe_damage(tmp_path, digests) == f"{tmp_path / 'two'} is damaged: its content is not what was written"
+    assert (
+        describe_damage(tmp_path, digests)
+        == f"{tmp_path / 'two'} is damaged: its content has changed since it was written"
+    )
     (tmp_path / "two").write_bytes(b"two")
     assert describe_damage(tmp_path, digests) == f"{tmp_path / 'two'} is damaged: it has 3 bytes, expected 3000"
     (tmp_path / "one").unlink()

@@ -33,7 +33,7 @@ def folder_lock(folder: Path) -> AbstractContextManager[None]:
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "PATIENCE", 0.1)
+    monkeypatch.setattr(locks, "TIMEOUT", 0.1)
 
 
 def refused(folder: Path) -> str:

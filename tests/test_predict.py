@@ -421,7 +421,7 @@ def test_a_preset_cannot_read_texts() -> None:
 
 def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
     write_folder(tmp_path / "model", random("tiny-bert"))
-    with pytest.raises(FolderError, match=f"{tmp_path}/model holds no tokenizer: looked for tokenizer.json"):
+    with pytest.raises(FolderError, match=f"{tmp_path}/model has no tokenizer: expected tokenizer.json"):
         regard.load(tmp_path / "model").embed(["a"])
     (tmp_path / "model" / "spiece.model").write_bytes(b"x")
     with pytest.raises(FolderError, match=r"It has spiece.model, which transformers turns into a tokenizer.json"):

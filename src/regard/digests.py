@@ -1,4 +1,4 @@
-"""Digests of files, by which damage is noticed before it is used."""
+"""SHA-256 digests of files and JSON objects, to detect damage before a file is used."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from typing import Any
 
 from regard.foreign import open_regular_file
 
-DIGEST = "digest"  # the field of a JSON object that holds the digest of its other fields
+DIGEST = "digest"  # field of a JSON object with the digest of its other fields
 THREADS = 4
-
-
 Digests = dict[str, dict[str, Any]]  # by file name: {"bytes": its size, "sha256": its digest}
 
 
 def file_digest(path: Path) -> dict[str, Any]:
-    """Size and SHA-256 of a regular file. Processors have instructions for SHA-256: writing the file takes longer."""
+    """Size and SHA-256 of a regular file. This takes less time than writing the file."""
     with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         return {"bytes": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def file_digests(folder: Path, names: Iterable[str]) -> Digests:
-    """The digests of files of a folder, by name; several files at once."""
+    """Digests of several files in a folder, by file name, computed in parallel."""
     every = list(names)
     with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
         return dict(zip(every, pool.map(file_digest, [folder / name for name in every]), strict=True))
 
 
 def describe_damage(folder: Path, digests: Mapping[str, Any]) -> str | None:
-    """The first file that is missing or not the one that was written, in words; None where all are."""
+    """A sentence about the first file that is missing or has changed; None if all files match their digests."""
     for name, expected in digests.items():
         if not isinstance(expected, dict):
             return f"there is no digest of {folder / name}"
@@ -43,7 +41,7 @@ def describe_damage(folder: Path, digests: Mapping[str, Any]) -> str | None:
             if size != expected.get("bytes"):
                 return f"{folder / name} is damaged: it has {size:,} bytes, expected {str(expected.get('bytes'))[:20]}"
             if file_digest(folder / name) != expected:
-                return f"{folder / name} is damaged: its content is not what was written"
+                return f"{folder / name} is damaged: its content has changed since it was written"
         except FileNotFoundError:
             return f"{folder / name} is missing"
         except OSError as error:
@@ -52,9 +50,9 @@ def describe_damage(folder: Path, digests: Mapping[str, Any]) -> str | None:
 
 
 def with_digest(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object with the digest of its content."""
-    plain: dict[str, Any] = json.loads(json.dumps(dict(content)))
-    return {**plain, DIGEST: _digest(plain)}
+    """The JSON object with the field "digest" added: a digest of its other fields."""
+    as_json: dict[str, Any] = json.loads(json.dumps(dict(content)))
+    return {**as_json, DIGEST: _digest(as_json)}
 
 
 def has_valid_digest(content: Mapping[str, Any]) -> bool:

@@ -1,4 +1,17 @@
-"""Messages that say what was given, what was expected, and the way to fix it."""
+"""Errors that a user can fix, and helpers for their messages.
+
+Every message says what was given, what was expected and how to fix it. Public errors:
+
+| error | raised for |
+|---|---|
+| `RegardError` | base class of all others |
+| `InputError` | a value, text or setting that cannot be used |
+| `DataError` | a data file, or one row of it, that cannot be used |
+| `NotFinite` | NaN or infinity in the output of a network |
+| `FolderError` | a model folder that cannot be read, or a path that cannot be written |
+| `MissingExtra` | an optional package that is not installed |
+| `UntrainedWarning` | (a warning) a model with randomly initialized weights |
+"""
 
 from __future__ import annotations
 
@@ -7,55 +20,69 @@ import itertools
 import re
 from collections.abc import Iterable
 
-MOST_COMPARED = 3000  # names a word is compared with
-MOST_NAMED = 60  # names in a message
-LONGEST_WORD = 100  # characters of a name in a message
-MARKED = re.compile("\x02([^\x02\x03\x1f]*)\x1f([^\x02\x03\x1f]*)\x03")  # a setting: in Python, on the command line
-NO_VALUE = object()
+MAX_COMPARED = 3000  # names that a misspelled name is compared with
+MAX_LISTED = 60  # names listed in a message
+MAX_NAME_LENGTH = 100  # characters of a name in a message
+MAX_MESSAGE_LENGTH = 2000  # characters
+MAX_QUOTE_LENGTH = 400  # characters in quotes; longer quotes are shortened, commands and paths are not
+_NO_VALUE = object()
+_SETTING = re.compile("\x02([^\x02\x03\x1f]*)\x1f([^\x02\x03\x1f]*)\x03")  # Python form, command-line form
+_LONG_QUOTE = re.compile(rf"""(["'])((?:(?!\1)[^\n]){{{MAX_QUOTE_LENGTH},}})\1""")
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
 
 
-def setting(name: str, value: object = NO_VALUE) -> str:
-    """A setting inside the message of an error: `name` or `name=value`; the command line shows `--name value`.
+def setting(name: str, value: object = _NO_VALUE) -> str:
+    """A setting inside an error message: `name` or `name=value` in Python, `--name value` on the command line.
 
     raise InputError(f"{setting('lr')} is {lr}, expected more than 0.")
     raise InputError(f"{setting('epochs', 2)} and {setting('steps', 9)} were both given.")
     """
     flag = f"--{name.replace('_', '-')}"
-    if value is NO_VALUE:
+    if value is _NO_VALUE:
         return f"\x02{name}\x1f{flag}\x03"
     if isinstance(value, float):
-        shown = typed = f"{value:g}"
+        in_python = f"{value:g}"
+        on_command_line = in_python
     else:
-        shown, typed = shorten(repr(value), 80), shorten(str(value), 80)
-    given = flag if value is True else f"{flag} {typed}"
-    return f"\x02{name}={shown}\x1f{given}\x03"
-
-
-LONGEST_MESSAGE = 2000  # characters
-LONGEST_QUOTE = 400  # characters in quotes; longer ones are cut, which commands and paths are not
-_QUOTES = re.compile(rf"""(["'])((?:(?!\1)[^\n]){{{LONGEST_QUOTE},}})\1""")
-_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_SHOWN = {code: f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
+        in_python = shorten(repr(value), 80)
+        on_command_line = shorten(str(value), 80)
+    flag_and_value = flag if value is True else f"{flag} {on_command_line}"
+    return f"\x02{name}={in_python}\x1f{flag_and_value}\x03"
 
 
 class RegardError(Exception):
-    """Anything a user can fix. The command line prints it without a traceback and exits with 1.
+    """Base class of all errors that a user can fix. The command line prints the message and exits with status 1.
 
-    `str(error)` names settings as Python does (`dev_fraction`); `error.with_flags` as flags (`--dev-fraction`).
-    Both are cut to a length that can be read, and show control characters instead of sending them.
+    `str(error)` writes settings as in Python (`dev_fraction`), `error.with_flags` as flags (`--dev-fraction`).
+    Long messages are shortened and control characters are escaped.
+
+        try:
+            regard.train("reviews.csv", out="runs/reviews")
+        except regard.RegardError as error:
+            print(error)
     """
 
-    def __init__(self, message: object = "", *rest: object) -> None:
-        self.with_flags = shorten_message(escape_control_characters(MARKED.sub(r"\2", str(message))))
-        super().__init__(shorten_message(escape_control_characters(MARKED.sub(r"\1", str(message)))), *rest)
+    def __init__(self, message: object = "", *args: object) -> None:
+        self.with_flags = _readable(_SETTING.sub(r"\2", str(message)))
+        super().__init__(_readable(_SETTING.sub(r"\1", str(message))), *args)
 
 
 class InputError(RegardError, ValueError):
-    """A value, a text or a setting that cannot be used."""
+    """A value, a text or a setting that cannot be used.
+
+    raise InputError(f"{setting('lr')} is -1, expected more than 0.")
+    """
 
 
 class DataError(RegardError, ValueError):
-    """A file of data, or one row of it, that cannot be used: where it is, what it holds, what belongs there."""
+    """A data file, or one row of it, that cannot be used.
+
+    The message is built from the location, the problem, what was expected and the fix:
+
+        DataError("is not a number", file="a.csv", line=3, column="stars", expected="1 to 5", fix="Correct the row.")
+        # a.csv line 3, column stars: is not a number; expected 1 to 5. Correct the row.
+    """
 
     def __init__(
         self,
@@ -68,17 +95,27 @@ class DataError(RegardError, ValueError):
         expected: str | None = None,
         fix: str | None = None,
     ) -> None:
-        self.message, self.file, self.line, self.row = message, file, line, row
-        self.column, self.expected, self.fix = column, expected, fix
+        self.message = message
+        self.file = file
+        self.line = line
+        self.row = row
+        self.column = column
+        self.expected = expected
+        self.fix = fix
         numbers = [("line", line), ("row", row), ("column", column)]
-        where = ", ".join(f"{name} {number}" for name, number in numbers if number is not None)
-        head = " ".join(part for part in (file, where) if part)
-        tail = "" if expected is None else f"; expected {expected}"
-        super().__init__(f"{head}{': ' if head else ''}{message}{tail}.{'' if fix is None else ' ' + fix}")
+        position = ", ".join(f"{name} {number}" for name, number in numbers if number is not None)
+        location = " ".join(part for part in (file, position) if part)
+        before = f"{location}: " if location else ""
+        expectation = "" if expected is None else f"; expected {expected}"
+        after = "" if fix is None else f" {fix}"
+        super().__init__(f"{before}{message}{expectation}.{after}")
 
 
 class NotFinite(InputError):
-    """A network computed NaN or infinity for an input."""
+    """A network computed NaN or infinity, so that there is no result.
+
+    raise NotFinite("text 3")
+    """
 
     def __init__(self, subject: str) -> None:
         super().__init__(
@@ -88,67 +125,93 @@ class NotFinite(InputError):
 
 
 class FolderError(RegardError, OSError):
-    """A model folder that cannot be read, or a place that cannot be written."""
+    """A model folder that cannot be read, or a path that cannot be written.
+
+    raise FolderError("runs/reviews has no config.json. Give the folder of a trained model.")
+    """
 
 
 class MissingExtra(RegardError, ImportError):
-    """A feature whose optional packages are not installed."""
+    """A feature whose optional packages are not installed.
+
+    raise MissingExtra("the server", "serve")
+    # the server needs an optional package. Install it with: pip install "regard[serve]"
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f'{feature} needs an optional package. Install it with: pip install "regard[{extra}]"')
 
 
 class UntrainedWarning(UserWarning):
-    """A model whose weights are randomly initialized is about to be used."""
+    """A model whose weights are randomly initialized is used.
+
+    warnings.filterwarnings("ignore", category=regard.errors.UntrainedWarning)
+    """
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """` Did you mean "x"?` when a choice is near, else the choices themselves, as many as fit into a message."""
+    """` Did you mean "x"?` if a choice is similar to `name`, else a list of the choices (at most MAX_LISTED)."""
     known = sorted(choices)
-    word = name[:LONGEST_WORD].casefold()
-    folded = {name.casefold(): name for name in known}
-    if len(folded) > MOST_COMPARED:  # comparing takes a tenth of a millisecond each
-        folded = {key: name for key, name in folded.items() if key[:1] == word[:1] and abs(len(key) - len(word)) < 3}
-    near = difflib.get_close_matches(word, itertools.islice(folded, MOST_COMPARED), n=1, cutoff=0.6)
-    if near:
-        return f' Did you mean "{shorten(folded[near[0]], LONGEST_WORD)}"?'
-    listed = ", ".join(shorten(name, LONGEST_WORD) for name in known[:MOST_NAMED])
-    more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
-    return f" Choose one of: {listed}{more}."
+    word = name[:MAX_NAME_LENGTH].casefold()
+    folded = {choice.casefold(): choice for choice in known}
+    if len(folded) > MAX_COMPARED:  # each comparison takes a tenth of a millisecond
+        folded = {
+            key: choice for key, choice in folded.items() if key[:1] == word[:1] and abs(len(key) - len(word)) < 3
+        }
+    matches = difflib.get_close_matches(word, itertools.islice(folded, MAX_COMPARED), n=1, cutoff=0.6)
+    if matches:
+        return f' Did you mean "{shorten(folded[matches[0]], MAX_NAME_LENGTH)}"?'
+    choices_text = ", ".join(shorten(choice, MAX_NAME_LENGTH) for choice in known[:MAX_LISTED])
+    more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
+    return f" Choose one of: {choices_text}{more}."
 
 
 def escape_control_characters(text: str) -> str:
-    """The text with control characters as escapes, so that a terminal does not obey them; line ends and tabs stay."""
-    return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
+    """The text with control characters as escapes, so that a terminal does not obey them.
 
-
-def shorten_message(text: str, limit: int = LONGEST_MESSAGE) -> str:
-    """A message without the greater part of what it quotes at length, and of what is left beyond `most` characters."""
-    if len(text) <= LONGEST_QUOTE:
+    Line ends and tabs are kept.
+    """
+    if text.isascii() and text.isprintable():
         return text
-    text = text if len(text) <= 50 * limit else f"{text[: 25 * limit]} … {text[-25 * limit :]}"
-    text = _QUOTES.sub(lambda found: f"{found[1]}{found[2][:100]}…{found[1]}", text)
-    return text if len(text) <= limit else f"{text[: limit * 2 // 3]} … {text[-limit // 3 :]}"
+    return text.translate(_ESCAPES)
+
+
+def shorten_message(text: str, limit: int = MAX_MESSAGE_LENGTH) -> str:
+    """A message with long quotes shortened, and cut in the middle if it is still longer than `limit` characters."""
+    if len(text) <= MAX_QUOTE_LENGTH:
+        return text
+    if len(text) > 50 * limit:
+        text = f"{text[: 25 * limit]} … {text[-25 * limit :]}"
+    text = _LONG_QUOTE.sub(lambda match: f"{match[1]}{match[2][:100]}…{match[1]}", text)
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit * 2 // 3]} … {text[-limit // 3 :]}"
+
+
+def _readable(message: str) -> str:
+    return shorten_message(escape_control_characters(message))
 
 
 def pluralize(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: `1 text`, `2 texts`, `1,000 entries`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {plural or noun + 's'}"
 
 
 def shorten(text: str, limit: int = 200) -> str:
-    """A text for a message: on one line, without control characters, cut at `most` characters."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * limit])
-    flat = " ".join(plain.split())
-    if len(flat) <= limit and len(text) <= 4 * limit:
-        return flat
-    return f"{flat[:limit]}…"
+    """A text for a message: on one line, without control characters, cut at `limit` characters."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * limit])
+    one_line = " ".join(printable.split())
+    if len(one_line) <= limit and len(text) <= 4 * limit:
+        return one_line
+    return f"{one_line[:limit]}…"
 
 
 def bullet_list(names: Iterable[str], limit: int = 12) -> str:
-    """Names one a line, the rest counted, so that a message stays readable."""
+    """Names, one per line; those beyond `limit` are counted."""
     every = list(names)
-    shown = [f"  {name}" for name in every[:limit]]
+    lines = [f"  {name}" for name in every[:limit]]
     if len(every) > limit:
-        shown.append(f"  … and {len(every) - limit} more")
-    return "\n".join(shown)
+        lines.append(f"  … and {len(every) - limit} more")
+    return "\n".join(lines)

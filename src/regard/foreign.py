@@ -1,4 +1,4 @@
-"""Reading files that somebody else wrote: regular files of a bounded size, and one kind of error for all failures."""
+"""Read files from untrusted sources: regular files of limited size only, with one kind of error for all failures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from typing import Any
 
 from regard.errors import DataError, FolderError, RegardError, shorten
 
-DEFAULT_LIMIT = 1 << 27  # bytes; far above every configuration and tokenizer file in use
-DEEPEST = 100  # levels of nesting in JSON
+DEFAULT_LIMIT = 1 << 27  # bytes; far larger than configuration and tokenizer files are
+MAX_DEPTH = 100  # levels of nesting in JSON
 
 
 @contextmanager
 def file_errors(
     file: str | Path, kind: type[FolderError] | type[DataError] = FolderError, *, fix: str | None = None
 ) -> Iterator[None]:
-    """Turn whatever the body raises into an error of regard that names the file.
+    """Convert every exception raised in the body into a `kind` error that names the file.
 
-    For code that parses foreign bytes (JSON, Parquet, a tokenizer): the libraries behind it raise dozens of types, and
-    `tokenizers` raises a panic that is not even an `Exception`. Errors of regard pass through unchanged.
-    `fix` is added to the message: what to do about it.
+    For code that parses untrusted bytes (JSON, Parquet, a tokenizer): parsers raise dozens of exception types, and
+    `tokenizers` raises a panic that is not an `Exception`. A RegardError is passed through unchanged.
+    `fix` is added to the message.
+
+        with file_errors("rows.parquet", DataError, fix="Write the file again."):
+            table = pyarrow.parquet.read_table("rows.parquet")
     """
     try:
         yield
@@ -47,20 +50,21 @@ def _failure(
     reason = shorten(reason).rstrip(".")
     if issubclass(kind, DataError):
         return kind(f"cannot be read: {reason}", file=str(file), fix=fix)
-    return kind(f"{file} cannot be read: {reason}.{'' if fix is None else ' ' + fix}")
+    after = "" if fix is None else f" {fix}"
+    return kind(f"{file} cannot be read: {reason}.{after}")
 
 
 @contextmanager
 def open_regular_file(path: Path) -> Iterator[BufferedReader]:
-    """A regular file, opened to be read; a folder, pipe or device, which could block or never end, is refused.
+    """Open a regular file for reading. Folders, pipes and devices are refused, because reading them may never end.
 
-    Raises FileNotFoundError where there is none, FolderError where it cannot be opened.
+    Raises FileNotFoundError if it does not exist, FolderError if it cannot be opened.
     """
     try:
-        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+        file = open(path, "rb", opener=_open_nonblocking)  # noqa: SIM115
     except FileNotFoundError:
         raise
-    except (OSError, ValueError) as error:  # a folder, no permission, a name that no file can have
+    except (OSError, ValueError) as error:  # a folder, no permission, an invalid file name
         raise FolderError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     with file:
         _check_regular(path, os.fstat(file.fileno()).st_mode)
@@ -70,21 +74,19 @@ def open_regular_file(path: Path) -> Iterator[BufferedReader]:
 def read_bytes(path: Path, *, limit: int = DEFAULT_LIMIT) -> bytes:
     """The content of a regular file of at most `limit` bytes.
 
-    Raises FileNotFoundError where there is none; FolderError for a folder, pipe or device, which could block or never
-    end, and for a larger file, before any of it is read.
+    Raises FileNotFoundError if it does not exist, FolderError if it is a folder, a pipe or a device, or if it is
+    larger than the limit (checked before reading).
     """
     with open_regular_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
-            raise FolderError(
-                f"{path} has {size:,} bytes; expected at most {limit:,}. This is not a file of that kind."
-            )
+            raise FolderError(f"{path} has {size:,} bytes; expected at most {limit:,}. Is it the right file?")
         with file_errors(path):
-            return file.read(min(limit, size + 4096))  # room for that many is made at once
+            return file.read(min(limit, size + 4096))  # this much memory is allocated at once
 
 
 def read_text(path: Path, *, limit: int = DEFAULT_LIMIT) -> str:
-    """The same as UTF-8 text, with or without a byte order mark."""
+    """The content of a UTF-8 file as text, without its byte order mark. Raises the errors of `read_bytes`."""
     content = read_bytes(path, limit=limit)
     try:
         return content.decode("utf-8-sig")
@@ -93,13 +95,13 @@ def read_text(path: Path, *, limit: int = DEFAULT_LIMIT) -> str:
 
 
 def read_json_value(path: Path, *, limit: int = DEFAULT_LIMIT) -> Any:
-    """The value in a JSON file. Raises FileNotFoundError where there is none, FolderError with line and column."""
+    """The value in a JSON file. Raises FileNotFoundError if it does not exist, FolderError with line and column."""
     text = read_text(path, limit=limit)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise FolderError(f"{path} line {error.lineno} column {error.colno}: not JSON: {error.msg}.") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a thousand brackets
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, a thousand brackets
         raise FolderError(f"{path} is JSON that cannot be read: {shorten(str(error))}.") from error
     _check_depth(path, value)
     if "\\ud" in text.lower():
@@ -108,59 +110,59 @@ def read_json_value(path: Path, *, limit: int = DEFAULT_LIMIT) -> Any:
 
 
 def _check_depth(path: Path, value: Any) -> None:
-    """Refuse what is nested so deeply that printing or copying it would fail later."""
+    """Refuse JSON that is nested so deeply that printing or copying it would fail later."""
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         groups = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
         level = [item for group in groups for item in group if isinstance(item, dict | list)]
         if not level:
             return
-    raise FolderError(f"{path} is JSON nested more than {DEEPEST} levels deep. This is not a file of that kind.")
+    raise FolderError(f"{path} is JSON nested more than {MAX_DEPTH} levels deep. Is it the right file?")
 
 
 def _check_surrogates(path: Path, value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise FolderError(f"{path} holds half of a surrogate pair, which no text can hold. Remove it.") from error
+        raise FolderError(f"{path} contains half of a surrogate pair, which is not valid text. Remove it.") from error
 
 
 def check_regular_file(path: Path) -> None:
-    """Refuse a folder, pipe or device before a library opens it, which could block. Raises FileNotFoundError."""
+    """Refuse a folder, pipe or device before a library opens it and blocks. Raises FileNotFoundError."""
     _check_regular(path, path.stat().st_mode)
 
 
 def _check_regular(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
-        raise FolderError(f"{path} is not a regular file. Copy its content into a file of that name.")
+        raise FolderError(f"{path} is not a regular file. Copy its content into a regular file of that name.")
 
 
 def link_root(folder: Path) -> Path:
-    """Where links of the folder may lead: inside it, or inside the hub's own cache entry it is (in) a snapshot of."""
+    """The folder that links may point into: the folder itself, or its entry in the cache of the Hugging Face hub."""
     real = folder.resolve()
-    for place in (real, *real.parents):
-        if place.parent.name == "snapshots" and place.parent.parent.name.startswith("models--"):
-            return place.parent.parent
+    for parent in (real, *real.parents):
+        if parent.parent.name == "snapshots" and parent.parent.parent.name.startswith("models--"):
+            return parent.parent.parent
     return real
 
 
 def path_inside(folder: Path, name: str) -> Path:
-    """The file of that name, refused before it is read where it would lie outside the folder."""
+    """The path of a file inside the folder. Raises FolderError if the name or a link leads out of the folder."""
     path = Path(name)
     shown = shorten(name, 100)
     if path.is_absolute() or ".." in path.parts or not name or "\0" in name:
-        raise FolderError(f'{folder}: the file name "{shown}" leads out of the folder. Names must stay inside it.')
+        raise FolderError(f'{folder}: the file name "{shown}" leads out of the folder. Use a name inside it.')
     try:
         real = (folder / path).resolve()
-        real.exists()  # also finds names that no file can have
-        stays = real.is_relative_to(link_root(folder))
-    except (OSError, ValueError, RuntimeError) as error:  # too long, not text, a link to itself
+        real.exists()  # raises for invalid file names
+        is_inside = real.is_relative_to(link_root(folder))
+    except (OSError, ValueError, RuntimeError) as error:  # too long, invalid characters, a link to itself
         reason = shorten(str(error), 100)
         raise FolderError(f"{folder}: the file name {shown!r} cannot be used: {reason}.") from error
-    if not stays:
+    if not is_inside:
         raise FolderError(f'{folder}: "{shown}" is a link out of the folder. Copy the file into the folder instead.')
     return folder / path
 
 
-def _without_waiting(name: str, flags: int) -> int:
+def _open_nonblocking(name: str, flags: int) -> int:
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))

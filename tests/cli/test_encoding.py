@@ -52,6 +52,6 @@ def test_text_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_bytes((TABLE * 20).encode("cp1251", "ignore") + "Привет\n".encode("cp1251") * 20)
     told = ["--encoding", "cp1251", "--json"]
     assert main(["tokenizer", str(path), "--size", "60", "--out", str(tmp_path / "words"), *told]) == 0
-    assert json.loads(capsys.readouterr().out)["unknown_rate"] == 0
+    assert json.loads(capsys.readouterr().out)["unknown_fraction"] == 0
     assert main(["vectors", str(path), "--epochs", "1", "--nearest", "привет", *told]) == 0
     assert "nearest" in json.loads(capsys.readouterr().out)

@@ -18,7 +18,7 @@ from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Record
 from regard.errors import DataError, InputError, MissingExtra
 from regard.text.learn import train_tokenizer
-from regard.text.stream import read_chunks
+from regard.text.text_files import read_chunks
 
 ROWS = [
     ("Die Küche war größer und schöner als gedacht", "gut"),

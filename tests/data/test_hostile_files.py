@@ -152,7 +152,7 @@ def test_bombs_take_no_memory(tmp_path: Path) -> None:
     bomb = put(tmp_path / "a.csv.gz", gzip.compress(b"text,label\n" + b"x" * (200 << 20), 9))
 
     def use() -> None:
-        with pytest.raises(DataError, match=r"a.csv.gz: unpacks to more than 250 times its size"):
+        with pytest.raises(DataError, match=r"a.csv.gz: decompresses to more than 250 times its size"):
             list(read(bomb))
 
     assert peak(use) < 400 << 20

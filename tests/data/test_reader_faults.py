@@ -126,7 +126,7 @@ def test_a_bad_row_is_named_or_listed(
             "a.csv",
             "text,label\nx,y\n".encode("utf-16"),
             {"encoding": "cp1252"},
-            "begins with the byte order mark of utf-16-le, but the encoding cp1252 was given",
+            "starts with the byte order mark of utf-16-le, but the encoding cp1252 was given",
         ),
         ("a.csv", "text,label\nx,y\n".encode("utf-32-le"), {"encoding": "utf-8"}, "is a binary file"),
         ("a.csv", "text,text,label\nx,y,z\n", {}, 'two columns are named "text"'),

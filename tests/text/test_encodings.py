@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError, InputError
-from regard.text.encodings import PLAIN, as_utf8, detect_encoding, parse_encoding, resolve_byte_order
+from regard.text.file_encodings import UTF8_GUESS, as_utf8, detect_encoding, parse_encoding, resolve_byte_order
 
 GERMAN = (
     "text;label\nDie Küche war größer, schöner und für zwölf Gäste gedacht;gut\nEin schäbiges Zimmer – 80 €;schlecht\n"
@@ -44,8 +44,8 @@ def test_wide_encodings_are_recognized(text: str, order: str, width: int, mark: 
 
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, RUSSIAN, POLISH, CHINESE, "plain ASCII\n", ""])
 def test_utf8_stays_utf8(text: str) -> None:
-    assert detect_encoding([text.encode()]) == PLAIN
-    assert detect_encoding([text.encode("utf-8-sig")]) == PLAIN
+    assert detect_encoding([text.encode()]) == UTF8_GUESS
+    assert detect_encoding([text.encode("utf-8-sig")]) == UTF8_GUESS
 
 
 @given(st.text(st.characters(codec="utf-8")), st.integers(1, 7))
@@ -53,8 +53,8 @@ def test_valid_utf8_is_never_anything_else(text: str, size: int) -> None:
     raw = text.encode()
     if "\0" in text or raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return
-    assert detect_encoding([raw]) == PLAIN
-    assert detect_encoding([raw[place : place + size] for place in range(0, len(raw), size)]) == PLAIN
+    assert detect_encoding([raw]) == UTF8_GUESS
+    assert detect_encoding([raw[place : place + size] for place in range(0, len(raw), size)]) == UTF8_GUESS
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_valid_utf8_is_never_anything_else(text: str, size: int) -> None:
     ],
 )
 def test_what_is_not_certain_is_not_guessed(raw: bytes) -> None:
-    assert detect_encoding([raw]) == PLAIN
+    assert detect_encoding([raw]) == UTF8_GUESS
 
 
 def test_a_first_letter_far_into_the_file_is_seen() -> None:
@@ -101,7 +101,7 @@ def test_a_named_encoding_that_the_file_contradicts() -> None:
     assert resolve_byte_order("utf-16", "abcd\n".encode("utf-16-be"), "a.csv") == "utf-16-be"
     assert resolve_byte_order("utf-16", CHINESE[-9:-1].encode("utf-16-le"), "a.csv") == "utf-16-le"
     with pytest.raises(
-        DataError, match=r"a.csv: begins with the byte order mark of utf-32-le, but .* utf-16 was given"
+        DataError, match=r"a.csv: starts with the byte order mark of utf-32-le, but .* utf-16 was given"
     ):
         resolve_byte_order("utf-16", "\ufeffa".encode("utf-32-le"), "a.csv")
 
@@ -134,4 +134,4 @@ def test_damage_is_told_with_its_line(raw: bytes, encoding: str) -> None:
 def test_no_warning_for_utf8() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert detect_encoding([GERMAN.encode()]) == PLAIN
+        assert detect_encoding([GERMAN.encode()]) == UTF8_GUESS

@@ -23,12 +23,13 @@ from tokenizers import models, pre_tokenizers
 from regard import cli
 from regard.errors import InputError
 from regard.progress import Progress
-from regard.text import learn as room
-from regard.text.counts import WordCounter, scaled
 from regard.text.learn import KINDS, train_tokenizer, train_tokenizer_from_texts
-from regard.text.stream import PIECE, first_lines, read_chunks, split_chunks
+from regard.text.text_files import CHUNK, first_lines, read_chunks, split_chunks
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_report import tokenizer_report
+from regard.text.vocabularies import bpe, common, wordpiece
+from regard.text.vocabularies.common import VocabularySettings
+from regard.text.word_counts import WordCounter, scale_counts
 
 SENTENCES = [
     "The old man went to the market on Monday, and bought five apples.",
@@ -233,14 +234,14 @@ def test_pieces_are_short_and_lose_nothing(parts: list[tuple[str, int]]) -> None
     texts = [part * count for part, count in parts]
     pieces = list(split_chunks(iter(texts)))
     assert "".join(pieces) == "".join(texts)
-    assert all(0 < len(piece) <= PIECE for piece in pieces)
+    assert all(0 < len(piece) <= CHUNK for piece in pieces)
 
 
 def test_counts_are_those_of_the_whole_text() -> None:
-    for kind in ("wordpiece", "bpe"):
-        shell = room._shell(room._plan(kind, 300, None, 1000, 1000))
+    for kind, vocabulary in (("wordpiece", wordpiece), ("bpe", bpe)):
+        shell = vocabulary.new_backend(VocabularySettings(kind, 300, kind == "wordpiece", 1000, 1000))
         assert shell.pre_tokenizer is not None
-        counter = WordCounter(shell.normalizer, shell.pre_tokenizer, blanks=kind == "bpe")
+        counter = WordCounter(shell.normalizer, shell.pre_tokenizer, keep_spaces=kind == "bpe")
         for piece in split_chunks(iter([CORPUS * 40])):
             counter.add(piece)
         counter.flush()
@@ -249,20 +250,20 @@ def test_counts_are_those_of_the_whole_text() -> None:
         for word, _ in shell.pre_tokenizer.pre_tokenize_str(text):
             expected[word] = expected.get(word, 0) + 1
         assert counter.words == expected
-        assert (counter.seen, counter.forgotten) == (sum(expected.values()), 0)
+        assert (counter.total, counter.dropped) == (sum(expected.values()), 0)
 
 
 def test_scaled_counts_keep_their_proportions() -> None:
     words = [("the", 700), ("of", 200), *((f"w{i}", 1) for i in range(100))]
-    assert list(scaled(words, 1000, 1000)) == words
-    found = dict(scaled(words, 1000, 100))
+    assert list(scale_counts(words, 1000, 1000)) == words
+    found = dict(scale_counts(words, 1000, 100))
     assert (found["the"], found["of"], sum(found.values())) == (70, 20, 100)
     assert set(found.values()) == {70, 20, 1}
 
 
 def test_scaling_down_leaves_the_vocabulary_much_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "PLAYED", 400)
-    monkeypatch.setattr(room, "AT_ONCE", 7)
+    monkeypatch.setattr(common, "MAX_TRAINING_WORDS", 400)
+    monkeypatch.setattr(common, "REPETITIONS", 7)
     some = set(fresh("wordpiece", size=180).backend.get_vocab())
     assert {"market", "apples", "the"} <= some
 
@@ -272,22 +273,22 @@ def test_scaling_down_leaves_the_vocabulary_much_the_same(monkeypatch: pytest.Mo
 
 def test_memory_is_bounded_by_the_words_that_are_kept() -> None:
     """A million distinct words and a few frequent ones: the counter never holds more than it may."""
-    counter, most = WordCounter(None, pre_tokenizers.WhitespaceSplit(), blanks=False, max_words=20_000), 0
+    counter, most = WordCounter(None, pre_tokenizers.WhitespaceSplit(), keep_spaces=False, max_words=20_000), 0
     for start in range(0, 1_000_000, 2000):
         counter.add(" ".join(f"{number:x}" for number in range(start, start + 2000)))
         counter.add("the market and the apples " * 20)
-        most = max(most, len(counter.words), len(counter.runs) - 400_000)
+        most = max(most, len(counter.words), len(counter.strings) - 400_000)
     counter.flush()
     assert max(most, len(counter.words)) <= 20_000
     assert counter.words["the"] == 20_000
-    assert counter.seen == 1_000_000 + 50_000
-    assert counter.words.total() + counter.forgotten == counter.seen
+    assert counter.total == 1_000_000 + 50_000
+    assert counter.words.total() + counter.dropped == counter.total
 
 
 def test_what_is_forgotten_is_said() -> None:
     rng = random.Random(0)
     texts = [" ".join(str(rng.randrange(10**6)) for _ in range(100)) + " the market" for _ in range(40)]
-    with pytest.warns(UserWarning, match=r"more than 500 distinct words: the rarest were forgotten.*% of the text"):
+    with pytest.warns(UserWarning, match=r"more than 500 distinct words: the rarest were dropped.*% of the text"):
         found = train_tokenizer_from_texts(texts, size=40, max_words=500)
     assert {"t", "##h", "##e"} <= found.backend.get_vocab().keys()
 
@@ -314,8 +315,8 @@ def test_a_megabyte_of_one_character_and_a_long_line(kind: str) -> None:
         (b" \n \t\n", "there is no text to learn from"),
         (b"one\ntwo\0three\n", "a NUL byte in line 2"),
         ("one\ntwo café\n".encode("latin1"), "line 2 is not UTF-8.*--encoding"),
-        (gzip.compress(b"words " * 1000)[:-20], "damaged or cut short"),
-        (lzma.compress(b"words " * 1000)[:-20], "damaged or cut short"),
+        (gzip.compress(b"words " * 1000)[:-20], "damaged or incomplete"),
+        (lzma.compress(b"words " * 1000)[:-20], "damaged or incomplete"),
         (None, "cannot be read: No such file"),
     ],
 )
@@ -354,8 +355,11 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
     [
         ({"kind": "wordpeice"}, 'Did you mean "wordpiece"'),
         ({"kind": "sentences"}, "Choose one of: bpe, char, unigram, wordpiece"),
-        ({"size": 0}, "size is 0, but at least 1"),
-        ({"size": 20}, r"5 special tokens and \d+ characters, \d+ of them again inside words. Give a size of at least"),
+        ({"size": 0}, "size is 0, expected at least 1"),
+        (
+            {"size": 20},
+            r"5 special tokens and \d+ characters, \d+ of them also inside words \(##\). Give a size of",
+        ),
         ({"size": 100, "kind": "bpe"}, "1 special tokens and 256 bytes. Give a size of at least 257"),
         ({"size": 20, "kind": "unigram"}, r"3 special tokens and \d+ characters"),
         ({"size": 5, "kind": "char"}, "5 special tokens and 1 characters"),
@@ -382,7 +386,7 @@ def test_rare_characters_become_unknown() -> None:
 
 
 def test_fewer_pieces_than_asked_for_are_said() -> None:
-    with pytest.warns(UserWarning, match="the text gives .* pieces, not the 5,000 asked for"):
+    with pytest.warns(UserWarning, match="the text gives .* tokens, not the requested 5,000"):
         train_tokenizer_from_texts([CORPUS], size=5000)
 
 
@@ -406,10 +410,15 @@ def test_a_vocabulary_without_an_unknown_token_names_the_text(model: models.Mode
 def test_report_counts() -> None:
     found = tokenizer_report(LEARNED["wordpiece"], ["the market", "the €", ""])
     assert (found.kind, found.size, found.texts, found.words) == ("wordpiece", 200, 2, 4)
-    assert (found.coverage, found.unknown_rate, found.whole, found.pieces_per_word) == (0.75, 0.25, 0.75, 1.0)
-    assert found.sample == ("the", "market")
-    assert found.example_pieces == ("[CLS]", "the", "market", "[SEP]")
-    assert len(found.longest[0]) >= len(found.longest[-1])
+    assert (found.coverage, found.unknown_fraction, found.single_token_fraction, found.tokens_per_word) == (
+        0.75,
+        0.25,
+        0.75,
+        1.0,
+    )
+    assert found.frequent_words == ("the", "market")
+    assert found.example_tokens == ("[CLS]", "the", "market", "[SEP]")
+    assert len(found.longest_tokens[0]) >= len(found.longest_tokens[-1])
     assert tokenizer_report(LEARNED["wordpiece"], [" " * 90 + "one two three four five six"]).example.startswith(
         "one two"
     )
@@ -423,8 +432,8 @@ def test_report_of_each_kind(kind: str) -> None:
     assert found.kind == kind
     assert found.words == 80
     assert found.coverage > 0.98
-    assert 0 <= found.unknown_rate < 0.02
-    assert found.whole < 1 < found.pieces_per_word
+    assert 0 <= found.unknown_fraction < 0.02
+    assert found.single_token_fraction < 1 < found.tokens_per_word
     assert found.example == "The old man went to the market on Monday, and bought five apples."
 
 

@@ -20,7 +20,8 @@ from tokenizers import Tokenizer as Backend
 from tokenizers.pre_tokenizers import ByteLevel
 
 from regard.errors import FolderError, InputError, RegardError
-from regard.text.tokenizer import Encoding, Tokenizer
+from regard.text.encoding import Encoding
+from regard.text.tokenizer import Tokenizer
 
 WORDS = [
     "[PAD]",
@@ -458,8 +459,8 @@ class Panicking:
         lambda tokenizer: tokenizer.encode_batch(["a text"]),
         lambda tokenizer: tokenizer.ids_batch(["a text"], ["another"]),
         lambda tokenizer: tokenizer.decode([1]),
-        lambda tokenizer: tokenizer.written([1]),
-        lambda tokenizer: tokenizer.bare(),
+        lambda tokenizer: tokenizer.decode_generated([1]),
+        lambda tokenizer: tokenizer.without_special_tokens(),
     ],
 )
 def test_a_panic_of_the_library_is_an_error_of_regard(use: Any) -> None:

@@ -18,7 +18,7 @@ from regard.data.labels import describe_value
 from regard.data.records import Place
 from regard.data.sources import SPLITS, Source
 from regard.errors import DataError
-from regard.text.encodings import UTF8, EncodingGuess
+from regard.text.file_encodings import UTF8, EncodingGuess
 
 NAME = "the data"
 CHUNK = 1024  # rows of an Arrow table that are Python objects at once

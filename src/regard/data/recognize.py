@@ -35,7 +35,7 @@ from regard.data.records import Place
 from regard.data.sources import FIRST_READ, Source, holds_splits
 from regard.data.tags import infer_scheme, normalize_scheme
 from regard.errors import DataError, InputError, did_you_mean, setting
-from regard.text.encodings import UTF8, parse_encoding
+from regard.text.file_encodings import UTF8, parse_encoding
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
 LABELS = ("class", "single", "multi", "number")

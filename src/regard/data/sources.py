@@ -25,7 +25,14 @@ from regard.data.formats.excel import csv_of
 from regard.errors import DataError, did_you_mean
 from regard.foreign import file_errors
 from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
-from regard.text.encodings import UTF8, EncodingGuess, as_utf8, detect_encoding, resolve_byte_order, warn_about_encoding
+from regard.text.file_encodings import (
+    UTF8,
+    EncodingGuess,
+    as_utf8,
+    detect_encoding,
+    resolve_byte_order,
+    warn_about_encoding,
+)
 
 DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
 

@@ -14,7 +14,7 @@ from regard.data.batching.sequences import SequenceWindow, split_into_windows
 from regard.errors import InputError
 from regard.model import hooks as taps
 from regard.predict.inputs import check_encoding
-from regard.text.tokenizer import Encoding
+from regard.text.encoding import Encoding
 
 if TYPE_CHECKING:
     from regard.predict.model import Model

@@ -17,7 +17,7 @@ from regard.data.records import (
     TranslateRecord,
 )
 from regard.errors import InputError
-from regard.text.tokenizer import Encoding
+from regard.text.encoding import Encoding
 
 RECORDS = (ClassifyRecord, PairRecord, TagRecord, AnswerRecord, TranslateRecord, DocumentRecord)
 WANTED = {

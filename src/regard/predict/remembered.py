@@ -14,7 +14,7 @@ from regard.data.recognize import ReadOptions
 from regard.data.sources import FIRST_READ, Source
 from regard.errors import DataError
 from regard.text.decompress import decompressed
-from regard.text.encodings import UTF8, detect_encoding
+from regard.text.file_encodings import UTF8, detect_encoding
 
 LABELS = ("label", "answers", "tags", "entities", "target")  # columns that data without labels does not have
 

@@ -1,4 +1,4 @@
-"""Small data sets that come with the package, for trying things out: what each holds is told in README.md here."""
+"""Small data sets bundled with the package, for trying out commands. README.md in this folder describes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABOUT = {
     "english-spanish": "332 sentences with their translation (TSV)",
     "corpus": "70 documents of plain text, 20,000 words, a blank line between documents",
 }
-TRY = {  # a first command for each
+TRY = {  # a first command for each sample
     "messages": "regard train {file} --out runs/messages",
     "places": "regard train {file} --out runs/places",
     "questions": "regard train {file} --out runs/questions",
@@ -32,7 +32,10 @@ TRY = {  # a first command for each
 
 
 def path(name: str) -> Path:
-    """The file of a sample, by its name in NAMES."""
+    """The path of a bundled sample. `name` is one of NAMES; raises InputError for other names.
+
+    samples.path("messages").read_text()
+    """
     if name not in FILES:
         raise InputError(f'There is no sample "{name}".{did_you_mean(name, NAMES)}')
     return Path(str(resources.files(__name__) / FILES[name]))

@@ -1,4 +1,4 @@
-"""Files packed with gzip or xz, read as a stream that stops where a file unpacks to absurdly much."""
+"""Read gzip and xz files as a stream, with a limit on the decompressed size."""
 
 from __future__ import annotations
 
@@ -9,40 +9,39 @@ import zlib
 from typing import Any, BinaryIO, cast
 
 from regard.errors import DataError
+from regard.text.forward_stream import ForwardStream
 
-GZIP, XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-DECOMPRESSION_ERRORS = (
-    EOFError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
-)  # what packed files raise that are not whole
-ALWAYS_ALLOWED = 1 << 26  # bytes that any file may unpack to
-MAX_RATIO = 250  # above that, how many times its packed size; text packs to a tenth, rarely to a hundredth
-XZ_MEMORY = 1 << 28  # bytes that an xz file may ask for; xz -9 needs a quarter of that
+GZIP = b"\x1f\x8b"
+XZ = b"\xfd7zXZ\x00"
+DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)  # raised for damaged files
+ALWAYS_ALLOWED = 1 << 26  # decompressed bytes that are allowed for any file
+MAX_RATIO = 250  # decompressed bytes per compressed byte; text has a ratio of 10, rarely of 100
+XZ_MEMORY = 1 << 28  # memory limit of the xz decoder in bytes; files of xz -9 need a quarter of it
+BLOCK = 1 << 16  # compressed bytes read at once
 
 
 def decompressed(raw: io.BufferedReader, file: str) -> BinaryIO:
-    """The content of an open file, unpacked if its first bytes say that it is packed.
+    """The content of an open file, decompressed if its first bytes are those of gzip or xz.
 
-    Raises a DataError where it unpacks to more than `RATIO` times its size and more than `FREE` bytes.
+    Reading raises DataError if it decompresses to more than ALWAYS_ALLOWED bytes and MAX_RATIO times its size.
     """
     start = raw.peek(len(XZ))
-    packed = _Counted(raw)
+    compressed = _CountingReader(raw)
     if start.startswith(GZIP):
-        stream: Any = gzip.GzipFile(fileobj=cast("BinaryIO", packed))
+        stream: Any = gzip.GzipFile(fileobj=cast("BinaryIO", compressed))
     elif start.startswith(XZ):
-        stream = _XzFile(packed)
+        stream = _XzReader(compressed)
     else:
         return cast("BinaryIO", raw)
-    return cast("BinaryIO", io.BufferedReader(_Bounded(stream, packed, file), 1 << 17))
+    return cast("BinaryIO", io.BufferedReader(_LimitedStream(stream, compressed, file), 1 << 17))
 
 
-class _Counted(io.RawIOBase):
+class _CountingReader(io.RawIOBase):
     """A stream that counts the bytes read from it."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
-        self.raw, self.count = raw, 0
+        self.raw = raw
+        self.count = 0
 
     def readable(self) -> bool:
         return True
@@ -51,25 +50,25 @@ class _Counted(io.RawIOBase):
         return self.raw.seekable()
 
     def read(self, size: int = -1) -> bytes:
-        found = self.raw.read(size)
-        self.count += len(found)
-        return found
+        data = self.raw.read(size)
+        self.count += len(data)
+        return data
 
-    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
-        return self.raw.seek(place, whence)
+    def seek(self, position: int, whence: int = io.SEEK_SET) -> int:
+        return self.raw.seek(position, whence)
 
     def tell(self) -> int:
         return self.raw.tell()
 
 
-class _XzFile(io.RawIOBase):
-    """The streams of an xz file one after another, in bounded memory."""
+class _XzReader(io.RawIOBase):
+    """All concatenated streams of an xz file, decompressed with limited memory."""
 
-    def __init__(self, packed: _Counted) -> None:
-        self.packed, self.place = packed, 0
-        self._start()
+    def __init__(self, compressed: _CountingReader) -> None:
+        self.compressed = compressed
+        self._start_stream()
 
-    def _start(self) -> None:
+    def _start_stream(self) -> None:
         self.decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
 
     def readable(self) -> bool:
@@ -78,58 +77,49 @@ class _XzFile(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         while True:
             if self.decoder.eof:
-                rest = self.decoder.unused_data.lstrip(b"\0") or self._next()
-                if not rest:
+                block = self.decoder.unused_data.lstrip(b"\0") or self._next_stream()
+                if not block:
                     return b""
-                self._start()
-                found = self.decoder.decompress(rest, size)
+                self._start_stream()
             else:
-                block = self.packed.read(1 << 16) if self.decoder.needs_input else b""
-                if self.decoder.needs_input and not block:
-                    raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-                found = self.decoder.decompress(block, size)
-            if found:
-                return found
+                block = self._next_block()
+            data = self.decoder.decompress(block, size)
+            if data:
+                return data
 
-    def _next(self) -> bytes:
-        """The bytes of another stream, after zeros that fill up the one before."""
-        while block := self.packed.read(1 << 16):
-            if rest := block.lstrip(b"\0"):
-                return rest
+    def _next_block(self) -> bytes:
+        if not self.decoder.needs_input:
+            return b""
+        block = self.compressed.read(BLOCK)
+        if not block:
+            raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+        return block
+
+    def _next_stream(self) -> bytes:
+        """The first bytes of the next stream, after the zeros that pad the previous one."""
+        while block := self.compressed.read(BLOCK):
+            if start := block.lstrip(b"\0"):
+                return start
         return b""
 
 
-class _Bounded(io.RawIOBase):
-    """Unpacked bytes, with a look at how many they are. It can be moved forward, by reading."""
+class _LimitedStream(ForwardStream):
+    """Decompressed bytes; reading fails once they are too many for the compressed size."""
 
-    def __init__(self, stream: Any, packed: _Counted, file: str) -> None:
-        self.stream, self.packed, self.file, self.place = stream, packed, file, 0
+    def __init__(self, stream: Any, compressed: _CountingReader, file: str) -> None:
+        super().__init__()
+        self.stream = stream
+        self.compressed = compressed
+        self.file = file
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
-        if whence != io.SEEK_SET or place < self.place:
-            raise io.UnsupportedOperation("only forward")
-        while self.place < place and self.readinto(bytearray(min(1 << 16, place - self.place))):
-            pass
-        return self.place
-
-    def tell(self) -> int:
-        return self.place
-
-    def readinto(self, buffer: Any) -> int:
-        found = self.stream.read(len(buffer))
-        buffer[: len(found)] = found
-        self.place += len(found)
-        if self.place > ALWAYS_ALLOWED and self.place > MAX_RATIO * max(self.packed.count, 1):
+    def _read(self, size: int) -> bytes:
+        data: bytes = self.stream.read(size)
+        total = self.position + len(data)
+        if total > ALWAYS_ALLOWED and total > MAX_RATIO * max(self.compressed.count, 1):
             raise DataError(
-                f"unpacks to more than {MAX_RATIO} times its size "
-                f"({self.place:,} bytes from {self.packed.count:,} so far)",
+                f"decompresses to more than {MAX_RATIO} times its size "
+                f"({total:,} bytes from {self.compressed.count:,} so far)",
                 file=self.file,
-                fix="If this is meant, unpack it first (gunzip, unxz) and give the unpacked file.",
+                fix="If this is intended, decompress it first (gunzip, unxz) and give the decompressed file.",
             )
-        return len(found)
+        return data

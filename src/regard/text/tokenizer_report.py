@@ -1,4 +1,4 @@
-"""What a vocabulary makes of texts: how much it covers, and how finely it cuts."""
+"""Measure how a vocabulary fits texts: its coverage, and the number of tokens per word."""
 
 from __future__ import annotations
 
@@ -7,96 +7,103 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from regard.errors import InputError
-from regard.text.tokenizer import Encoding, Tokenizer
+from regard.text.encoding import Encoding
+from regard.text.tokenizer import Tokenizer
 
-WORD = re.compile(r"\w+|[^\w\s]")  # one rule for every kind of vocabulary, so that they can be compared
-MOST = 12  # pieces that are shown
+WORD = re.compile(r"\w+|[^\w\s]")  # the same rule for every kind of vocabulary, so that they can be compared
+MAX_SHOWN = 12  # tokens
 
 
 @dataclass(frozen=True)
 class TokenizerReport:
-    """A vocabulary, measured on a sample of texts. A word is a run of letters and digits, or any other single mark."""
+    """Statistics of a vocabulary on texts. A word is a run of letters and digits, or one other character."""
 
     kind: str
     size: int
     texts: int
     words: int
-    coverage: float  # share of the words in which nothing is unknown
-    pieces_per_word: float
-    unknown_rate: float  # share of the pieces that are unknown
-    whole: float  # share of the words that are one piece
-    sample: tuple[str, ...]  # words of the texts that are kept whole, the most frequent first
-    longest: tuple[str, ...]  # pieces of the vocabulary
+    coverage: float  # fraction of the words without an unknown token
+    tokens_per_word: float
+    unknown_fraction: float  # of the tokens
+    single_token_fraction: float  # of the words
+    frequent_words: tuple[str, ...]  # the most frequent words that are one token
+    longest_tokens: tuple[str, ...]  # of the vocabulary
     example: str
-    example_pieces: tuple[str, ...]
+    example_tokens: tuple[str, ...]
 
 
 def tokenizer_report(tokenizer: Tokenizer, texts: Iterable[str]) -> TokenizerReport:
-    """Encode the texts and say how the vocabulary fits them."""
-    given = [text for text in texts if text.strip()]
-    if not given:
+    """Encode the texts and measure how the vocabulary fits them. Raises InputError if all texts are empty."""
+    samples = [text for text in texts if text.strip()]
+    if not samples:
         raise InputError("there is no text to report on. Give at least one text with words in it.")
-    words = pieces = unknown = covered = whole = 0
-    kept: dict[str, int] = {}
-    for text, found in zip(given, tokenizer.encode_batch(given, special=False), strict=True):
-        pieces += len(found)
-        unknown += found.ids.count(tokenizer.unk) if tokenizer.unk is not None else 0
-        for word, ids in _by_word(text, found):
+    words = tokens = unknown = covered = single_token = 0
+    frequencies: dict[str, int] = {}
+    for text, encoding in zip(samples, tokenizer.encode_batch(samples, special=False), strict=True):
+        tokens += len(encoding)
+        unknown += encoding.ids.count(tokenizer.unk) if tokenizer.unk is not None else 0
+        for word, ids in _ids_by_word(text, encoding):
             words += 1
             known = tokenizer.unk is None or tokenizer.unk not in ids
             covered += known and bool(ids)
             if known and len(ids) == 1:
-                whole += 1
-                kept[word] = kept.get(word, 0) + word.isalnum()
-    example = _example(given)
+                single_token += 1
+                frequencies[word] = frequencies.get(word, 0) + word.isalnum()
+    example = _example(samples)
+    frequent = sorted(filter(frequencies.get, frequencies), key=lambda word: (-frequencies[word], word))
     return TokenizerReport(
         kind=_kind(tokenizer),
         size=tokenizer.size,
-        texts=len(given),
+        texts=len(samples),
         words=words,
         coverage=covered / max(1, words),
-        pieces_per_word=pieces / max(1, words),
-        unknown_rate=unknown / max(1, pieces),
-        whole=whole / max(1, words),
-        sample=tuple(sorted(filter(kept.get, kept), key=lambda word: (-kept[word], word))[:MOST]),
-        longest=_longest(tokenizer),
+        tokens_per_word=tokens / max(1, words),
+        unknown_fraction=unknown / max(1, tokens),
+        single_token_fraction=single_token / max(1, words),
+        frequent_words=tuple(frequent[:MAX_SHOWN]),
+        longest_tokens=_longest_tokens(tokenizer),
         example=example,
-        example_pieces=tuple(tokenizer.backend.encode(example).tokens),
+        example_tokens=tuple(tokenizer.backend.encode(example).tokens),
     )
 
 
-def _by_word(text: str, found: Encoding) -> list[tuple[str, list[int]]]:
-    """Each word of the text with the pieces that touch it. A piece may touch several words, as `...` does."""
-    spans, first, answer = found.offsets, 0, []
+def _ids_by_word(text: str, encoding: Encoding) -> list[tuple[str, list[int]]]:
+    """Each word of the text with the tokens that overlap it. A token may overlap several words, as `...` does."""
+    spans = encoding.offsets
+    first = 0
+    ids_by_word = []
     for match in WORD.finditer(text):
         start, stop = match.span()
         while first < len(spans) and spans[first][1] <= start:
             first += 1
-        ids, place = [], first
-        while place < len(spans) and spans[place][0] < stop:
-            if spans[place][1] > start:
-                ids.append(found.ids[place])
-            place += 1
-        answer.append((match.group(), ids))
-    return answer
+        ids = []
+        position = first
+        while position < len(spans) and spans[position][0] < stop:
+            if spans[position][1] > start:
+                ids.append(encoding.ids[position])
+            position += 1
+        ids_by_word.append((match.group(), ids))
+    return ids_by_word
 
 
 def _example(texts: list[str]) -> str:
-    """The beginning of the first text that has a sentence's length, or of the longest."""
+    """The beginning of the first text with at least six words, or of the longest text."""
     text = next((text for text in texts if len(text.split()) >= 6), max(texts, key=len)).strip()
     return text if len(text) <= 80 else text[:80].rsplit(maxsplit=1)[0]
 
 
 def _kind(tokenizer: Tokenizer) -> str:
-    """The tokenizer's kind; whole words of one character each are called what they are."""
-    characters = tokenizer.kind == "wordlevel" and all(len(piece) == 1 for piece in _ordinary(tokenizer))
-    return "char" if characters else tokenizer.kind
+    """The kind of vocabulary; "char" for whole words of one character each."""
+    is_char = tokenizer.kind == "wordlevel" and all(len(token) == 1 for token in _ordinary_tokens(tokenizer))
+    return "char" if is_char else tokenizer.kind
 
 
-def _ordinary(tokenizer: Tokenizer) -> list[str]:
+def _ordinary_tokens(tokenizer: Tokenizer) -> list[str]:
     special = set(tokenizer.special.values())
-    return [piece for piece, number in tokenizer.backend.get_vocab().items() if number not in special]
+    return [token for token, number in tokenizer.backend.get_vocab().items() if number not in special]
 
 
-def _longest(tokenizer: Tokenizer) -> tuple[str, ...]:
-    return tuple(sorted(_ordinary(tokenizer), key=lambda piece: (-len(piece.removeprefix("##")), piece))[:MOST])
+def _longest_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
+    return tuple(
+        sorted(_ordinary_tokens(tokenizer), key=lambda token: (-len(token.removeprefix("##")), token))[:MAX_SHOWN]
+    )

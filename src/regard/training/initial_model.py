@@ -23,8 +23,9 @@ from regard.model.attention import Attention
 from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.tasks.translate import special_frame, start_token
-from regard.text.learn import VocabularyTooSmall, train_tokenizer_from_texts
+from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
+from regard.text.vocabularies.common import VocabularyTooSmall
 
 SUCH = "T5, BART, Marian"
 LEAST_PIECES = 1000

@@ -6,7 +6,7 @@ from itertools import permutations
 from pathlib import Path
 
 from regard.errors import DataError, pluralize
-from regard.text.stream import read_chunks
+from regard.text.text_files import read_chunks
 
 Question = tuple[str, str, str, str]
 

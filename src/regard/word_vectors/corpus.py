@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from regard.errors import InputError
 from regard.progress import OnProgress, Progress
-from regard.text.stream import read_chunks
+from regard.text.text_files import read_chunks
 
 Ints = npt.NDArray[np.integer[Any]]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.batching.sequences import split_into_windows, token_batches
-from regard.text.tokenizer import Encoding
+from regard.text.encoding import Encoding
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 60))

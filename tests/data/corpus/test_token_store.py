@@ -320,7 +320,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=says):
             Corpus.build([tmp_path / name], word_level(), store, overwrite=True)
     no_unknown = word_level(["the"])
-    with pytest.raises(InputError, match="not in the vocabulary, and the vocabulary has no token for the unknown"):
+    with pytest.raises(InputError, match="not in the vocabulary, and the vocabulary has no unknown token"):
         Corpus.build([good], no_unknown, store, overwrite=True)
     with pytest.raises(InputError, match="list of files"):
         Corpus.build(str(good), word_level(), store)

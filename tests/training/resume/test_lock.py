@@ -23,7 +23,7 @@ TWO: dict[str, Any] = {"steps": 2, "dev_fraction": 0.0, "log_every": 1}
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    monkeypatch.setattr(locks, "TIMEOUT", 0.0)
 
 
 @pytest.mark.parametrize("more", [{}, {"resume": True}, {"overwrite": True}])

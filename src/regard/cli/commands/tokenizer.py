@@ -59,7 +59,7 @@ def run(command: TokenizerCommand) -> None:
     from regard.checkpoint.files import atomic_folder
     from regard.checkpoint.manifest import tokenizer_files
     from regard.text.learn import train_tokenizer
-    from regard.text.stream import first_lines
+    from regard.text.text_files import first_lines
     from regard.text.tokenizer_report import tokenizer_report
 
     _check_inputs(command)
@@ -101,19 +101,19 @@ def _vocabulary(found: TokenizerReport) -> list[tuple[str, str]]:
         ("kind", found.kind),
         ("size", f"{found.size:,}"),
         ("measured on", f"{pluralize(found.texts, 'line')}, {pluralize(found.words, 'word')}"),
-        ("coverage", f"{found.coverage:.2%} of the words have nothing unknown"),
-        ("unknown", f"{found.unknown_rate:.2%} of the pieces"),
-        ("pieces per word", f"{found.pieces_per_word:.2f}"),
-        ("whole words", f"{found.whole:.2%}"),
-        ("sample", _pieces(found.sample)),
-        ("longest", _pieces(found.longest)),
+        ("coverage", f"{found.coverage:.2%} of the words have no unknown token"),
+        ("unknown", f"{found.unknown_fraction:.2%} of the tokens"),
+        ("tokens per word", f"{found.tokens_per_word:.2f}"),
+        ("single token", f"{found.single_token_fraction:.2%} of the words"),
+        ("frequent", _tokens(found.frequent_words)),
+        ("longest", _tokens(found.longest_tokens)),
         ("example", found.example),
-        ("in pieces", _pieces(found.example_pieces)),
+        ("as tokens", _tokens(found.example_tokens)),
     ]
 
 
-def _pieces(names: Sequence[str]) -> str:
-    """Side by side, with blanks that can be seen."""
+def _tokens(names: Sequence[str]) -> str:
+    """Tokens separated by spaces, with visible characters for spaces inside them."""
     return " ".join(name.translate({ord(" "): "␣", ord("\n"): "↵", ord("\t"): "⇥"}) for name in names)
 
 

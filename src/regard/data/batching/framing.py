@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from regard.data.batching.windows import Window, paired_windows, windows
 from regard.errors import InputError, pluralize
-from regard.text.tokenizer import Encoding, Tokenizer
+from regard.text.encoding import Encoding
+from regard.text.tokenizer import Tokenizer
 
 
 class SpecialTokens(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regard.data.batching.windows import windows
 from regard.errors import InputError, setting
-from regard.text.tokenizer import Encoding
+from regard.text.encoding import Encoding
 
 
 @dataclass(frozen=True)

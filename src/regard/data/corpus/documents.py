@@ -15,7 +15,7 @@ from typing import BinaryIO
 from regard.data.corpus.sentences import sentence_spans
 from regard.errors import InputError
 from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
-from regard.text.stream import file_encoding, in_utf8
+from regard.text.text_files import file_encoding, in_utf8
 
 GROUP = 1 << 19  # characters handed to the tokenizer at once
 PIECE = 1 << 13  # characters of a piece where sentences are not asked for

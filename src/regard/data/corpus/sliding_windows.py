@@ -18,7 +18,8 @@ from regard.data.batching.packing import Ints
 from regard.data.readers import Reader
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
-from regard.text.tokenizer import Encoding, Tokenizer
+from regard.text.encoding import Encoding
+from regard.text.tokenizer import Tokenizer
 
 PIECE = 1 << 18  # characters that are tokenized at once; a text that is no longer is tokenized whole
 LOOK = 1 << 12  # of its last characters, one is looked for before which it can be cut

@@ -15,7 +15,7 @@ from regard.data.records import AnswerRecord, DocumentRecord, Record, TagRecord
 from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.remembered import Sources, TrainingReadOptions, has_columns
-from regard.text.encodings import parse_encoding
+from regard.text.file_encodings import parse_encoding
 
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
 

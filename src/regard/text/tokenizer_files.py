@@ -1,4 +1,4 @@
-"""From the files of a model folder to a tokenizer of the `tokenizers` library."""
+"""Read the tokenizer files of a model folder as a tokenizer of the `tokenizers` library."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ ROBERTA_TOKENS = {
     "bos": "<s>",
     "eos": "</s>",
 }
-ROBERTA_LIKE = ("roberta", "bart", "longformer")  # what a tokenizer class holds when texts stand between <s> and </s>
+ROBERTA_LIKE = ("roberta", "bart", "longformer")  # tokenizer classes with <s> and </s> around texts
 
-# Vocabularies that only a library with their own format reads.
-FOREIGN = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "source.spm")
+# Vocabulary files in the format of SentencePiece, which are not supported.
+UNSUPPORTED = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "source.spm")
 
 
 def tokenizer_kind(folder: Path) -> str | None:
-    """Which of the three ways the folder holds its tokenizer, or None when it holds none of them."""
-    if _there(folder, "tokenizer.json"):
+    """The main tokenizer file of the folder: tokenizer.json, vocab.txt or vocab.json; None if it has none."""
+    if _exists(folder, "tokenizer.json"):
         return "tokenizer.json"
-    if _there(folder, "vocab.txt"):
+    if _exists(folder, "vocab.txt"):
         return "vocab.txt"
-    if _there(folder, "vocab.json") and _there(folder, "merges.txt"):
+    if _exists(folder, "vocab.json") and _exists(folder, "merges.txt"):
         return "vocab.json"
     return None
 
 
-def _there(folder: Path, name: str) -> bool:
-    """Whether there is anything of that name: a pipe or a broken link is reported when it is read."""
+def _exists(folder: Path, name: str) -> bool:
+    """True if there is a file, or anything else, of that name. A pipe or a broken link is refused when it is read."""
     return os.path.lexists(folder / name)
 
 
 def read_backend(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
-    """The tokenizer of the folder, and the special tokens its kind has when no file names them."""
+    """The tokenizer of the folder, and the default special tokens of its kind, by role."""
     kind = tokenizer_kind(folder)
     if kind is None:
-        raise FolderError(_nothing_found(folder))
+        raise FolderError(_no_tokenizer(folder))
     if kind == "tokenizer.json":
         return _parsed(folder, kind, lambda path: Backend.from_buffer(read_bytes(path))), {}
     return _word_piece(folder, settings) if kind == "vocab.txt" else _byte_level(folder, settings)
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """`tokenizer_config.json`, with the special tokens of `special_tokens_map.json` where it names none."""
+    """`tokenizer_config.json`, with special tokens of `special_tokens_map.json` that it does not name."""
     settings = read_json(folder, "tokenizer_config.json")
     for name, value in read_json(folder, "special_tokens_map.json").items():
         if settings.get(name) is None:
@@ -70,37 +70,37 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
-    """The object in a JSON file; empty when there is no file."""
-    if not _there(folder, name):
+    """The object in a JSON file; empty if there is no such file."""
+    if not _exists(folder, name):
         return {}
     path = path_inside(folder, name)
     with file_errors(path):
         content = read_json_value(path)
     if not isinstance(content, dict):
-        raise FolderError(f"{path} holds a {type(content).__name__}, but an object was expected.")
+        raise FolderError(f"{path} contains a {type(content).__name__}, expected an object.")
     return content
 
 
 def named_tokens(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The special tokens that the settings name, by role."""
-    named = {}
+    """The special tokens in the settings, by role."""
+    tokens = {}
     for role in ROLES:
         value = settings.get(f"{role}_token")
         value = value.get("content") if isinstance(value, dict) else value
         if isinstance(value, str):
-            named[role] = value
-    return named
+            tokens[role] = value
+    return tokens
 
 
 def _word_piece(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
-    """BERT's tokenizer: words at spaces and punctuation, then the longest pieces from the left."""
+    """BERT's tokenizer: split at spaces and punctuation, then greedily into the longest tokens from the left."""
     vocabulary = _parsed(folder, "vocab.txt", _numbered_lines)
     tokens = BERT_TOKENS | named_tokens(settings)
     for role in ("cls", "sep", "unk"):
         if tokens[role] not in vocabulary:
             raise FolderError(
                 f'{folder / "vocab.txt"} has no line "{shorten(tokens[role], 60)}", which the tokenizer '
-                f'needs as its {role} token. Add it, or name another one as "{role}_token" in tokenizer_config.json.'
+                f'needs as its {role} token. Add it, or set "{role}_token" in tokenizer_config.json to another token.'
             )
     with file_errors(folder / "tokenizer_config.json"):
         backend = bert_backend(vocabulary, tokens, settings)
@@ -109,7 +109,7 @@ def _word_piece(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
 
 
 def _byte_level(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dict[str, str]]:
-    """GPT-2's tokenizer, or RoBERTa's: pairs of bytes merged in the order they were learned."""
+    """GPT-2's or RoBERTa's tokenizer: byte-level BPE, with merges in the order they were learned."""
     merges = _parsed(folder, "merges.txt", _merged_pairs)
     backend = _parsed(folder, "vocab.json", lambda path: Backend(models.BPE(read_json_value(path), merges)))
     prefix = bool(settings.get("add_prefix_space", False))
@@ -123,8 +123,8 @@ def _byte_level(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
     tokens = ROBERTA_TOKENS | named_tokens(settings)
     _add_special(backend, folder, tokens, settings)
     backend.post_processor = processors.RobertaProcessing(
-        (tokens["sep"], _number(backend, folder, tokens["sep"])),
-        (tokens["cls"], _number(backend, folder, tokens["cls"])),
+        (tokens["sep"], _token_id(backend, folder, tokens["sep"])),
+        (tokens["cls"], _token_id(backend, folder, tokens["cls"])),
         bool(settings.get("trim_offsets", True)),
         prefix,
     )
@@ -132,7 +132,7 @@ def _byte_level(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, dic
 
 
 def bert_backend(vocabulary: dict[str, int], tokens: Mapping[str, str], settings: Mapping[str, Any]) -> Backend:
-    """WordPiece as BERT has it, with its normaliser and frame; the special tokens are not yet added."""
+    """BERT's WordPiece with its normalizer and [CLS] and [SEP] around texts. Special tokens are not yet added."""
     backend = Backend(models.WordPiece(vocabulary, unk_token=tokens["unk"]))
     backend.normalizer = normalizers.BertNormalizer(
         clean_text=True,
@@ -153,7 +153,7 @@ def bert_backend(vocabulary: dict[str, int], tokens: Mapping[str, str], settings
 
 def _parsed(folder: Path, name: str, parse: Callable[[Path], Parsed]) -> Parsed:
     path = path_inside(folder, name)
-    with file_errors(path, fix="Copy the file again from where the model came from; it may be cut short."):
+    with file_errors(path, fix="Copy the file again from the original model; it may be incomplete."):
         return parse(path)
 
 
@@ -165,7 +165,7 @@ def _numbered_lines(path: Path) -> dict[str, int]:
 
 
 def _merged_pairs(path: Path) -> list[tuple[str, str]]:
-    """One pair a line, in the order they were learned."""
+    """The pairs in merges.txt, one per line, in the order they were learned."""
     pairs = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         line = line.removesuffix("\r")
@@ -173,20 +173,20 @@ def _merged_pairs(path: Path) -> list[tuple[str, str]]:
             continue
         first, _, second = line.partition(" ")
         if not first or not second or " " in second:
-            raise FolderError(f'{path} line {number}: "{shorten(line, 60)}" is not two tokens with a space between.')
+            raise FolderError(f'{path} line {number}: "{shorten(line, 60)}" is not two tokens separated by a space.')
         pairs.append((first, second))
     return pairs
 
 
 def _is_roberta(backend: Backend, settings: Mapping[str, Any]) -> bool:
-    named = settings.get("tokenizer_class")
-    if named:
-        return any(part in str(named).lower() for part in ROBERTA_LIKE)
+    class_name = settings.get("tokenizer_class")
+    if class_name:
+        return any(part in str(class_name).lower() for part in ROBERTA_LIKE)
     return all(backend.token_to_id(token) is not None for token in ("<s>", "</s>", "<mask>"))
 
 
 def _add_special(backend: Backend, folder: Path, tokens: Mapping[str, str], settings: Mapping[str, Any]) -> None:
-    """Make the special tokens whole, then those added after learning, each with the number its file gives it."""
+    """Add the tokens that were added after training, with the ids in their files, then the special tokens."""
     stored = settings.get("added_tokens_decoder")
     with file_errors(folder / "tokenizer_config.json"):
         extra = {int(number): _added(value) for number, value in stored.items()} if isinstance(stored, dict) else {}
@@ -197,21 +197,21 @@ def _add_special(backend: Backend, folder: Path, tokens: Mapping[str, str], sett
         (backend.add_special_tokens if token.special else backend.add_tokens)([token])
         if backend.token_to_id(token.content) != number:
             raise FolderError(
-                f'the added token "{shorten(token.content, 60)}" of {folder} has the number {number}, '
-                "but the vocabulary beside it "
-                f"gives it {backend.token_to_id(token.content)}. The files belong to different models: copy them again."
+                f'the added token "{shorten(token.content, 60)}" of {folder} has the id {number}, '
+                f"but its vocabulary has it at {backend.token_to_id(token.content)}. The files belong to different "
+                "models: copy them again."
             )
     known = {token.content for token in extra.values()}
     for role, content in tokens.items():
         if content not in known:
-            left = role == "mask" and content == "<mask>"  # RoBERTa's mask takes the space before it
-            backend.add_special_tokens([AddedToken(content, lstrip=left, normalized=False, special=True)])
+            strip_left = role == "mask" and content == "<mask>"  # RoBERTa's mask includes the space before it
+            backend.add_special_tokens([AddedToken(content, lstrip=strip_left, normalized=False, special=True)])
             known.add(content)
 
 
-def _number(backend: Backend, folder: Path, token: str) -> int:
+def _token_id(backend: Backend, folder: Path, token: str) -> int:
     number = backend.token_to_id(token)
-    if number is None:  # the library does not add an empty one
+    if number is None:  # the library does not add an empty token
         raise FolderError(f'{folder / "tokenizer_config.json"}: "{shorten(token, 60)}" cannot be a special token.')
     return number
 
@@ -221,17 +221,15 @@ def _added(value: Mapping[str, Any]) -> AddedToken:
     return AddedToken(value["content"], **{name: bool(value[name]) for name in names if name in value})
 
 
-def _nothing_found(folder: Path) -> str:
+def _no_tokenizer(folder: Path) -> str:
     if not folder.is_dir():
-        return f"{folder} is not a folder. Give the folder that holds the tokenizer's files."
-    looked = (
-        f"{folder} holds no tokenizer: looked for tokenizer.json, for vocab.txt, and for vocab.json with merges.txt."
-    )
-    others = [name for name in FOREIGN if (folder / name).is_file()]
+        return f"{folder} is not a folder. Give the folder with the tokenizer files."
+    problem = f"{folder} has no tokenizer: expected tokenizer.json, vocab.txt, or vocab.json with merges.txt."
+    others = [name for name in UNSUPPORTED if (folder / name).is_file()]
     if others:
         return (
-            f"{looked} It has {others[0]}, which transformers turns into a tokenizer.json: "
+            f"{problem} It has {others[0]}, which transformers converts into a tokenizer.json: "
             'python -c "from transformers import AutoTokenizer as T; '
             "T.from_pretrained('FOLDER').save_pretrained('FOLDER')\""
         )
-    return f"{looked} Copy one of them into the folder."
+    return f"{problem} Copy one of them into the folder."
