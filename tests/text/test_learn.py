@@ -396,7 +396,7 @@ def test_fewer_pieces_than_asked_for_are_said() -> None:
 def test_a_vocabulary_without_an_unknown_token_names_the_text(model: models.Model) -> None:
     bare = Tokenizer(Backend(model))
     assert bare.encode_batch(["a"])[0].ids == (0,)
-    with pytest.raises(InputError, match=r'text 1 \("zz"\) has something.*unk_token.*regard tokenizer'):
+    with pytest.raises(InputError, match=r'text 1 \("zz"\) has a part.*unk_token.*regard tokenizer'):
         bare.encode_batch(["a", "zz", "yy"])
     with pytest.raises(InputError, match=r'pair 0 \("a"\)'):
         bare.encode_batch(["a"], ["zz"])
@@ -461,7 +461,7 @@ def test_learn_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "exists and is not empty" in err
     status, said, err = run(capsys, *argv, "--overwrite")
     assert (status, err) == (0, "")
-    assert "pieces per word" in said
+    assert "tokens per word" in said
     assert len(said.splitlines()) == 12
 
 

@@ -254,7 +254,7 @@ def test_tokens_added_after_learning(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_tokenizer_says_what_was_looked_for(tmp_path: Path) -> None:
     assert not Tokenizer.exists(tmp_path)
-    with pytest.raises(FolderError, match=r"looked for tokenizer\.json, for vocab\.txt, and for vocab\.json"):
+    with pytest.raises(FolderError, match=r"expected tokenizer\.json, vocab\.txt, or vocab\.json"):
         Tokenizer.load(tmp_path)
     with pytest.raises(FolderError, match="is not a folder"):
         Tokenizer.load(tmp_path / "nowhere")
@@ -269,7 +269,7 @@ def test_a_folder_without_a_tokenizer_says_what_was_looked_for(tmp_path: Path) -
         ("tokenizer.json", '{"model":', "cannot be read"),
         ("vocab.txt", b"\xff\xfe", "not UTF-8"),
         ("tokenizer_config.json", "{", "not JSON"),
-        ("special_tokens_map.json", "[1]", "holds a list"),
+        ("special_tokens_map.json", "[1]", "contains a list"),
         ("vocab.txt", "[UNK]\nthe\n", r'no line "\[CLS\]"'),
     ],
 )
