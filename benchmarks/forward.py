@@ -23,8 +23,8 @@ from torch import Tensor
 from regard.checkpoint.folder import read_folder
 from regard.config import AttentionConfig, ModelConfig, PositionConfig
 from regard.model import hooks as taps
-from regard.model.kernels.cuda_graphs import Replay
-from regard.model.linear import pack
+from regard.model.kernels.cuda_graphs import GraphedForward
+from regard.model.linear import pack_weights
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
@@ -41,7 +41,7 @@ def pair(config: transformers.BertConfig, dtype: torch.dtype, device: str) -> tu
         there.save_pretrained(folder)
         here = read_folder(Path(folder), dtype=dtype).network
     here.to(device)
-    pack(here)  # as a Model does
+    pack_weights(here)  # as a Model does
     return there.to(device, dtype), here
 
 
@@ -117,7 +117,7 @@ def looking(rounds: int) -> list[Row]:
 def on_gpu(rounds: int, batches: int = 40) -> list[Row]:
     there, here = pair(transformers.BertConfig(), torch.bfloat16, "cuda")
     compiled = torch.compile(here, dynamic=True)
-    replayed = Replay(compiled, device=torch.device("cuda"), most=512)
+    replayed = GraphedForward(compiled, device=torch.device("cuda"), max_tokens=512)
     agree(there, lambda flat: replayed(flat).hidden, [1, 60, 7, 33], "cuda", 3e-2)
     rows = []
     rng = random.Random(0)

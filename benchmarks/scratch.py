@@ -45,7 +45,7 @@ LECTURE: dict[str, Any] = {
     "activation": "relu",
     "segments": 0,
     "dropout": 0.5,
-    "pool": PoolConfig(how="max", activation="tanh"),
+    "pool": PoolConfig(pooling="max", activation="tanh"),
 }
 NETWORKS: dict[str, dict[str, Any]] = {
     "one block, without positions": {**LECTURE, "positions": PositionConfig("none", max_tokens=600)},
@@ -59,7 +59,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "norm_first": True,
         "segments": 0,
         "dropout": 0.3,
-        "pool": PoolConfig(how="mean", activation="gelu"),
+        "pool": PoolConfig(pooling="mean", activation="gelu"),
     },
 }
 SETTINGS: dict[str, dict[str, Any]] = {

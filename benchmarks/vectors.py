@@ -18,26 +18,26 @@ import torch
 
 from regard.word_vectors.analogies import read_analogies
 from regard.word_vectors.files import save_vectors
-from regard.word_vectors.train import KINDS, Learned, VectorSettings, learn_vectors
-from regard.word_vectors.vectors import Score, Vectors, in_all
+from regard.word_vectors.train import KINDS, TrainedVectors, VectorSettings, train_vectors
+from regard.word_vectors.vectors import AnalogyScore, WordVectors, total_score
 
 TEN = ("king", "france", "computer", "music", "river", "physics", "football", "war", "good", "three")
 
 
-def shown(scores: dict[str, Score]) -> list[str]:
+def shown(scores: dict[str, AnalogyScore]) -> list[str]:
     lines = ["| section | right | known | asked | share of the known |", "|---|---|---|---|---|"]
-    for name, score in {**scores, "**all**": in_all(scores)}.items():
-        share = f"{score.share:.1%}" if score.known else "–"
+    for name, score in {**scores, "**all**": total_score(scores)}.items():
+        share = f"{score.accuracy:.1%}" if score.known else "–"
         lines.append(f"| {name} | {score.right} | {score.known} | {score.total} | {share} |")
     return lines
 
 
-def words_alone(vectors: Vectors) -> Vectors:
+def words_alone(vectors: WordVectors) -> WordVectors:
     rows = [row for row, word in enumerate(vectors.words) if "_" not in word]
-    return Vectors(tuple(vectors.words[row] for row in rows), vectors.table[rows])
+    return WordVectors(tuple(vectors.words[row] for row in rows), vectors.table[rows])
 
 
-def page(learned: Learned, plain: Vectors, sets: dict[str, dict[str, Score]], peak: int) -> str:
+def page(learned: TrainedVectors, plain: WordVectors, sets: dict[str, dict[str, AnalogyScore]], peak: int) -> str:
     vectors = learned.vectors
     minutes = (
         f"From the packed file to the vectors {learned.seconds / 60:.1f} minutes by the clock, "
@@ -50,7 +50,7 @@ def page(learned: Learned, plain: Vectors, sets: dict[str, dict[str, Score]], pe
         "",
         f"{torch.get_num_threads()} threads of {platform.machine()}; torch {torch.__version__}",
         "",
-        f"{learned.read:,} words read, {len(vectors):,} words and phrases with a vector. {minutes}",
+        f"{learned.words_read:,} words read, {len(vectors):,} words and phrases with a vector. {minutes}",
     ]
     for name, scores in sets.items():
         lines += ["", f"**{name}**", "", *shown(scores)]
@@ -76,13 +76,13 @@ def main() -> None:
     given = parser.parse_args()
     settings = VectorSettings(
         kind=given.kind,
-        words=given.words,
+        max_words=given.words,
         epochs=given.epochs,
         width=given.width,
         window=given.window,
         phrases=tuple(given.phrases),
     )
-    learned = learn_vectors([given.corpus], settings)
+    learned = train_vectors([given.corpus], settings)
     from data import peak_mb
 
     if given.keep:
@@ -90,7 +90,7 @@ def main() -> None:
     keep(learned, given.questions, peak_mb(), given.out)
 
 
-def keep(learned: Learned, questions: Path, peak: int, out: Path) -> None:
+def keep(learned: TrainedVectors, questions: Path, peak: int, out: Path) -> None:
     """Ask everything, write the page and the numbers, and say the page."""
     plain = words_alone(learned.vectors)
     asked, pairs = read_analogies(questions), read_analogies(Path(__file__).with_name("analogies.txt"))

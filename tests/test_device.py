@@ -64,7 +64,7 @@ def test_the_compiler_sees_through_what_a_kernel_is_chosen_by(monkeypatch: pytes
 
 
 def test_the_report_of_this_machine() -> None:
-    found = device.report()
+    found = device.device_report()
     assert found.torch == torch.__version__
     assert found.cores >= 1
     assert found.threads == torch.get_num_threads()
@@ -82,7 +82,9 @@ def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, fla
 
     def used(where: str, dtype: torch.dtype, ends: tuple[int, ...] = (5, 7), **call: Any) -> str:
         queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(ends[-1], 12, 64))
-        return kernels.pick_kernel(queries, kernels.Call(Layout.own(torch.tensor([0, *ends]), 5), **call))
+        return kernels.pick_kernel(
+            queries, kernels.AttentionCall(Layout.for_self_attention(torch.tensor([0, *ends]), 5), **call)
+        )
 
     said = device._kernels()
     assert said["cpu"] == used("cpu", torch.float32) == used("cpu", torch.bfloat16)
@@ -113,15 +115,15 @@ def test_the_cache_of_the_hub(monkeypatch: pytest.MonkeyPatch, variables: dict[s
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert Path(device.report().hub_cache) == Path(expected)
+    assert Path(device.device_report().hub_cache) == Path(expected)
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("true", True), ("0", False), ("", False)])
 def test_offline(monkeypatch: pytest.MonkeyPatch, value: str, expected: bool) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", value)
-    assert device.report().offline is expected
+    assert device.device_report().offline is expected
 
 
 def test_an_absent_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "EXTRAS", {"serve": ("no_such_package",), "hub": ("json",)})
-    assert device.report().extras == {"serve": 'pip install "regard[serve]"', "hub": None}
+    assert device.device_report().extras == {"serve": 'pip install "regard[serve]"', "hub": None}

@@ -12,7 +12,7 @@ import pytest
 
 from regard import cli
 from regard.errors import DataError, FolderError, InputError, RegardError, setting
-from regard.generate.settings import DEFAULTS, Decoding
+from regard.generate.settings import DEFAULTS, DecodingSettings
 from regard.training.settings import Lora, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -220,4 +220,4 @@ def test_python_names_stay_in_python() -> None:
     with pytest.raises(InputError, match=r"^lora\.rank is -1, expected"):
         Settings(lora=Lora(rank=-1))
     with pytest.raises(InputError, match=r"^top_p must be a number above 0"):
-        Decoding(top_p=0)
+        DecodingSettings(top_p=0)

@@ -25,9 +25,9 @@ def test_lists_come_back_as_they_went_in(rows):
     assert [row.tolist() for row in batch.split(batch.ids)] == rows
     assert [row.tolist() for row in batch.split(batch.segments)] == rows
     assert [row.tolist() for row in batch.split(batch.positions)] == [list(range(len(row))) for row in rows]
-    assert batch.owners.tolist() == [b for b, row in enumerate(rows) for _ in row]
+    assert batch.sequence_ids.tolist() == [b for b, row in enumerate(rows) for _ in row]
     assert (len(batch), batch.tokens) == (len(rows), sum(map(len, rows)))
-    assert batch.longest == max(map(len, rows), default=0)
+    assert batch.max_length == max(map(len, rows), default=0)
     assert batch.lengths.tolist() == list(map(len, rows))
 
 
@@ -96,17 +96,17 @@ def test_concatenate_is_the_batch_of_all_lists(batches):
     joined = Ragged.concatenate([Ragged.of(rows) for rows in batches])
     every = Ragged.of([row for rows in batches for row in rows])
     same(joined, every)
-    assert joined.longest == every.longest
+    assert joined.max_length == every.max_length
 
 
 @given(sequences.filter(any), st.integers(0, 20), st.integers(0, 3))
 @few
 def test_fixed_leaves_the_sequences_untouched_and_meets_the_shape(rows, spare, empty):
     batch = Ragged.of(rows, segments=rows)
-    longest = batch.longest + 1
+    longest = batch.max_length + 1
     sequences = len(rows) + -(-spare // longest) + empty
-    fixed = batch.fixed(tokens=batch.tokens + spare, sequences=sequences, longest=longest)
-    assert (fixed.tokens, len(fixed), fixed.longest) == (batch.tokens + spare, sequences, longest)
+    fixed = batch.fixed(tokens=batch.tokens + spare, sequences=sequences, max_length=longest)
+    assert (fixed.tokens, len(fixed), fixed.max_length) == (batch.tokens + spare, sequences, longest)
     assert int(fixed.lengths.max()) <= longest
     assert set(fixed.ids.tolist()) == set(batch.ids.tolist())
     same(fixed.select(range(len(rows))), batch)
@@ -115,7 +115,7 @@ def test_fixed_leaves_the_sequences_untouched_and_meets_the_shape(rows, spare, e
 def test_to_moves_every_tensor():
     moved = Ragged.of([[1, 2]], segments=[[0, 0]]).to("meta")
     assert {t.device.type for t in (moved.ids, moved.bounds, moved.positions, moved.segments)} == {"meta"}
-    assert moved.longest == 2
+    assert moved.max_length == 2
     assert Ragged.of([[1]]).to("meta").segments is None
 
 
@@ -130,10 +130,10 @@ def test_to_moves_every_tensor():
         (lambda: Ragged.of([[1]]).select([-2]), "sequence -2 was asked for, but the batch holds 1"),
         (lambda: Ragged.concatenate([]), "expected at least one"),
         (lambda: Ragged.concatenate([Ragged.of([[1]]), Ragged.of([[1]], segments=[[0]])]), "give segments to all or"),
-        (lambda: Ragged.of([[1, 2]]).fixed(tokens=1, sequences=9, longest=9), "2 tokens in 1 sequence"),
-        (lambda: Ragged.of([[1, 2]]).fixed(tokens=9, sequences=1, longest=9), "Raise the budget or put fewer"),
-        (lambda: Ragged.of([[1, 2]]).fixed(tokens=9, sequences=9, longest=1), "does not fit the fixed shape"),
-        (lambda: Ragged.of([[]]).fixed(tokens=9, sequences=9, longest=9), "a batch without tokens"),
+        (lambda: Ragged.of([[1, 2]]).fixed(tokens=1, sequences=9, max_length=9), "2 tokens in 1 sequence"),
+        (lambda: Ragged.of([[1, 2]]).fixed(tokens=9, sequences=1, max_length=9), "Raise the budget or put fewer"),
+        (lambda: Ragged.of([[1, 2]]).fixed(tokens=9, sequences=9, max_length=1), "does not fit the fixed shape"),
+        (lambda: Ragged.of([[]]).fixed(tokens=9, sequences=9, max_length=9), "a batch without tokens"),
     ],
 )
 def test_wrong_use_says_what_was_given_and_how_to_mend_it(wrong, message):

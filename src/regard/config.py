@@ -22,7 +22,7 @@ CENTERS = ("monotone", "predicted")
 
 # Far above every published network. A settings file that asks for more is damaged, and is refused before anything is
 # allocated: layers may share weights, and fixed tables are computed, so that stored tensors bound neither.
-MOST = {
+LIMITS = {
     "layers": 4096,
     "decoder_layers": 4096,
     "heads": 1 << 16,
@@ -36,7 +36,7 @@ MOST = {
     "segments": 1 << 20,
     "buckets": 1 << 20,
 }
-LARGEST_TABLE = 1 << 24  # numbers in a fixed table of positions: 32,768 tokens of width 512
+MAX_POSITION_TABLE = 1 << 24  # numbers in a fixed table of positions: 32,768 tokens of width 512
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class RotaryScaling:
 
     kind: str  # "linear", "llama3" or "yarn"
     factor: float
-    original: int | None = None  # length of the pretraining; needed by llama3 and yarn
+    original_length: int | None = None  # length of the pretraining; needed by llama3 and yarn
     low: float = 1.0  # llama3: low_freq_factor; yarn: beta_slow
     high: float = 4.0  # llama3: high_freq_factor; yarn: beta_fast
-    attention: float | None = None  # yarn: factor on cosine and sine, from `factor` when None
+    attention_factor: float | None = None  # yarn: factor on cosine and sine, from `factor` when None
 
     def __post_init__(self) -> None:
         _one_of("rotary scaling", self.kind, ("linear", "llama3", "yarn"))
@@ -85,11 +85,11 @@ class RotaryScaling:
                 raise InputError(f'"{name}" of rotary scaling must be a number above 0, not {given}.')
         if self.kind == "llama3" and self.low == self.high:
             raise InputError(f'"low" and "high" of rotary scaling are both {self.low}; they must differ.')
-        if self.original is not None:
-            _positive("the original length of rotary positions", self.original)
+        if self.original_length is not None:
+            _positive("the original length of rotary positions", self.original_length)
         if not 0 < self.factor < math.inf:
             raise InputError(f"rotary positions can be stretched by a factor above 0, not {self.factor}.")
-        if self.kind != "linear" and self.original is None:
+        if self.kind != "linear" and self.original_length is None:
             raise InputError(f'rotary scaling "{self.kind}" needs the original length of the positions.')
 
 
@@ -125,14 +125,14 @@ class PositionConfig:
 class PoolConfig:
     """How a sequence becomes one vector before it is classified."""
 
-    how: str = "first"
+    pooling: str = "first"
     activation: str = "tanh"
     norm: bool = False
     bias: bool = True
-    tokens_too: bool = False  # the same transform also stands before token and span outputs
+    transform_tokens: bool = False  # the same transform also stands before token and span outputs
 
     def __post_init__(self) -> None:
-        _one_of("pooling", self.how, POOLS)
+        _one_of("pooling", self.pooling, POOLS)
         _one_of("activation", self.activation, ACTIVATIONS)
 
 
@@ -201,10 +201,10 @@ class ModelConfig:
             raise InputError(f"rotary positions need an even head width, not {self.head_width}.")
         width = self.embedding_width or self.width
         numbers = (self.max_tokens or 0) * width
-        if self.positions.kind.startswith("sinusoidal") and numbers > LARGEST_TABLE:
+        if self.positions.kind.startswith("sinusoidal") and numbers > MAX_POSITION_TABLE:
             raise InputError(
                 f"sinusoidal positions for {self.max_tokens:,} tokens of width {width:,} need "
-                f"a table of {numbers:,} numbers; expected at most {LARGEST_TABLE:,}. Allow fewer tokens."
+                f"a table of {numbers:,} numbers; expected at most {MAX_POSITION_TABLE:,}. Allow fewer tokens."
             )
 
     @property
@@ -341,8 +341,8 @@ def _check_buckets(buckets: int, max_distance: int) -> None:
 def _at_most(config: object, *names: str) -> None:
     for name in names:
         given = getattr(config, name)
-        if given is not None and given > MOST[name]:
-            raise InputError(f"{name} is {shorten(str(given), 40)}, expected at most {MOST[name]:,}.")
+        if given is not None and given > LIMITS[name]:
+            raise InputError(f"{name} is {shorten(str(given), 40)}, expected at most {LIMITS[name]:,}.")
 
 
 def _check_target(size: int | None, kind: Kind) -> None:

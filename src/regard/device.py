@@ -87,7 +87,7 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Report:
+class DeviceReport:
     """What this machine has, and what regard will use of it."""
 
     python: str
@@ -105,9 +105,9 @@ class Report:
     hub_cache: str
 
 
-def report() -> Report:
+def device_report() -> DeviceReport:
     """Ask the machine. Nothing is imported or started for it but torch."""
-    return Report(
+    return DeviceReport(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
         torch=torch.__version__,

@@ -23,7 +23,7 @@ from regard.data.records import Record
 from regard.data.sources import DataLocation, Source, find_sources
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
-from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
+from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
 from regard.predict import BATCH_TOKENS, Model, load
 from regard.predict.model_task import can, task_for, trained
 from regard.predict.translation import beam_run
@@ -55,7 +55,9 @@ class Evaluation:
     bad: int = 0  # rows that were skipped
     unit: str = "rows"  # what was counted as one
     signatures: dict[str, str] = field(default_factory=dict)  # how scores were counted, where a name does not say it
-    report: Report = field(default_factory=Report)  # scores of each class and the confusion matrix
+    report: ClassificationReport = field(
+        default_factory=ClassificationReport
+    )  # scores of each class and the confusion matrix
 
     @property
     def classes(self) -> dict[str, ClassScore]:

@@ -25,7 +25,7 @@ class Ragged:
     ids: Tensor  # (N,) int64
     bounds: Tensor  # (B + 1,) int32, from 0 to N, never falling
     positions: Tensor  # (N,) int64, place of each token in its own sequence
-    longest: int
+    max_length: int
     segments: Tensor | None = None  # (N,) int64
 
     @classmethod
@@ -58,7 +58,7 @@ class Ragged:
             ids=ids,
             bounds=bounds.to(ids.device),
             positions=(torch.arange(ids.numel()) - starts).to(ids.device),
-            longest=max(lengths, default=0),
+            max_length=max(lengths, default=0),
             segments=segments,
         )
 
@@ -74,7 +74,7 @@ class Ragged:
         return self.bounds.diff()
 
     @property
-    def owners(self) -> Tensor:
+    def sequence_ids(self) -> Tensor:
         """(N,) the sequence each token belongs to."""
         rows = torch.arange(len(self), device=self.bounds.device)
         return torch.repeat_interleave(rows, self.lengths, output_size=self.tokens)
@@ -109,7 +109,7 @@ class Ragged:
         """(B, D) mean over the tokens of each sequence; zeros for an empty one."""
         exact = torch.promote_types(values_ND.dtype, torch.float32)  # a sum in bf16 soon stops growing
         sums_BD = values_ND.new_zeros(len(self), values_ND.shape[1], dtype=exact)
-        sums_BD = sums_BD.index_add_(0, self.owners, values_ND.to(exact))
+        sums_BD = sums_BD.index_add_(0, self.sequence_ids, values_ND.to(exact))
         return (sums_BD / self.lengths.clamp(min=1).unsqueeze(1)).to(values_ND.dtype)
 
     def max(self, values_ND: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ class Ragged:
             segments=torch.cat(kinds) if kinds else None,
         )
 
-    def fixed(self, *, tokens: int, sequences: int, longest: int) -> Ragged:
+    def fixed(self, *, tokens: int, sequences: int, max_length: int) -> Ragged:
         """The same batch in fixed shapes, so that one compiled graph serves every batch.
 
         What is left of the token budget is filled by repeating tokens of the batch as sequences of their own, and
@@ -164,23 +164,23 @@ class Ragged:
         if self.tokens == 0:
             raise InputError("a batch without tokens cannot be brought to a fixed shape; leave it out.")
         spare = tokens - self.tokens
-        rows = -(-spare // longest) if spare > 0 else 0
-        if spare < 0 or len(self) + rows > sequences or self.longest > longest:
+        rows = -(-spare // max_length) if spare > 0 else 0
+        if spare < 0 or len(self) + rows > sequences or self.max_length > max_length:
             raise InputError(
                 f"a batch of {pluralize(self.tokens, 'token')} in {pluralize(len(self), 'sequence')} "
-                f"(longest {self.longest}) does not fit "
+                f"(longest {self.max_length}) does not fit "
                 f"the fixed shape of {pluralize(tokens, 'token')} in {pluralize(sequences, 'sequence')} "
-                f"(longest {longest}). "
+                f"(longest {max_length}). "
                 "Raise the budget or put fewer sequences into the batch."
             )
         step = torch.arange(spare, device=self.ids.device)
         again = step % self.tokens
-        ends = torch.arange(1, sequences - len(self) + 1, device=self.ids.device, dtype=self.bounds.dtype) * longest
+        ends = torch.arange(1, sequences - len(self) + 1, device=self.ids.device, dtype=self.bounds.dtype) * max_length
         return Ragged(
             ids=torch.cat((self.ids, self.ids[again])),
             bounds=torch.cat((self.bounds, ends.clamp(max=spare) + self.tokens)),
-            positions=torch.cat((self.positions, step % longest)),
-            longest=longest,
+            positions=torch.cat((self.positions, step % max_length)),
+            max_length=max_length,
             segments=None if self.segments is None else torch.cat((self.segments, self.segments[again])),
         )
 

@@ -48,8 +48,8 @@ ATTENTION: dict[str, list[Any]] = {
 SCALINGS = [
     None,
     RotaryScaling("linear", 2.0),
-    RotaryScaling("llama3", 8.0, original=64),
-    RotaryScaling("yarn", 4.0, original=64, high=32.0, attention=1.1),
+    RotaryScaling("llama3", 8.0, original_length=64),
+    RotaryScaling("yarn", 4.0, original_length=64, high=32.0, attention_factor=1.1),
 ]
 PLACES: dict[str, list[Any]] = {
     "kind": list(POSITIONS),

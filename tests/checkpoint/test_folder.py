@@ -19,7 +19,7 @@ import regard
 from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError, InputError
-from regard.model.initialization import initialise
+from regard.model.initialization import initialize
 from regard.model.presets import preset
 from regard.ragged import Ragged
 
@@ -34,7 +34,7 @@ def made(name: str, heads: Mapping[str, int] | None = None, **settings: Any) -> 
     tensors = dict(network.named_parameters()) | {name: b for name, b in network.named_buffers() if b.is_meta}
     generator = torch.Generator().manual_seed(1)
     set_tensors(network, {path: torch.empty(tensor.shape) for path, tensor in tensors.items()})
-    initialise(network, chosen.config, generator=generator)
+    initialize(network, chosen.config, generator=generator)
     for parameter in network.parameters():
         parameter.data.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
     return Checkpoint(chosen.family, chosen.config, network.eval(), **settings)

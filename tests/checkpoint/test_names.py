@@ -16,8 +16,8 @@ from regard.checkpoint.folder import Checkpoint, export_tensors
 from regard.checkpoint.names import LeadingAxis, TensorMapping, Transposed, find_mapping, normalize_name
 from regard.config import Config
 from regard.errors import FolderError
-from regard.model.initialization import initialise
-from regard.model.network import Network, build
+from regard.model.initialization import initialize
+from regard.model.network import Network, build_network
 from regard.model.presets import PRESETS
 from regard.model.transformer import Transformer
 
@@ -56,8 +56,8 @@ CASES = [
 @pytest.fixture(params=CASES, scope="module")
 def network(request: pytest.FixtureRequest) -> tuple[Network, Family]:
     config, family, kind = request.param
-    made = build(config, dict.fromkeys(family.classes[kind], 3))
-    initialise(made, config, generator=torch.Generator().manual_seed(0))
+    made = build_network(config, dict.fromkeys(family.classes[kind], 3))
+    initialize(made, config, generator=torch.Generator().manual_seed(0))
     for tensor in saved_tensors(made).values():
         tensor.data.copy_(torch.randn(tensor.shape))
     return made, family

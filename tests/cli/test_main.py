@@ -278,7 +278,7 @@ def test_doctor_on_a_machine_with_a_gpu_and_without_extras(
     kernels = {"cpu": "grouped", "cuda, bf16 or fp16": "varlen"}
     extras: dict[str, str | None] = {"serve": 'pip install "regard[serve]"'}
     other = replace(
-        device.report(), gpus=(gpu,), kernels=kernels, extras=extras, compiler=None, memory=None, offline=True
+        device.device_report(), gpus=(gpu,), kernels=kernels, extras=extras, compiler=None, memory=None, offline=True
     )
     monkeypatch.setattr(device, "report", lambda: other)
     _, out, _ = run(capsys, "doctor")

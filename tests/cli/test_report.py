@@ -7,7 +7,7 @@ import pytest
 
 from regard.cli.report import WIDTH, print_report
 from regard.metrics.meter import LabelMeter
-from regard.metrics.report import Report
+from regard.metrics.report import ClassificationReport
 
 
 def printed(classes: int, capsys: pytest.CaptureFixture[str]) -> str:
@@ -42,5 +42,5 @@ def test_wide_letters_keep_the_columns(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_nothing_is_printed_without_classes(capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(Report())
+    print_report(ClassificationReport())
     assert capsys.readouterr().out == ""

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.generate.beam import likeliest
+from regard.generate.beam import top_candidates
 
 SETTINGS = [
     ({"beams": 4}, {}),
@@ -42,7 +42,7 @@ def test_n_best_with_scores_equal_transformers(both, prompts):
     assert torch.allclose(torch.tensor([one.score for one in found]), scores, atol=1e-4)
     for one in found:
         assert len(one.log_probs) == len(one.ids)
-        if model.writer.ends.last is None:
+        if model.writer.special.forced_last is None:
             assert one.score == pytest.approx(sum(one.log_probs) / len(one.ids), abs=1e-4)
 
 
@@ -55,9 +55,9 @@ def test_batched_equals_single(both, prompts, early):
 
 def test_several_ends(decoder, prompts):
     peer, model = decoder
-    ends = [*model.writer.ends.stop, 7]
+    ends = [*model.writer.special.eos, 7]
     expected = peer(prompts, num_beams=3, max_new_tokens=12, eos_token_id=ends)
-    writer = dataclasses.replace(model.writer, ends=dataclasses.replace(model.writer.ends, stop=tuple(ends)))
+    writer = dataclasses.replace(model.writer, special=dataclasses.replace(model.writer.special, eos=tuple(ends)))
     found = writer.ids(prompts, {"beams": 3, "max_tokens": 12})
     assert found == [[*row[: cut_at(row, ends)]] for row in expected]
 
@@ -72,7 +72,7 @@ def test_the_likeliest_words_are_those_of_topk(rows, words, count, seed):
     """Also where many are forbidden, and where the words do not go evenly into strands."""
     values = torch.randn(rows, words, generator=torch.Generator().manual_seed(seed))
     values[:, :: 1 + seed % 3] = float("-inf") if seed % 2 else -3.0
-    best, found = likeliest(values, min(count, words))
+    best, found = top_candidates(values, min(count, words))
     assert torch.equal(best, values.topk(min(count, words)).values)
     assert torch.equal(values.gather(1, found), best)
     assert all(len(set(row)) == len(row) for row in found.tolist())

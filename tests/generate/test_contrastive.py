@@ -8,9 +8,9 @@ from regard.ragged import Ragged
 
 
 def obvious(model, prompt, *, alpha, k, tokens):
-    network, ends = model.network, model.writer.ends
+    network, special = model.network, model.writer.special
     both = network.encoder is not None
-    ids = [ends.start] if both else list(prompt)
+    ids = [special.decoder_start] if both else list(prompt)
     start = len(ids)
 
     def run(ids):
@@ -19,8 +19,8 @@ def obvious(model, prompt, *, alpha, k, tokens):
 
     while len(ids) - start < tokens:
         hidden, logits = run(ids)
-        if ends.last is not None and len(ids) - start == tokens - 1:
-            ids.append(ends.last)
+        if special.forced_last is not None and len(ids) - start == tokens - 1:
+            ids.append(special.forced_last)
             break
         chances, words = logits.softmax(-1).topk(k)
         scores = []
@@ -28,7 +28,7 @@ def obvious(model, prompt, *, alpha, k, tokens):
             state = run([*ids, word])[0][-1]
             scores.append((1 - alpha) * chance - alpha * F.cosine_similarity(state, hidden).max())
         ids.append(int(words[torch.stack(scores).argmax()]))
-        if ids[-1] in ends.stop:
+        if ids[-1] in special.eos:
             break
     return ids[start:]
 

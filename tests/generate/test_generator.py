@@ -54,7 +54,7 @@ def test_a_stop_ends_the_text_before_it(writer):
     stop = whole[5:7]
     place = whole.index(stop)
     (found,) = writer.continuations(["Once upon"], **SETTINGS, stop=[stop])[0]
-    assert (found.text, found.why) == (whole[:place], "stop")
+    assert (found.text, found.finish_reason) == (whole[:place], "stop")
     assert len(found.ids) == place + 2
     assert "".join(writer.stream("Once upon", **SETTINGS, stop=stop)) == whole[:place]
 
@@ -81,7 +81,7 @@ def test_forced_words_come(writer, settings):
 
 def test_forced_words_come_before_the_end(writer):
     """Where the end would be the likeliest at once."""
-    ends = writer.writer.ends.stop
+    ends = writer.writer.special.eos
     first = lambda row, ids: ends if not ids else None  # noqa: E731
     (found,) = writer.continuations(["Once"], max_tokens=14, constraint=first)[0]
     assert len(found.ids) == 1
@@ -99,9 +99,9 @@ def test_a_constraint_of_ones_own(writer):
 def test_a_context_that_is_full_ends_or_slides(writer):
     prompt = "a" * 120
     (found,) = writer.continuations([prompt], max_tokens=40)[0]
-    assert (len(found.ids), found.why) == (8, "full")
+    assert (len(found.ids), found.finish_reason) == (8, "full")
     (slid,) = writer.continuations([prompt], max_tokens=40, slide=True)[0]
-    assert (len(slid.ids), slid.why) == (40, "length")
+    assert (len(slid.ids), slid.finish_reason) == (40, "length")
     assert slid.ids[:8] == found.ids
     both = writer.generate_ids([[5] * 120, [6, 7]], max_tokens=30, slide=True)
     assert both == [writer.generate_ids([row], max_tokens=30, slide=True)[0] for row in ([5] * 120, [6, 7])]
@@ -168,8 +168,8 @@ def test_what_the_folder_says_of_decoding_is_followed(lettered, tmp_path):
     said = {"eos_token_id": [7, 8], "num_beams": 3, "bad_words_ids": [[9]], "max_length": 20, "forced_bos_token_id": 4}
     (folder / "generation_config.json").write_text(json.dumps(said), encoding="utf-8")
     read = regard.load(folder)
-    assert (read.writer.ends.stop, read.writer.ends.first) == ((7, 8), 4)
-    assert read.writer.usual == {"beams": 3, "banned": [[9]], "max_tokens": 19}
+    assert (read.writer.special.eos, read.writer.special.forced_first) == ((7, 8), 4)
+    assert read.writer.defaults == {"beams": 3, "banned": [[9]], "max_tokens": 19}
     found = read.generate_ids([[5, 6]])[0]
     assert found[0] == 4
     assert len(found) <= 19
@@ -181,5 +181,5 @@ def test_what_the_folder_says_of_decoding_is_followed(lettered, tmp_path):
 def test_a_preset_with_words_of_its_own_ends_with_their_end_token(lettered, tmp_path):
     made = lettered("tiny-marian")
     made.checkpoint = dataclasses.replace(made.checkpoint, special_ids={"eos": 11, "pad": 12})
-    ends = regard.load(made.save(tmp_path / "model")).writer.ends
-    assert (ends.stop, ends.start, ends.last) == ((11,), 12, 11)
+    ends = regard.load(made.save(tmp_path / "model")).writer.special
+    assert (ends.eos, ends.decoder_start, ends.forced_last) == ((11,), 12, 11)

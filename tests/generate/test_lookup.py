@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.generate.lookup import guess
+from regard.generate.lookup import guess_tokens
 
 
 @pytest.mark.parametrize("settings", [{}, {"min_tokens": 12}, {"repetition_penalty": 1.2}, {"no_repeat": 3}])
@@ -14,7 +14,7 @@ def test_what_comes_out_is_greedy(both, prompts, settings):
     expected = model.continuations(prompts, max_tokens=25, **settings)
     found = model.continuations(prompts, max_tokens=25, lookup=5, **settings)
     assert [rows[0].ids for rows in found] == [rows[0].ids for rows in expected]
-    assert [rows[0].why for rows in found] == [rows[0].why for rows in expected]
+    assert [rows[0].finish_reason for rows in found] == [rows[0].finish_reason for rows in expected]
     for ours, theirs in zip(found, expected, strict=True):
         assert ours[0].log_probs == pytest.approx(theirs[0].log_probs, abs=1e-4)
 
@@ -22,7 +22,7 @@ def test_what_comes_out_is_greedy(both, prompts, settings):
 def test_repetition_takes_fewer_passes(decoder, monkeypatch):
     _, model = decoder
     passes = []
-    states = model.network.states
+    states = model.network.hidden_states
     monkeypatch.setattr(model.network, "states", lambda batch, cache: passes.append(1) or states(batch, cache))
     prompt = [[5, 6] * 8]
     plain = model.generate_ids(prompt, max_tokens=30, min_tokens=30)
@@ -32,14 +32,14 @@ def test_repetition_takes_fewer_passes(decoder, monkeypatch):
 
 
 def test_a_guess_is_what_followed_last_time():
-    assert guess([1, 2, 3, 9, 1, 2, 3], 2) == [9, 1]
-    assert guess([1, 2, 3, 1, 2, 4, 1, 2], 3) == [4, 1, 2]
-    assert guess([7, 7, 7], 4) == [7]
-    assert guess([1, 2, 3], 4) == guess([1], 4) == guess([1, 1], 0) == []
+    assert guess_tokens([1, 2, 3, 9, 1, 2, 3], 2) == [9, 1]
+    assert guess_tokens([1, 2, 3, 1, 2, 4, 1, 2], 3) == [4, 1, 2]
+    assert guess_tokens([7, 7, 7], 4) == [7]
+    assert guess_tokens([1, 2, 3], 4) == guess_tokens([1], 4) == guess_tokens([1, 1], 0) == []
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 6))
 def test_a_guess_stands_in_the_sequence(ids, most):
-    found = guess(ids, most)
+    found = guess_tokens(ids, most)
     assert len(found) <= most
     assert not found or any(ids[i : i + len(found)] == found for i in range(1, len(ids)))

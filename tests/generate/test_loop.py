@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 import torch
 
-from regard.generate.loop import Job, draw
-from regard.generate.settings import Ends
+from regard.generate.loop import DecodingJob, sample
+from regard.generate.settings import SpecialIds
 from regard.ragged import Ragged
 
 
@@ -34,12 +34,12 @@ def test_greedy_equals_transformers(both, prompts, ours, theirs):
 def test_what_ends_a_sequence_is_told(both, prompts):
     _, model = both
     found = [rows[0] for rows in model.continuations(prompts, max_tokens=20)]
-    forced = model.writer.ends.last is not None
-    assert {row.why for row in found} == ({"end"} if forced else {"end", "length"})
+    forced = model.writer.special.forced_last is not None
+    assert {row.finish_reason for row in found} == ({"end"} if forced else {"end", "length"})
     assert len({len(row.ids) for row in found}) > 1
     for row in found:
-        assert (row.ids[-1] in model.writer.ends.stop) == (row.why == "end")
-        assert len(row.ids) == 20 or row.why == "end"
+        assert (row.ids[-1] in model.writer.special.eos) == (row.finish_reason == "end")
+        assert len(row.ids) == 20 or row.finish_reason == "end"
 
 
 @pytest.mark.parametrize("settings", [{}, {"top_p": 0.9, "seed": 3}, {"top_k": 5, "temperature": 2.0, "seed": 1}])
@@ -51,15 +51,15 @@ def test_batched_equals_single(both, prompts, settings):
 
 def uncached(model, prompt, tokens):
     """Greedy decoding that reads the whole sequence anew for every token."""
-    network, ends = model.network, model.writer.ends
+    network, special = model.network, model.writer.special
     source = [prompt] if network.encoder is not None else None
-    ids = [ends.start] if source else list(prompt)
+    ids = [special.decoder_start] if source else list(prompt)
     start = len(ids)
     while len(ids) - start < tokens:
         output = network(Ragged.of([ids])) if source is None else network(Ragged.of(source), Ragged.of([ids]))
-        last = ends.last is not None and len(ids) - start == tokens - 1
-        ids.append(ends.last if last else int(output.logits[-1].argmax()))
-        if ids[-1] in ends.stop:
+        last = special.forced_last is not None and len(ids) - start == tokens - 1
+        ids.append(special.forced_last if last else int(output.logits[-1].argmax()))
+        if ids[-1] in special.eos:
             break
     return ids[start:]
 
@@ -92,7 +92,7 @@ def test_several_samples_of_a_prompt_differ_and_the_first_is_the_only_one(decode
 def test_what_is_drawn_follows_the_probabilities():
     logits = torch.tensor([[0.0, 1.0, float("-inf"), 2.0, -1.0]])
     drawn = torch.rand(40000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    counts = torch.bincount(draw(logits.expand(40000, -1), drawn), minlength=5) / 40000
+    counts = torch.bincount(sample(logits.expand(40000, -1), drawn), minlength=5) / 40000
     assert counts[2] == 0
     assert torch.allclose(counts, logits.softmax(-1)[0], atol=0.01)
 
@@ -100,8 +100,8 @@ def test_what_is_drawn_follows_the_probabilities():
 def test_what_was_drawn_highest_is_still_a_word():
     logits = torch.tensor([[0.0, 1.0, float("-inf")]])
     top = torch.tensor([1 - 2**-53], dtype=torch.float64)
-    assert draw(logits, top).tolist() == [1]
-    assert draw(logits, top * 0).tolist() == [0]
+    assert sample(logits, top).tolist() == [1]
+    assert sample(logits, top * 0).tolist() == [0]
 
 
 @torch.no_grad()
@@ -119,9 +119,11 @@ def test_a_sequence_that_has_ended_makes_no_place_for_others_scarce(decoder, pro
     _, model = decoder
     long, others = [5] * (model.config.max_tokens - 3), prompts[:1] * 3
     plain = model.writer.ids([long, *others], {"max_tokens": 20})
-    ends = Ends(stop=(next(token for token in plain[0] if token not in plain[1]),))
-    expected = dataclasses.replace(model.writer, ends=ends).ids([long, *others], {"max_tokens": 20})
-    found = dataclasses.replace(model.writer, ends=ends, fixed=True).ids([long, *others], {"max_tokens": 20})
+    special = SpecialIds(eos=(next(token for token in plain[0] if token not in plain[1]),))
+    expected = dataclasses.replace(model.writer, special=special).ids([long, *others], {"max_tokens": 20})
+    found = dataclasses.replace(model.writer, special=special, fixed_shapes=True).ids(
+        [long, *others], {"max_tokens": 20}
+    )
     assert found == expected
     assert len(expected[0]) < 3
     assert len(expected[1]) == 20
@@ -134,8 +136,8 @@ def test_no_more_is_kept_than_the_context_holds(decoder, prompts, monkeypatch):
     monkeypatch.setattr(
         type(model.network), "begin", lambda *given, **told: kept.append(told["capacity"]) or begin(*given, **told)
     )
-    ends = Ends()
-    (found,) = dataclasses.replace(model.writer, ends=ends).ids(prompts[:1], {"max_tokens": 200, "slide": True})
+    special = SpecialIds()
+    (found,) = dataclasses.replace(model.writer, special=special).ids(prompts[:1], {"max_tokens": 200, "slide": True})
     assert len(found) == 200
     assert set(kept) == {model.config.max_tokens}
 
@@ -145,9 +147,11 @@ def test_fixed_shapes_as_a_gpu_records_them_change_nothing(both, prompts, settin
     _, model = both
     prompts = [*prompts, [3] * 50]
     expected = model.continuations(prompts, max_tokens=20, **settings)
-    plain = Job.steps
-    monkeypatch.setattr(Job, "steps", lambda job, cache: plain(dataclasses.replace(job, fixed=True), cache))
+    plain = DecodingJob.stepper
+    monkeypatch.setattr(
+        DecodingJob, "stepper", lambda job, cache: plain(dataclasses.replace(job, fixed_shapes=True), cache)
+    )
     found = model.continuations(prompts, max_tokens=20, **settings)
-    assert [[(one.ids, one.why) for one in rows] for rows in found] == [
-        [(one.ids, one.why) for one in rows] for rows in expected
+    assert [[(one.ids, one.finish_reason) for one in rows] for rows in found] == [
+        [(one.ids, one.finish_reason) for one in rows] for rows in expected
     ]

@@ -17,7 +17,7 @@ from transformers import (
 
 from regard.errors import InputError
 from regard.generate import rules
-from regard.generate.settings import Decoding, Ends
+from regard.generate.settings import DecodingSettings, SpecialIds
 
 V, LENGTHS, NEW = 40, [12, 3, 30, 1], 1
 
@@ -36,12 +36,14 @@ def seen(rows, new=NEW, room=99):
     for i, row in enumerate(rows):
         ids[i, : len(row)] = row
     lengths = torch.tensor([len(row) for row in rows])
-    return rules.Seen(ids, lengths, new, [room] * len(rows), list(range(len(rows))))
+    return rules.RuleContext(ids, lengths, new, [room] * len(rows), list(range(len(rows))))
 
 
 def applied(settings, ends=None, logits=None, **more):
-    return rules.apply(
-        rules.build_rules(settings, ends or Ends(), **more), scores() if logits is None else logits, seen(histories())
+    return rules.apply_rules(
+        rules.build_rules(settings, ends or SpecialIds(), **more),
+        scores() if logits is None else logits,
+        seen(histories()),
     )
 
 
@@ -65,7 +67,7 @@ def applied(settings, ends=None, logits=None, **more):
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_rules_equal_transformers(settings, theirs):
-    ours = applied(Decoding(**settings))
+    ours = applied(DecodingSettings(**settings))
     for row, ids in enumerate(histories()):
         if isinstance(theirs, PrefixConstrainedLogitsProcessor):
             theirs = PrefixConstrainedLogitsProcessor(lambda _, ids, row=row: [row, 5], 1)
@@ -75,7 +77,7 @@ def test_rules_equal_transformers(settings, theirs):
 
 def test_all_filters_together_in_their_order():
     given = {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.02, "typical": 0.8}
-    ours = applied(Decoding(**given))
+    ours = applied(DecodingSettings(**given))
     expected = scores()
     for theirs in (
         TemperatureLogitsWarper(1.4),
@@ -90,7 +92,7 @@ def test_all_filters_together_in_their_order():
 
 def test_banned_words_equal_transformers():
     words = [[3], [1, 2], [0, 4, 5], [5, 5]]
-    ours = applied(Decoding(), banned=words)
+    ours = applied(DecodingSettings(), banned=words)
     for row, ids in enumerate(histories()):
         theirs = NoBadWordsLogitsProcessor(words, eos_token_id=torch.tensor([39]))
         assert torch.equal(ours[row : row + 1], theirs(ids.unsqueeze(0), scores()[row : row + 1].clone()))
@@ -98,29 +100,29 @@ def test_banned_words_equal_transformers():
 
 def test_no_end_before_the_least_length():
     theirs = MinNewTokensLengthLogitsProcessor(LENGTHS[0] - NEW, 4, torch.tensor([2, 7]))
-    ours = applied(Decoding(min_tokens=4), Ends(stop=(2, 7)))
+    ours = applied(DecodingSettings(min_tokens=4), SpecialIds(eos=(2, 7)))
     assert torch.equal(ours[:1], theirs(histories()[0].unsqueeze(0), scores()[:1]))
-    assert not torch.isinf(applied(Decoding(min_tokens=1), Ends(stop=(2, 7)))).any()
+    assert not torch.isinf(applied(DecodingSettings(min_tokens=1), SpecialIds(eos=(2, 7)))).any()
 
 
 def test_a_constraint_may_leave_a_row_alone():
-    ours = applied(Decoding(constraint=lambda row, ids: None if row else [3]))
+    ours = applied(DecodingSettings(constraint=lambda row, ids: None if row else [3]))
     assert torch.equal(ours[1:], scores()[1:])
     assert ours[0].isfinite().nonzero().tolist() == [[3]]
 
 
 def test_a_constraint_sees_only_what_is_new():
     given = {}
-    applied(Decoding(constraint=lambda row, ids: given.update({row: ids})))
+    applied(DecodingSettings(constraint=lambda row, ids: given.update({row: ids})))
     assert given == {row: ids[-NEW:].tolist() for row, ids in enumerate(histories())}
 
 
 @pytest.mark.parametrize("allowed", [[], [V], [-1]])
 def test_a_constraint_that_leaves_nothing_is_named(allowed):
     with pytest.raises(InputError, match="constraint"):
-        applied(Decoding(constraint=lambda row, ids: allowed))
+        applied(DecodingSettings(constraint=lambda row, ids: allowed))
 
 
 def test_nothing_left_names_the_rules():
     with pytest.raises(InputError, match=r"nothing may follow the 1 new tokens of prompt 0: .*banned.*Loosen one"):
-        applied(Decoding(), banned=[[word] for word in range(V)])
+        applied(DecodingSettings(), banned=[[word] for word in range(V)])

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.errors import InputError
-from regard.generate.settings import Decoding
+from regard.generate.settings import DecodingSettings
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ from regard.generate.settings import Decoding
 )
 def test_what_cannot_be(given, says):
     with pytest.raises(InputError, match=says):
-        Decoding(**given)
+        DecodingSettings(**given)
     with pytest.raises(InputError, match=says):
-        Decoding.of(given)
+        DecodingSettings.from_options(given)
 
 
 @pytest.mark.parametrize(
@@ -68,33 +68,37 @@ def test_what_cannot_be(given, says):
 )
 def test_what_contradicts_is_named(given):
     with pytest.raises(InputError) as error:
-        Decoding(**given)
+        DecodingSettings(**given)
     assert "contradict" in str(error.value)
     assert all(name in str(error.value) for name in given)
 
 
 def test_one_word_is_a_list_of_one():
-    settings = Decoding(stop="\n", banned=[3, 4], forced=["a", [5]])
+    settings = DecodingSettings(stop="\n", banned=[3, 4], forced=["a", [5]])
     assert (settings.stop, settings.banned, settings.forced) == (("\n",), ([3, 4],), ("a", [5]))
 
 
 def test_an_unknown_setting_names_the_nearest():
     with pytest.raises(InputError, match=r'"max_token" is not a setting of decoding\. Did you mean "max_tokens"'):
-        Decoding.of({"max_token": 3})
+        DecodingSettings.from_options({"max_token": 3})
 
 
 def test_what_the_folder_says_gives_way():
     usual = {"beams": 4, "length_penalty": 2.0, "max_tokens": 99, "no_repeat": 3, "min_tokens": 10}
-    assert Decoding.of({}, usual=usual) == Decoding(**usual)
-    assert Decoding.of({"top_p": 0.5}, usual=usual) == Decoding(max_tokens=99, no_repeat=3, min_tokens=10, top_p=0.5)
-    assert Decoding.of({"max_tokens": 5}, usual=usual).min_tokens == 5
+    assert DecodingSettings.from_options({}, defaults=usual) == DecodingSettings(**usual)
+    assert DecodingSettings.from_options({"top_p": 0.5}, defaults=usual) == DecodingSettings(
+        max_tokens=99, no_repeat=3, min_tokens=10, top_p=0.5
+    )
+    assert DecodingSettings.from_options({"max_tokens": 5}, defaults=usual).min_tokens == 5
     drawing = {"sample": True, "temperature": 0.6, "top_p": 0.9}
-    assert Decoding.of({"beams": 2}, usual=drawing) == Decoding(beams=2)
-    assert Decoding.of({"top_p": 0.5}, usual=drawing) == Decoding(sample=True, temperature=0.6, top_p=0.5)
-    assert Decoding.of({"beams": None}, usual=usual).beams == 4
+    assert DecodingSettings.from_options({"beams": 2}, defaults=drawing) == DecodingSettings(beams=2)
+    assert DecodingSettings.from_options({"top_p": 0.5}, defaults=drawing) == DecodingSettings(
+        sample=True, temperature=0.6, top_p=0.5
+    )
+    assert DecodingSettings.from_options({"beams": None}, defaults=usual).beams == 4
 
 
 def test_contrastive_search_takes_its_candidates_from_top_k():
-    assert not Decoding(contrast=0.5, top_k=6).samples
-    assert Decoding(top_k=6).samples
-    assert not Decoding().samples
+    assert not DecodingSettings(contrast=0.5, top_k=6).is_sampling
+    assert DecodingSettings(top_k=6).is_sampling
+    assert not DecodingSettings().is_sampling

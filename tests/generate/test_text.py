@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
-from regard.generate.text import Pieces, cut, held, runs
+from regard.generate.text import TextStream, partial_stop_length, token_sequences, truncate_at_stop
 from regard.text.tokenizer import Tokenizer
 
 
@@ -32,7 +32,7 @@ def wordpiece():
 
 
 def streamed(tokenizer, ids, stops=()):
-    pieces = Pieces(tokenizer.decode, stops)
+    pieces = TextStream(tokenizer.decode, stops)
     found = [pieces.add(ids[: n + 1]) for n in range(len(ids))]
     return [*found, pieces.add(ids, last=True)]
 
@@ -70,18 +70,18 @@ def test_nothing_of_a_stop_is_ever_given_out(text, stops):
     tokenizer = byte_level()
     ids = list(tokenizer.encode(text).ids) if text else []
     found = streamed(tokenizer, ids, stops) if ids else [""]
-    assert "".join(found) == cut(text, stops)
+    assert "".join(found) == truncate_at_stop(text, stops)
 
 
 def test_what_may_become_a_stop_is_held_back():
-    assert held("abc##", ["###"]) == 2
-    assert held("abc", ["cd", "bcd"]) == 2
-    assert held("abc", ["x"]) == 0
-    assert cut("one\ntwo ### three", ["###", "\n"]) == "one"
+    assert partial_stop_length("abc##", ["###"]) == 2
+    assert partial_stop_length("abc", ["cd", "bcd"]) == 2
+    assert partial_stop_length("abc", ["x"]) == 0
+    assert truncate_at_stop("one\ntwo ### three", ["###", "\n"]) == "one"
 
 
 @pytest.mark.parametrize("every", [True, False])
 def test_words_as_runs(every):
     tokenizer = byte_level()
     the, spaced = list(tokenizer.encode("the").ids), list(tokenizer.encode(" the").ids)
-    assert runs(["the", [7, 8]], tokenizer, every=every) == ([spaced, the] if every else [spaced]) + [[7, 8]]
+    assert token_sequences(["the", [7, 8]], tokenizer, every=every) == ([spaced, the] if every else [spaced]) + [[7, 8]]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import InputError
-from regard.metrics.answers import answer_scores, best_threshold, exact, normalise, overlap
+from regard.metrics.answers import answer_scores, best_threshold, exact_match, normalize_answer, token_f1
 
 WORDS = ["the", "a", "An", "cat", "Cat", "dog,", "…", "!", "U.S.", "the-cat", "x'y", "\t", "ß", ""]
 texts = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join) | st.text(max_size=12)
@@ -65,7 +65,7 @@ def published_threshold(
 
 @given(texts, st.lists(texts, max_size=3))
 def test_scores_as_published(predicted: str, gold: list[str]) -> None:
-    assert normalise(predicted) == published_normal(predicted)
+    assert normalize_answer(predicted) == published_normal(predicted)
     assert answer_scores(predicted, gold) == pytest.approx(published_scores(predicted, gold))
 
 
@@ -100,8 +100,8 @@ def test_the_threshold_found_gives_the_score_found() -> None:
 
 
 def test_plain_cases() -> None:
-    assert exact("The Cat!", "cat") == 1
-    assert overlap("a black cat", "the cat") == pytest.approx(2 / 3)
+    assert exact_match("The Cat!", "cat") == 1
+    assert token_f1("a black cat", "the cat") == pytest.approx(2 / 3)
     assert answer_scores("", []) == (1, 1)
     assert answer_scores("cat", []) == (0, 0)
     with pytest.raises(InputError, match="expected a list of texts"):

@@ -11,7 +11,16 @@ from scipy import stats
 
 from regard.errors import InputError
 from regard.metrics import confidence, scores
-from regard.metrics.confidence import BLOCK, REPLICATES, Replicates, bootstrap, mcnemar, paired, weights, wilson
+from regard.metrics.confidence import (
+    BLOCK,
+    REPLICATES,
+    Replicates,
+    bootstrap,
+    mcnemar,
+    paired_bootstrap,
+    weights,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 1), (1, 1), (3, 10), (0, 40), (40, 40), (871, 1000)])
@@ -108,11 +117,11 @@ def test_the_interval_of_spearman_where_nothing_moves() -> None:
 
 def test_redrawn_cells_keep_the_rows_and_spread_like_them() -> None:
     counts = np.array([500, 300, 200])
-    drawn = np.concatenate(list(confidence.redrawn(counts)))
+    drawn = np.concatenate(list(confidence.resample_counts(counts)))
     assert drawn.shape == (REPLICATES, 3)
     assert (drawn.sum(1) == 1000).all()
     assert drawn[:, 0].std() == pytest.approx(math.sqrt(1000 * 0.5 * 0.5), rel=0.1)
-    assert len(np.concatenate(list(confidence.redrawn(np.ones(100_000, np.int64))))) == 167
+    assert len(np.concatenate(list(confidence.resample_counts(np.ones(100_000, np.int64))))) == 167
 
 
 def test_interval_leaves_out_replicates_of_nothing() -> None:
@@ -127,18 +136,18 @@ def test_pairs_are_seen_through_the_noise_that_both_share() -> None:
     random = np.random.default_rng(4)
     hard = random.normal(size=2000)
     better, worse = hard + 0.05 + 0.3 * random.normal(size=2000), hard
-    found = paired(better, worse)
+    found = paired_bootstrap(better, worse)
     assert found.score.low > 0
     assert found.p < 0.01
     assert bootstrap(better).low < bootstrap(worse).high, "alone they cannot be told apart"
-    back = paired(worse, better)
+    back = paired_bootstrap(worse, better)
     assert (back.score.value, back.p) == (pytest.approx(-found.score.value), pytest.approx(found.p))
-    assert paired(hard, hard).p == 1
+    assert paired_bootstrap(hard, hard).p == 1
 
 
 def test_p_of_equal_systems_is_even() -> None:
     random = np.random.default_rng(5)
-    found = [paired(*(random.random((2, 200)) < 0.8)).p for _ in range(150)]
+    found = [paired_bootstrap(*(random.random((2, 200)) < 0.8)).p for _ in range(150)]
     assert np.mean(np.array(found) < 0.05) < 0.12
     assert 0.35 < np.mean(found) < 0.65
 
@@ -146,7 +155,7 @@ def test_p_of_equal_systems_is_even() -> None:
 def test_pairs_with_a_statistic() -> None:
     rows: Any = np.array([[1, 1, 1], [1, 2, 2], [2, 2, 3]] * 50)
     worse = rows - [1, 0, 0]
-    found = paired(rows, worse, lambda sums: scores.f1(*sums))
+    found = paired_bootstrap(rows, worse, lambda sums: scores.f1(*sums))
     assert found.score.value == pytest.approx(8 / 11 - 2 / 11)
     assert found.p < 0.01
 
@@ -162,7 +171,7 @@ def test_words_about_what_is_no_proportion_or_pair() -> None:
         with pytest.raises(InputError, match="no proportion"):
             wilson(hits, count)
     with pytest.raises(InputError, match="same rows twice"):
-        paired([1, 2], [1])
+        paired_bootstrap([1, 2], [1])
     with pytest.raises(InputError, match="not empty"):
         bootstrap([])
     with pytest.raises(InputError, match="expected counts"):

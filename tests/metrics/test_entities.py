@@ -12,7 +12,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import IOB2
 
 from regard.errors import InputError
-from regard.metrics.entities import entity_counts, spans, token_hits
+from regard.metrics.entities import entity_counts, entity_spans, token_hits
 
 TAGS = ["O", "B-A", "I-A", "B-B", "I-B", "B-C-D", "I-C-D"]
 tags = st.sampled_from(TAGS)
@@ -40,13 +40,13 @@ def test_scores_as_seqeval_has_them(rows: list[list[tuple[str, str]]], strict: b
 
 @given(st.lists(tags, max_size=15))
 def test_lenient_spans_are_those_of_conlleval(given: list[str]) -> None:
-    assert spans(given) == [(first, last + 1, kind) for kind, first, last in get_entities(list(given))]
+    assert entity_spans(given) == [(first, last + 1, kind) for kind, first, last in get_entities(list(given))]
 
 
 def test_the_two_ways_to_read_a_broken_sequence() -> None:
     broken = ["I-PER", "O", "B-LOC", "I-PER", "I-PER"]
-    assert spans(broken) == [(0, 1, "PER"), (2, 3, "LOC"), (3, 5, "PER")]
-    assert spans(broken, strict=True) == [(2, 3, "LOC")]
+    assert entity_spans(broken) == [(0, 1, "PER"), (2, 3, "LOC"), (3, 5, "PER")]
+    assert entity_spans(broken, strict=True) == [(2, 3, "LOC")]
 
 
 def test_words() -> None:
@@ -54,6 +54,6 @@ def test_words() -> None:
     with pytest.raises(InputError, match="1 predicted tags for 2"):
         token_hits(["NOUN"], ["NOUN", "NOUN"])
     with pytest.raises(InputError, match="token accuracy"):
-        spans(["NOUN"])
+        entity_spans(["NOUN"])
     with pytest.raises(InputError, match="0 records of predicted tags for 1"):
         entity_counts([], [["O"]])

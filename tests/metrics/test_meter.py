@@ -26,21 +26,21 @@ from regard.metrics.meter import (
     LabelMeter,
     MeanMeter,
     Meter,
-    MultiMeter,
-    NllMeter,
+    MultiLabelMeter,
     NumberMeter,
+    PerplexityMeter,
     TokenMeter,
 )
 
 RECORDS: dict[str, tuple[Callable[[], Meter], list[tuple[Any, ...]]]] = {
     "label": (lambda: LabelMeter(["no", "yes"]), [("no", "no"), ("yes", 0), (1, "yes")]),
-    "multi": (lambda: MultiMeter(["a", "b", "c"]), [(["a"], ["a", "b"]), ([], [2]), (["c"], ["c"])]),
+    "multi": (lambda: MultiLabelMeter(["a", "b", "c"]), [(["a"], ["a", "b"]), ([], [2]), (["c"], ["c"])]),
     "number": (NumberMeter, [(1.0, 1.5), (2, 2), (0.5, 3)]),
     "entity": (EntityMeter, [(["B-A", "I-A"], ["B-A", "I-A"]), (["I-A"], ["B-A"]), (["O"], ["B-B"])]),
     "token": (TokenMeter, [(["X", "Y"], ["X", "X"]), (["X"], ["X"])]),
     "answer": (AnswerMeter, [("cat", ["the cat"]), ("a dog", ["dog house"]), ("", [])]),
     "mean": (lambda: MeanMeter("masked_accuracy"), [(3, 4), (1, 2), (0, 0)]),
-    "nll": (NllMeter, [(3.5, 4, 9), (1.0, 2, 5)]),
+    "nll": (PerplexityMeter, [(3.5, 4, 9), (1.0, 2, 5)]),
 }
 
 
@@ -55,7 +55,7 @@ def test_the_contract_of_every_meter(name: str) -> None:
     first = meter.scores()
     assert meter.rows == len(records)
     assert next(iter(first)) == meter.main
-    assert isinstance(meter.higher, bool)
+    assert isinstance(meter.higher_is_better, bool)
     for score in first.values():
         assert math.isfinite(score.value)
         assert score.low <= score.value <= score.high
@@ -93,7 +93,7 @@ def test_labels(rows: list[tuple[int, int]]) -> None:
 def test_intervals_of_labels_hold_the_truth() -> None:
     random = np.random.default_rng(0)
     chances = np.array([[0.4, 0.1, 0.05], [0.05, 0.2, 0.02], [0.03, 0.05, 0.1]])
-    truth = scores.Counts.of_table(chances).macro().f1
+    truth = scores.LabelCounts.of_table(chances).macro().f1
     hits = 0
     for _ in range(100):
         cells = random.choice(9, 400, p=chances.ravel())
@@ -109,7 +109,7 @@ def test_sets_of_labels() -> None:
     gold = random.random((3000, 40)) < 0.05
     predicted = gold ^ (random.random(gold.shape) < 0.01)
     names = [f"label{number}" for number in range(40)]
-    meter, one_by_one = MultiMeter(names), MultiMeter(names)
+    meter, one_by_one = MultiLabelMeter(names), MultiLabelMeter(names)
     meter.add_many(predicted, gold)
     for ours, theirs in zip(predicted, gold, strict=True):
         one_by_one.add([names[number] for number in np.flatnonzero(ours)], np.flatnonzero(theirs).tolist())
@@ -121,7 +121,7 @@ def test_sets_of_labels() -> None:
         assert 0.003 < found[f"{name}_f1"].high - found[f"{name}_f1"].low < 0.05
     assert found["exact"].value == pytest.approx(scores.subset_accuracy(predicted, gold))
     assert meter.counts().f1.shape == (40,)
-    none = MultiMeter(names)
+    none = MultiLabelMeter(names)
     none.add([], [])
     assert [score.value for score in none.scores().values()] == [0, 0, 1]
 
@@ -227,7 +227,7 @@ def test_answers_without() -> None:
 
 
 def test_language() -> None:
-    meter = NllMeter()
+    meter = PerplexityMeter()
     for count in range(1, 60):
         meter.add(count * math.log(7 if count % 2 else 5), count, 2 * count, 3 * count)
     found = meter.scores()
@@ -236,7 +236,7 @@ def test_language() -> None:
     assert 5 < found["perplexity"].low < found["perplexity"].value < found["perplexity"].high < 7
     assert found["perplexity"].value == pytest.approx(math.exp(found["nll"].value))
     assert found["bits_per_character"].value == pytest.approx(found["nll"].value / 2 / math.log(2))
-    assert not meter.higher
+    assert not meter.higher_is_better
     meter.add(1e9, 1)
     assert meter.scores()["perplexity"].value == math.inf
 
@@ -248,14 +248,17 @@ def test_language() -> None:
         (lambda: LabelMeter(["no", "yes"]).add(2, 0), "Label 2 is not in 0 … 1"),
         (lambda: LabelMeter(["no", "no"]), "each once"),
         (lambda: LabelMeter(["a", "b", "c"], main="mcc"), "no score here"),
-        (lambda: MultiMeter(["a"]).add("a", ["a"]), "expected a list of labels"),
-        (lambda: MultiMeter(["a"]).add_many(np.ones((1, 2), bool), np.ones((1, 2), bool)), r"expected \(rows, 1\)"),
+        (lambda: MultiLabelMeter(["a"]).add("a", ["a"]), "expected a list of labels"),
+        (
+            lambda: MultiLabelMeter(["a"]).add_many(np.ones((1, 2), bool), np.ones((1, 2), bool)),
+            r"expected \(rows, 1\)",
+        ),
         (lambda: NumberMeter().add(math.nan, 1), "Row 1 has nan predicted"),
         (lambda: NumberMeter().add_many([1, math.inf], [1, 2]), "all of them finite"),
         (lambda: EntityMeter().add(["O"], ["O", "O"]), "1 predicted tags for 2"),
         (lambda: AnswerMeter().add("cat", ["cat"], math.nan), "no-answer score nan"),
         (lambda: MeanMeter().add(math.nan), "the sum nan"),
-        (lambda: NllMeter().add(1.0, -1), "over -1 tokens"),
+        (lambda: PerplexityMeter().add(1.0, -1), "over -1 tokens"),
     ],
 )
 def test_words_about_what_cannot_be_added(act: Callable[[], None], words: str) -> None:

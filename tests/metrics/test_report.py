@@ -13,8 +13,8 @@ from seqeval.metrics import classification_report as seqeval_report
 from seqeval.scheme import IOB2
 from sklearn.metrics import classification_report, confusion_matrix, multilabel_confusion_matrix
 
-from regard.metrics.meter import AnswerMeter, EntityMeter, LabelMeter, MultiMeter, NumberMeter, TokenMeter
-from regard.metrics.report import ClassScore, ConfusionMatrix, MultilabelConfusion, Report, report_of
+from regard.metrics.meter import AnswerMeter, EntityMeter, LabelMeter, MultiLabelMeter, NumberMeter, TokenMeter
+from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
 
@@ -62,7 +62,7 @@ def test_several_labels_as_in_scikit_learn() -> None:
     names = ["billing", "login", "delivery", "refund"]
     gold = draw.random((2000, 4)) < [0.5, 0.2, 0.1, 0.0]
     predicted = gold ^ (draw.random((2000, 4)) < 0.1)
-    meter = MultiMeter(names)
+    meter = MultiLabelMeter(names)
     meter.add_many(predicted, gold)
     report = meter.report()
     theirs = sklearn_report(gold, predicted, target_names=names)
@@ -146,8 +146,8 @@ def test_questions_without_an_answer() -> None:
 
 
 def test_tasks_without_classes_have_an_empty_report() -> None:
-    assert report_of(NumberMeter()) == Report()
-    assert Report().json() == {}
+    assert report_of(NumberMeter()) == ClassificationReport()
+    assert ClassificationReport().json() == {}
     assert EntityMeter().report().classes == {}
 
 

@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 
 from regard.errors import InputError
-from regard.metrics.meter import EntityMeter, LabelMeter, MultiMeter, NumberMeter
-from regard.metrics.report import Report, report_of
+from regard.metrics.meter import EntityMeter, LabelMeter, MultiLabelMeter, NumberMeter
+from regard.metrics.report import ClassificationReport, report_of
 from regard.metrics.report_plot import plot_format, save_report
 
 
-def label_report(classes: int) -> Report:
+def label_report(classes: int) -> ClassificationReport:
     draw = np.random.default_rng(0)
     meter = LabelMeter([f"class ${number} with a long, long name" for number in range(classes)])
     meter.add_many(draw.integers(0, classes, 500), draw.integers(0, classes, 500))
     return meter.report()
 
 
-def multi_report() -> Report:
+def multi_report() -> ClassificationReport:
     draw = np.random.default_rng(0)
-    meter = MultiMeter(["billing", "login", "<odd & name>"])
+    meter = MultiLabelMeter(["billing", "login", "<odd & name>"])
     meter.add_many(draw.random((50, 3)) < 0.5, draw.random((50, 3)) < 0.5)
     return meter.report()
 
 
-def entity_report() -> Report:
+def entity_report() -> ClassificationReport:
     meter = EntityMeter()
     meter.add(["B-PER", "O", "B-LOC"], ["B-PER", "O", "O"])
     return meter.report()
@@ -36,7 +36,7 @@ def entity_report() -> Report:
 @pytest.mark.parametrize(
     "report", [label_report(2), label_report(90), multi_report(), entity_report()], ids=["2", "90", "multi", "entity"]
 )
-def test_every_kind_is_drawn(report: Report, tmp_path: Path) -> None:
+def test_every_kind_is_drawn(report: ClassificationReport, tmp_path: Path) -> None:
     save_report(report, tmp_path / "report.part", rows=500)
     assert (tmp_path / "report.part").read_bytes().startswith(b"\x89PNG")
     save_report(report, tmp_path / "report.svg", format="svg", rows=500)

@@ -30,14 +30,14 @@ def test_labels_as_scikit_learn_has_them(case: tuple[int, list[tuple[int, int]]]
     labels, rows = case
     predicted, gold = map(np.array, zip(*rows, strict=True))
     table = scores.confusion(predicted, gold, labels)
-    counts = scores.Counts.of_table(table)
+    counts = scores.LabelCounts.of_table(table)
     assert scores.accuracy(table) == pytest.approx(oracle.accuracy_score(gold, predicted))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         matthews = oracle.matthews_corrcoef(gold, predicted)
         expected = oracle.confusion_matrix(gold, predicted, labels=range(labels))
     assert (table == expected).all()
-    assert scores.matthews(counts) == pytest.approx(matthews, abs=1e-12)
+    assert scores.matthews_correlation(counts) == pytest.approx(matthews, abs=1e-12)
     each = oracle.precision_recall_fscore_support(gold, predicted, labels=range(labels), zero_division=0)
     for ours, theirs in zip((counts.precision, counts.recall, counts.f1, counts.support), each, strict=True):
         np.testing.assert_allclose(ours, theirs)
@@ -51,10 +51,10 @@ def test_labels_as_scikit_learn_has_them(case: tuple[int, list[tuple[int, int]]]
 def test_a_confusion_matrix_grows_by_parts(case: tuple[int, list[tuple[int, int]]]) -> None:
     labels, rows = case
     predicted, gold = map(np.array, zip(*rows, strict=True))
-    found = scores.Confusion(labels)
+    found = scores.ConfusionCounts(labels)
     for start in range(0, len(rows), 7):
         found.add_many(predicted[start : start + 7], gold[start : start + 7])
-    whole = scores.Counts.of_table(scores.confusion(predicted, gold, labels))
+    whole = scores.LabelCounts.of_table(scores.confusion(predicted, gold, labels))
     for name in ("hits", "predicted", "gold"):
         assert (getattr(found.counts(), name) == getattr(whole, name)).all()
     assert found.rows == len(rows)
@@ -64,7 +64,7 @@ def test_a_confusion_matrix_grows_by_parts(case: tuple[int, list[tuple[int, int]
 @given(st.integers(1, 5), st.integers(1, 30), st.integers(0, 2**32 - 1))
 def test_sets_of_labels_as_scikit_learn_has_them(labels: int, rows: int, seed: int) -> None:
     predicted, gold = np.random.default_rng(seed).random((2, rows, labels)) < 0.4
-    counts = scores.Counts.of_sets(predicted, gold)
+    counts = scores.LabelCounts.of_sets(predicted, gold)
     assert scores.subset_accuracy(predicted, gold) == pytest.approx((predicted == gold).all(1).mean())
     ours, theirs = predicted.astype(int), gold.astype(int)
     if labels > 1:  # one column is read as labels 0 and 1 there
@@ -110,7 +110,7 @@ def test_words_about_what_cannot_be_counted() -> None:
     with pytest.raises(InputError, match="expected a row of integers"):
         scores.confusion([0.5], [0], 3)
     with pytest.raises(InputError, match="0 labels"):
-        scores.Confusion(0)
+        scores.ConfusionCounts(0)
     with pytest.raises(InputError, match="at least one"):
         scores.perplexity(0, 0)
     with pytest.raises(InputError, match="at least one"):

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from regard.model.initialization import initialise
-from regard.model.network import build as network_of
+from regard.model.initialization import initialize
+from regard.model.network import build_network as network_of
 from regard.model.presets import preset
 from regard.ragged import Ragged
 
@@ -14,7 +14,7 @@ def build(name_or_config, heads=None, *, seed=0):
     else:
         config = name_or_config
     network = network_of(config, heads)
-    initialise(network, config, generator=torch.Generator().manual_seed(seed))
+    initialize(network, config, generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)), alpha=0.1)

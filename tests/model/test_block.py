@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from regard.config import AttentionConfig, ModelConfig
-from regard.model.attention import Flow
-from regard.model.block import Block, FeedForward, activation, build_norm
+from regard.model.attention import ForwardContext
+from regard.model.block import Block, FeedForward, activation_function, build_norm
 from regard.model.kernels.layout import Layout
 
 CONFIG = ModelConfig(
@@ -17,7 +17,7 @@ CONFIG = ModelConfig(
 
 def flow(*lengths):
     bounds = torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32)
-    return Flow(Layout.own(bounds, max(lengths)))
+    return ForwardContext(Layout.for_self_attention(bounds, max(lengths)))
 
 
 def copied(block, layer):
@@ -109,7 +109,7 @@ def test_plain_units_bend_between_two_products(name):
     unit, x = FeedForward(replace(CONFIG, activation=name)), torch.randn(3, 16)
     modules = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu-tanh": nn.GELU("tanh"), "silu": nn.SiLU(), "tanh": nn.Tanh()}
     torch.testing.assert_close(unit(x), unit.down(modules[name](unit.up(x))))
-    torch.testing.assert_close(activation(name)(x), modules[name](x))
+    torch.testing.assert_close(activation_function(name)(x), modules[name](x))
 
 
 def test_norms_are_those_of_the_settings():

@@ -29,7 +29,11 @@ def made(build, name):
 
 
 def begun(network, source, **more):
-    return network.begin(sequences=len(PROMPTS), **more) if source is None else network.begin(source=source, **more)
+    return (
+        network.new_cache(sequences=len(PROMPTS), **more)
+        if source is None
+        else network.new_cache(source=source, **more)
+    )
 
 
 def whole(network, target, source):
@@ -84,10 +88,10 @@ def test_select_reorders_and_repeats_sequences_as_beams_do(build, tokens, name):
 @torch.no_grad()
 def test_dropping_the_longest_sequence_keeps_the_others_right(build, tokens):
     network, prompt, new = made(build, "alibi"), tokens(PROMPTS), tokens([1, 1], seed=3)
-    cache = network.begin(sequences=3)
+    cache = network.new_cache(sequences=3)
     network.step(prompt, cache)
     cache.select(torch.tensor([0, 1]))
-    assert cache.longest == 5
+    assert cache.max_length == 5
     rows = [row.tolist() for row in prompt.split(prompt.ids)]
     expected = whole(network, Ragged.of([rows[0] + [int(new.ids[0])], rows[1] + [int(new.ids[1])]]), None)
     torch.testing.assert_close(network.step(new, cache), expected, rtol=1e-4, atol=1e-5)
@@ -96,14 +100,14 @@ def test_dropping_the_longest_sequence_keeps_the_others_right(build, tokens):
 @torch.no_grad()
 def test_the_store_grows_when_it_is_full_and_not_before(build, tokens):
     network = made(build, "tiny-gpt2")
-    small, large = network.begin(sequences=1), network.begin(sequences=1, capacity=40)
+    small, large = network.new_cache(sequences=1), network.new_cache(sequences=1, capacity=40)
     batch = tokens([40])
     for place in range(40):
         token = Ragged.of([[int(batch.ids[place])]])
         left, right = network.step(token, small), network.step(token, large)
         torch.testing.assert_close(left, right)
-        assert small.stores[0].k_BCGK.shape[1] == (16 if place < 16 else 32 if place < 32 else 64)
-        assert large.stores[0].k_BCGK.shape[1] == 40
+        assert small.layers[0].k_BCGK.shape[1] == (16 if place < 16 else 32 if place < 32 else 64)
+        assert large.layers[0].k_BCGK.shape[1] == 40
     torch.testing.assert_close(left, whole(network, batch, None), rtol=1e-4, atol=1e-5)
 
 
@@ -113,7 +117,7 @@ def test_what_is_replaced_while_stepping_is_what_counts(build, tokens):
     network, batch = made(build, "tiny-gpt2"), tokens([6])
     for name in ("mix", "k", "v"):
         with put(network, {f"decoder.layers.0.attention.{name}": lambda x: x * 0.5}):
-            cache = network.begin(sequences=1)
+            cache = network.new_cache(sequences=1)
             for token in batch.ids.tolist():
                 logits = network.step(Ragged.of([[token]]), cache)
             torch.testing.assert_close(logits, whole(network, batch, None), rtol=1e-4, atol=1e-5)
@@ -123,11 +127,11 @@ def test_what_is_replaced_while_stepping_is_what_counts(build, tokens):
 @torch.no_grad()
 def test_too_long_is_an_error_and_leaves_the_cache_as_it_was(build, tokens):
     network = made(build, "tiny-gpt2")
-    cache = network.begin(sequences=1)
+    cache = network.new_cache(sequences=1)
     network.step(tokens([126]), cache)
     with pytest.raises(InputError, match="a sequence of 129 tokens is longer than the 128"):
         network.step(tokens([3]), cache)
-    assert cache.longest == 126
+    assert cache.max_length == 126
     network.step(tokens([2]), cache)
     with pytest.raises(InputError, match="a sequence of 129 tokens"):
         network.step(tokens([1]), cache)
@@ -135,7 +139,7 @@ def test_too_long_is_an_error_and_leaves_the_cache_as_it_was(build, tokens):
 
 def test_a_step_needs_a_token_of_every_sequence(build):
     network = made(build, "tiny-gpt2")
-    cache = network.begin(sequences=2)
+    cache = network.new_cache(sequences=2)
     with pytest.raises(InputError, match="the cache holds 2 sequences, but the step brings 1"):
         network.step(Ragged.of([[1]]), cache)
     with pytest.raises(InputError, match="sequence 1 brings no token"):
@@ -144,7 +148,7 @@ def test_a_step_needs_a_token_of_every_sequence(build):
 
 def test_an_empty_cache_has_seen_nothing():
     cache = Cache.empty(layers=2, sequences=3, device=torch.device("cpu"), capacity=8)
-    assert (len(cache), len(cache.stores), cache.capacity, cache.longest) == (3, 2, 8, 0)
+    assert (len(cache), len(cache.layers), cache.capacity, cache.max_length) == (3, 2, 8, 0)
     assert cache.lengths.tolist() == [0, 0, 0]
 
 
@@ -156,7 +160,7 @@ def test_spread_sequences_share_their_memory(build, tokens, name):
     source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
     cache = begun(network, source)
     network.step(prompt, cache)
-    cache.spread(2)
+    cache.repeat(2)
     owners = [0, 0, 1, 1, 2, 2]
     so_far = [row.tolist() for row in prompt.select(owners).split(prompt.select(owners).ids)]
     for turn, order in enumerate([[0, 1, 2, 3, 4, 5], [1, 1, 3, 2, 4, 4], [4, 5, 1, 0]]):
@@ -191,13 +195,13 @@ def test_what_was_forgotten_is_as_if_never_read(build, tokens, name):
 def test_each_head_has_its_slots_in_a_row(build, tokens):
     """However the store came about: new, grown, chosen from, or with beams put in other places."""
     network = build("tiny-llama")
-    cache = network.begin(sequences=3)
+    cache = network.new_cache(sequences=3)
     for place in range(20):
         network.step(Ragged.of([[place], [place], [place]]), cache)
         if place == 3:
-            cache.spread(2)
+            cache.repeat(2)
             cache.select(torch.tensor([0, 2, 5]), share=1)
         if place == 5:
             cache.select(torch.tensor([1, 1, 0]), new=torch.tensor([2, 1, 2]))
-        for kept in (cache.stores[0].k_BCGK, cache.stores[0].v_BCGK):
+        for kept in (cache.layers[0].k_BCGK, cache.layers[0].v_BCGK):
             assert kept.transpose(1, 2).is_contiguous()

@@ -9,14 +9,14 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from regard.config import AttentionConfig
-from regard.model.kernels.dense import Call
+from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend
 from regard.model.kernels.layout import Layout, Mask
 from regard.model.presets import preset
-from regard.model.scores import Score
+from regard.model.scores import AttentionScore
 
 LENGTHS = [[3, 5], [4, 4, 7], [9, 1, 2, 6], [2, 0, 3], [10, 11, 12, 13, 14]]
-BUDGET = {"tokens": 64, "sequences": 12, "longest": 16}
+BUDGET = {"tokens": 64, "sequences": 12, "max_length": 16}
 SMALL = {name: replace(preset(f"tiny-{name}").config, layers=1) for name in ("bert", "llama")}
 SMALL["t5"] = replace(preset("tiny-t5").config, layers=1, decoder_layers=1)
 
@@ -94,7 +94,9 @@ def test_the_same_places_are_dropped_forward_and_backward():
     torch.manual_seed(0)
     q, k, g = torch.randn(3, 12, 4, 8)
     v = torch.randn(12, 2, 8, requires_grad=True)
-    call = Call(Layout.own(torch.tensor([0, 5, 7, 12]), 5), Mask(right=0), dropout=0.5, training=True)
+    call = AttentionCall(
+        Layout.for_self_attention(torch.tensor([0, 5, 7, 12]), 5), Mask(right=0), dropout=0.5, training=True
+    )
 
     def drop(v):
         return attend(q, k[:, :2], v, call, kernel="grouped")
@@ -106,10 +108,10 @@ def test_the_same_places_are_dropped_forward_and_backward():
 
 
 def test_a_query_without_keys_and_a_batch_of_nothing_have_gradients_when_compiled():
-    mask, score = Mask(), Score()
+    mask, score = Mask(), AttentionScore()
 
     def total(q, k, bounds, ends):
-        return attend(q, k, k, Call(Layout(bounds, ends, 2, 2), mask, score), kernel="grouped")
+        return attend(q, k, k, AttentionCall(Layout(bounds, ends, 2, 2), mask, score), kernel="grouped")
 
     run = torch.compile(total, backend="aot_eager", fullgraph=True)
     q, k = torch.randn(3, 4, 8, requires_grad=True), torch.randn(2, 4, 8, requires_grad=True)

@@ -5,15 +5,15 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.device import has_cudnn
-from regard.model.initialization import initialise
-from regard.model.kernels.cuda_graphs import Replay, replayable
-from regard.model.kernels.dense import Call
+from regard.model.initialization import initialize
+from regard.model.kernels.cuda_graphs import GraphedForward, supports_graphs
+from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend, pick_kernel
 from regard.model.kernels.layout import Layout, Mask
-from regard.model.network import build
+from regard.model.network import build_network
 from regard.model.positions import Alibi
 from regard.model.presets import PRESETS
-from regard.model.scores import Score
+from regard.model.scores import AttentionScore
 from regard.model.transformer import Transformer
 from regard.predict import Model
 from regard.ragged import Ragged
@@ -56,7 +56,9 @@ def compare(kernel, call, q, k, v, tolerance):
 @pytest.mark.parametrize("groups", [4, 2, 1])
 @pytest.mark.parametrize("mask", MASKS)
 def test_varlen_equals_the_reference(mask, groups):
-    call = Call(Layout.own(bounds(LENGTHS), max(LENGTHS)), MASKS[mask], Score(32**-0.5))
+    call = AttentionCall(
+        Layout.for_self_attention(bounds(LENGTHS), max(LENGTHS)), MASKS[mask], AttentionScore(32**-0.5)
+    )
     q, k, v = (tensors(LENGTHS, heads, torch.bfloat16, i) for i, heads in enumerate((4, groups, groups)))
     assert pick_kernel(q, call) == "varlen"
     compare("varlen", call, q, k, v, 1e-2)
@@ -68,7 +70,9 @@ def test_varlen_equals_the_reference(mask, groups):
 @pytest.mark.parametrize("groups", [4, 1])
 @pytest.mark.parametrize("mask", MASKS)
 def test_tiles_equal_the_reference(mask, groups, lengths, width, dtype):
-    call = Call(Layout.own(bounds(lengths), max(lengths)), MASKS[mask], Score(width**-0.5))
+    call = AttentionCall(
+        Layout.for_self_attention(bounds(lengths), max(lengths)), MASKS[mask], AttentionScore(width**-0.5)
+    )
     q, k, v = (tensors(lengths, heads, dtype, i, width) for i, heads in enumerate((4, groups, groups)))
     with torch.no_grad():
         assert pick_kernel(q, call) == "tiles"
@@ -83,7 +87,7 @@ def test_tiles_cross_from_targets_to_sources(mask):
     layout = Layout(bounds(LENGTHS), bounds(sources), max(LENGTHS), max(sources))
     q, k, v = (tensors(n, 4, torch.float16, i) for i, n in enumerate((LENGTHS, sources, sources)))
     with torch.no_grad():
-        call = Call(layout, MASKS[mask], Score(32**-0.5))
+        call = AttentionCall(layout, MASKS[mask], AttentionScore(32**-0.5))
         found = attend(q, k, v, call, kernel="tiles").float()
         expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
     assert (found - expected).norm() <= 1e-2 * expected.norm()
@@ -91,9 +95,9 @@ def test_tiles_cross_from_targets_to_sources(mask):
 
 @pytest.mark.parametrize("mask", [Mask(), Mask(right=0)], ids=["free", "causal"])
 def test_a_rectangle_of_equal_lengths_equals_the_reference(mask):
-    layout = Layout.own(torch.arange(0, 6 * 40, 40, dtype=torch.int32, device="cuda"), 40)
+    layout = Layout.for_self_attention(torch.arange(0, 6 * 40, 40, dtype=torch.int32, device="cuda"), 40)
     q, k, v = (tensors([40] * 5, 4, torch.bfloat16, seed) for seed in range(3))
-    call = Call(layout, mask, Score(32**-0.5))
+    call = AttentionCall(layout, mask, AttentionScore(32**-0.5))
     assert pick_kernel(q, call) == ("dense" if has_cudnn() else "varlen")
     if has_cudnn():
         compare("dense", call, q, k, v, 1e-2)
@@ -103,38 +107,38 @@ def test_varlen_crosses_from_targets_to_sources():
     sources = [3, 50, 9, 20, 1, 4, 200]
     layout = Layout(bounds(LENGTHS), bounds(sources), max(LENGTHS), max(sources))
     q, k, v = (tensors(n, 4, torch.bfloat16, i) for i, n in enumerate((LENGTHS, sources, sources)))
-    compare("varlen", Call(layout, Mask(), Score(32**-0.5)), q, k, v, 1e-2)
+    compare("varlen", AttentionCall(layout, Mask(), AttentionScore(32**-0.5)), q, k, v, 1e-2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("mask", [*MASKS, "own"])
 def test_flex_equals_the_reference(mask, dtype):
     own = Mask(function=lambda row, head, query, key: (query + key + row + head) % 3 != 0)
-    layout = Layout.own(bounds(LENGTHS), max(LENGTHS))
+    layout = Layout.for_self_attention(bounds(LENGTHS), max(LENGTHS))
     bias = Alibi(4).cuda()(max(LENGTHS))
-    call = Call(layout, MASKS.get(mask, own), Score(32**-0.5), bias_HR=bias)
+    call = AttentionCall(layout, MASKS.get(mask, own), AttentionScore(32**-0.5), bias_HR=bias)
     q, k, v = (tensors(LENGTHS, 4, dtype, i) for i in range(3))
     assert pick_kernel(q, call) == "flex"
     compare("flex", call, q, k, v, 1e-5 if dtype == torch.float32 else 1e-2)
 
 
 def test_flex_passes_gradients_to_a_learned_bias():
-    layout = Layout.own(bounds(LENGTHS), max(LENGTHS))
+    layout = Layout.for_self_attention(bounds(LENGTHS), max(LENGTHS))
     q, k, v = (tensors(LENGTHS, 4, torch.float32, i) for i in range(3))
     grads = []
     for kernel in ("flex", "reference"):
         bias = torch.linspace(-1, 1, 4 * (2 * max(LENGTHS) - 1), device="cuda").view(4, -1).requires_grad_()
-        out = attend(q, k, v, Call(layout, Mask(), Score(0.2), bias_HR=bias), kernel=kernel)
+        out = attend(q, k, v, AttentionCall(layout, Mask(), AttentionScore(0.2), bias_HR=bias), kernel=kernel)
         grads.append(torch.autograd.grad((out * v.detach()).sum(), bias)[0])
     assert (grads[0] - grads[1]).norm() <= 1e-4 * grads[1].norm()
 
 
 def test_flash_dropout_keeps_the_mean_and_has_a_gradient():
     lengths = [64] * 15 + [48]  # of one length, they are "dense" where cuDNN is
-    layout = Layout.own(bounds(lengths), 64)
+    layout = Layout.for_self_attention(bounds(lengths), 64)
     q, k, v = (tensors(lengths, 4, torch.bfloat16, i) for i in range(3))
-    free = attend(q, k, v, Call(layout, Mask(), Score(0.2)), kernel="varlen")
-    call = Call(layout, Mask(), Score(0.2), dropout=0.3, training=True)
+    free = attend(q, k, v, AttentionCall(layout, Mask(), AttentionScore(0.2)), kernel="varlen")
+    call = AttentionCall(layout, Mask(), AttentionScore(0.2), dropout=0.3, training=True)
     assert pick_kernel(q, call) == "varlen"
     runs = torch.stack([attend(q, k, v, call, kernel="varlen").float() for _ in range(200)])
     assert not torch.equal(runs[0], runs[1])
@@ -149,8 +153,8 @@ def run(network, batch):
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiny-")])
 def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
     preset = PRESETS[name]
-    network = build(preset.config, preset.heads).eval()
-    initialise(network, preset.config, generator=torch.Generator().manual_seed(0))
+    network = build_network(preset.config, preset.heads).eval()
+    initialize(network, preset.config, generator=torch.Generator().manual_seed(0))
     batch = Ragged.of([[(7 * i) % 90 for i in range(n)] for n in (1, 50, 7, 33, 8)])
     with torch.no_grad():
         expected = run(network, batch).hidden
@@ -162,7 +166,7 @@ def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
 def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
     preset = PRESETS[name]
     network = Transformer(preset.config, preset.heads).eval().cuda()
-    initialise(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
+    initialize(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
     network.bfloat16()
     torch._dynamo.reset()
     compiled = torch.compile(network, dynamic=True, fullgraph=True)
@@ -193,11 +197,11 @@ def test_learning_in_half_precision_is_one_graph(sizes):
 def test_replayed_launches_say_what_the_network_says(compiled):
     preset = PRESETS["bert-tiny"]
     network = Transformer(preset.config, {"pooled": 0, "sequence": 3}).eval().cuda()
-    initialise(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
+    initialize(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
     network.bfloat16()
-    assert replayable(network)
+    assert supports_graphs(network)
     run = torch.compile(network, dynamic=True) if compiled else network
-    replay = Replay(run, device=torch.device("cuda"), most=512)
+    replay = GraphedForward(run, device=torch.device("cuda"), max_tokens=512)
     sizes = ([5, 60, 9], [30, 31], [100, 2, 3, 4], [17] * 9, [250, 1], [512] * 3)
     ids = [[[(7 * i + n) % 90 for i in range(n)] for n in row] for row in sizes]
     batches = [Ragged.of(rows, segments=[[i % 2 for i in range(len(row))] for row in rows]) for rows in ids]

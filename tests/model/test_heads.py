@@ -21,16 +21,16 @@ def test_each_head_says_as_much_as_its_kind_asks(build, tokens):
         output = build("tiny-bert", {name: 3})(batch)
         assert output.logits.shape == shape
         assert (output.pooled is not None) == (name == "sequence")
-        assert output.next is None
+        assert output.next_sentence is None
 
 
 @torch.no_grad()
 def test_the_next_sentence_stands_beside_the_main_head(build, tokens):
     output = build("tiny-bert", {"masked": 0, "next": 0})(tokens([4, 9]))
-    assert (output.logits.shape, output.next.shape, output.pooled.shape) == ((13, 100), (2, 2), (2, 32))
+    assert (output.logits.shape, output.next_sentence.shape, output.pooled.shape) == ((13, 100), (2, 2), (2, 32))
     alone = build("tiny-bert", {"next": 0})(tokens([4, 9]))
     assert alone.logits is None
-    assert alone.next.shape == (2, 2)
+    assert alone.next_sentence.shape == (2, 2)
 
 
 @pytest.mark.parametrize("how", ["first", "mean", "max"])

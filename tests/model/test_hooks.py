@@ -7,8 +7,8 @@ from regard.checkpoint.families import FAMILIES
 from regard.config import SCORES, AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model import hooks as taps
-from regard.model.hooks import attention, names, record, replace, weights
-from regard.model.kernels.dense import Call
+from regard.model.hooks import attention, attention_weights, hook_names, record, replace
+from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.layout import Layout, Mask
 from regard.model.presets import PRESETS, preset
 from regard.model.scores import build_score
@@ -35,7 +35,7 @@ def test_every_documented_name_exists_and_recording_changes_nothing(build, token
     layer = f"{stack}.layers.0"
     wanted = [f"{stack}.embeddings", layer, *(f"{layer}.{part}" for part in PARTS)]
     wanted += [f"{layer}.cross{end}" for end in ("", ".q", ".k", ".v", ".mix")] if name in BOTH else []
-    assert set(wanted) <= set(names(network))
+    assert set(wanted) <= set(hook_names(network))
     plain = run(network, *given)
     with record(network, *wanted) as seen:
         assert torch.equal(run(network, *given), plain)
@@ -47,9 +47,9 @@ def test_every_documented_name_exists_and_recording_changes_nothing(build, token
 def test_everything_that_has_a_name_can_be_recorded(build, tokens, name):
     network = build(name, {"pooled": 0, "token": 3, "masked": 0} if name == "tiny-albert" else None)
     given = [changed(batch, segments=batch.ids % 2) for batch in inputs(name, tokens)]
-    with record(network, *names(network)) as seen:
+    with record(network, *hook_names(network)) as seen:
         run(network, *given)
-    assert set(seen) == set(names(network))
+    assert set(seen) == set(hook_names(network))
 
 
 @torch.no_grad()
@@ -117,7 +117,7 @@ def test_hooks_are_gone_after_the_block_also_when_it_fails(build, tokens):
         raise ZeroDivisionError
     with pytest.raises(InputError, match="named"), replace(network, {"encoder.layers.0": plain * 0, "no": plain}):
         pass
-    with pytest.raises(ZeroDivisionError), taps.watch_attention(network, ["encoder.layers.0.attention"]):
+    with pytest.raises(ZeroDivisionError), taps.record_attention_inputs(network, ["encoder.layers.0.attention"]):
         raise ZeroDivisionError
     assert torch.equal(run(network, batch), plain)
     assert len(seen) == 0
@@ -173,18 +173,18 @@ def test_weights_equal_the_naive_softmax(monkeypatch, score, select, mask):
     monkeypatch.setattr(taps, "TILE", 8)
     torch.manual_seed(0)
     q, k = torch.randn(7, 4, 6), torch.randn(6, 2, 6)
-    made = build_score(score, 4, 6, groups=2)
+    made = build_score(score, 4, 6, kv_heads=2)
     for weight in made.parameters():
         torch.nn.init.normal_(weight)
     q, k = made(q, k)
     layout = Layout(torch.tensor([0, 3, 7]), torch.tensor([0, 4, 6]), 4, 4)
     for bias in (None, torch.randn(4, 9)):
-        call = Call(layout, mask, made, select, bias)
+        call = AttentionCall(layout, mask, made, select, bias)
         for row in (0, 1):
             queries, keys = layout.spans(row)
             expected = naive(q[queries], k[keys], call, row)
-            torch.testing.assert_close(weights(q, k, call, sequence=row), expected, rtol=1e-5, atol=1e-5)
-            chosen = weights(q, k, call, sequence=row, heads=[3, 1])
+            torch.testing.assert_close(attention_weights(q, k, call, sequence=row), expected, rtol=1e-5, atol=1e-5)
+            chosen = attention_weights(q, k, call, sequence=row, heads=[3, 1])
             torch.testing.assert_close(chosen, expected[[3, 1]], rtol=1e-5, atol=1e-5)
 
 
@@ -192,7 +192,7 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
     """4,096 tokens of one head: the answer has 64 MiB, and no tile on the way more than the budget of numbers."""
     torch.manual_seed(0)
     q, k = torch.randn(2, 4096, 2, 8)
-    sizes, explain = [], taps.explain
+    sizes, explain = [], taps.sequence_weights
 
     def watched(*args, **more):
         tile = explain(*args, **more)
@@ -200,8 +200,8 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
         return tile
 
     monkeypatch.setattr(taps, "explain", watched)
-    call = Call(Layout.own(torch.tensor([0, 4096]), 4096), Mask(right=0))
-    found = weights(q, k, call, sequence=0, heads=[1])
+    call = AttentionCall(Layout.for_self_attention(torch.tensor([0, 4096]), 4096), Mask(right=0))
+    found = attention_weights(q, k, call, sequence=0, heads=[1])
     assert found.shape == (1, 4096, 4096)
     assert sum(sizes) == found.numel()
     assert max(sizes) <= taps.TILE < found.numel()
@@ -260,15 +260,15 @@ def test_attention_of_chosen_layers_heads_and_sequences_is_that_part_of_all(buil
 def test_attention_while_stepping_with_a_cache_is_that_of_the_last_query(build, tokens):
     network, batch = build("tiny-llama"), tokens([5, 3])
     expected = attention(network, batch, layers=[1])[1]
-    cache = network.begin(sequences=2)
+    cache = network.new_cache(sequences=2)
     rows = batch.split(batch.ids)
     of = type(batch).of
     network.step(of([row[:-1].tolist() for row in rows]), cache)
     path = "decoder.layers.1.attention"
-    with taps.watch_attention(network, [path]) as seen:
+    with taps.record_attention_inputs(network, [path]) as seen:
         network.step(of([row[-1:].tolist() for row in rows]), cache)
     for b in (0, 1):
-        found = weights(*seen[path][0], sequence=b)
+        found = attention_weights(*seen[path][0], sequence=b)
         torch.testing.assert_close(found, expected[b][:, -1:])
 
 
@@ -293,14 +293,16 @@ def test_weights_of_a_step_are_the_last_of_the_whole(build, tokens, name):
     """Also where the keys lie in the slots of a cache, by heads and not by tokens."""
     network, batch = build(name), tokens([4, 9])
     path = "decoder.layers.1.attention"
-    with taps.watch_attention(network, [path]) as seen:
+    with taps.record_attention_inputs(network, [path]) as seen:
         network(batch)
-        cache = network.begin(sequences=2)
+        cache = network.new_cache(sequences=2)
         rows = batch.split(batch.ids)
         for part in (slice(None, -1), slice(-1, None)):
             network.step(Ragged.of([row[part].tolist() for row in rows]), cache)
     whole, _, step = seen[path]
     for row in range(2):
         for heads in (None, [3, 1]):
-            expected = weights(*whole, sequence=row, heads=heads)[:, -1:]
-            torch.testing.assert_close(weights(*step, sequence=row, heads=heads), expected, rtol=1e-5, atol=1e-6)
+            expected = attention_weights(*whole, sequence=row, heads=heads)[:, -1:]
+            torch.testing.assert_close(
+                attention_weights(*step, sequence=row, heads=heads), expected, rtol=1e-5, atol=1e-6
+            )

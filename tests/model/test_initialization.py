@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.config import SCORES, AttentionConfig
-from regard.model.initialization import initialise
+from regard.model.initialization import initialize
 from regard.model.presets import preset
 from regard.model.transformer import Transformer
 
@@ -16,7 +16,7 @@ def made(config, heads=None, *, seed=0):
     network = Transformer(config, heads)
     for parameter in network.parameters():
         nn.init.constant_(parameter, torch.nan)
-    initialise(network, config, generator=torch.Generator().manual_seed(seed))
+    initialize(network, config, generator=torch.Generator().manual_seed(seed))
     return network
 
 
@@ -40,7 +40,7 @@ def test_weights_of_learned_scores_are_drawn(score):
 
 def test_the_global_generator_is_left_alone_when_one_is_given():
     network, before = Transformer(WIDE), torch.get_rng_state()
-    initialise(network, WIDE, generator=torch.Generator())
+    initialize(network, WIDE, generator=torch.Generator())
     assert torch.equal(torch.get_rng_state(), before)
 
 

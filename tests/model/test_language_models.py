@@ -6,8 +6,8 @@ import torch
 from regard.config import RecurrentConfig
 from regard.data.batching.examples import LEARN, Inputs
 from regard.errors import InputError
-from regard.model.recurrent.bidirectional_lm import Mix, TwoSided, mirror
-from regard.model.recurrent.networks import Recurrent
+from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork, ScalarMix, reversed_index
+from regard.model.recurrent.networks import RecurrentNetwork
 from regard.ragged import Ragged
 from regard.tasks.bidirectional_lm import BidirectionalLM as BothSides
 from regard.tasks.causal import Causal
@@ -17,19 +17,19 @@ TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "
 
 
 def one_sided(vocabulary, width):
-    return Recurrent(RecurrentConfig(vocabulary, width, width, kind="decoder", cell="lstm", dropout=0.0))
+    return RecurrentNetwork(RecurrentConfig(vocabulary, width, width, kind="decoder", cell="lstm", dropout=0.0))
 
 
 def two_sided(vocabulary, side, heads=("sides",)):
     config = RecurrentConfig(vocabulary, 2 * side, side, layers=2, kind="encoder", cell="lstm", dropout=0.0)
-    return TwoSided(config, dict.fromkeys(heads, 3))
+    return BidirectionalNetwork(config, dict.fromkeys(heads, 3))
 
 
 @pytest.fixture(params=["gru", "lstm"])
 def language(request):
     torch.manual_seed(0)
     config = RecurrentConfig(20, width=8, embedding_width=6, layers=2, kind="decoder", cell=request.param)
-    return Recurrent(config).double().eval()
+    return RecurrentNetwork(config).double().eval()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def sides():
 
 
 def loss(network, batch):
-    task = Causal() if isinstance(network, Recurrent) else BothSides()
+    task = Causal() if isinstance(network, RecurrentNetwork) else BothSides()
     learn = torch.zeros(batch.tokens, dtype=torch.int8)
     inputs = task.prepare(Inputs(batch, by_token={LEARN: learn}, rows=len(batch)))
     found = task.loss(network(batch), inputs)
@@ -83,16 +83,16 @@ def test_gradients_are_those_of_a_plain_loop(language, tokens):
 
 def test_stepping_is_the_whole_pass(language, tokens):
     whole = language(Ragged.of([[1, 2, 3], [4, 5, 6]])).logits.view(2, 3, -1)
-    cache = language.begin(sequences=2)
+    cache = language.new_cache(sequences=2)
     assert torch.allclose(language.step(Ragged.of([[1, 2], [4, 5]]), cache), whole[:, 1], atol=1e-12)
     cache.select(torch.tensor([1, 0]))
     assert torch.allclose(language.step(Ragged.of([[6], [3]]), cache), whole[[1, 0], 2], atol=1e-12)
     with pytest.raises(InputError, match="sequences"):
-        language.begin(source=Ragged.of([[1]]))
+        language.new_cache(source=Ragged.of([[1]]))
     with pytest.raises(InputError, match="reads one batch"):
         language(Ragged.of([[1]]), Ragged.of([[1]]))
     with pytest.raises(InputError, match=r'recurrent decoder has no head "token"'):
-        Recurrent(language.config, {"token": 3})
+        RecurrentNetwork(language.config, {"token": 3})
     with pytest.raises(InputError, match="nothing to look at"):
         RecurrentConfig(20, 8, 8, kind="decoder", score="dot")
 
@@ -107,7 +107,7 @@ def test_no_side_sees_what_it_is_to_say(sides):
 
 def test_each_sequence_is_mirrored(tokens):
     batch = Ragged.of([[1, 2, 3], [], [4], [5, 6]])
-    assert batch.ids[mirror(batch)].tolist() == [3, 2, 1, 4, 6, 5]
+    assert batch.ids[reversed_index(batch)].tolist() == [3, 2, 1, 4, 6, 5]
 
 
 def perplexity(network, batch):
@@ -137,7 +137,7 @@ def test_perplexity_falls(kind):
 def test_a_task_learns_which_layer_it_needs(sides, tokens):
     """The target is the first layer from both sides: its weight grows to almost one, and the scale stays near one."""
     batch = tokens((9, 6, 7), vocabulary=20)
-    states, mix = sides.encoder.every(batch).detach(), Mix(3).double()
+    states, mix = sides.encoder.every(batch).detach(), ScalarMix(3).double()
     assert torch.allclose(mix(states), states.mean(0))
     optimizer = torch.optim.Adam(mix.parameters(), lr=0.2)
     for _ in range(100):
@@ -171,7 +171,7 @@ def test_labels_stand_on_the_mix(tokens):
     assert sequence(batch).logits.shape == (3, 3)
     with torch.no_grad():
         token.heads["mix"].scores.copy_(torch.tensor([0.0, 50.0, 0.0]))
-    assert torch.allclose(token(batch).hidden, token.encoder.every(batch)[1])
+    assert torch.allclose(token(batch).hidden, token.encoder.all_layers(batch)[1])
     at = torch.tensor([1, 5])
     assert torch.allclose(token(batch, at=at).logits, token(batch).logits[at])
     with pytest.raises(InputError, match='has no head "masked"'):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.model import linear as dense
-from regard.model.linear import FEW, SEVERAL, Linear, can_pack, pack
+from regard.model.linear import FEW, SEVERAL, Linear, can_pack, pack_weights
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -24,11 +24,11 @@ def test_few_rows_or_many_say_the_same(rows, bias):
 
 def test_what_learns_or_is_cast_goes_the_usual_way():
     layer, x = Linear(8, 8), torch.randn(16, 8)
-    assert not layer.quick(x)
+    assert not layer.is_cpu_inference(x)
     with torch.no_grad():
-        assert not layer.quick(x.bfloat16())
+        assert not layer.is_cpu_inference(x.bfloat16())
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            assert not layer.quick(x)
+            assert not layer.is_cpu_inference(x)
             assert layer(x).dtype == torch.bfloat16
     layer(x).sum().backward()
     assert layer.weight.grad is not None
@@ -44,8 +44,8 @@ packs = pytest.mark.skipif(not can_pack(), reason="torch has no oneDNN with Arm'
 def test_a_weight_laid_out_for_reading_says_the_same(rows, bias):
     layer, x = Linear(24, 40, bias=bias), torch.randn(rows, 24)
     plain = layer(x)
-    pack(layer)
-    assert layer.packs
+    pack_weights(layer)
+    assert layer.keeps_packed
     torch.testing.assert_close(layer(x), plain)
     turned = torch.randn(24, rows).t()
     torch.testing.assert_close(layer(turned), nn.functional.linear(turned, layer.weight, layer.bias))
@@ -56,7 +56,7 @@ def test_a_weight_laid_out_for_reading_says_the_same(rows, bias):
 @pytest.mark.parametrize(("wide", "out"), [(24, 40), (384, 384), (384, 3), (100, 77)])
 def test_a_row_has_the_same_bits_in_any_company(wide, out):
     layer, x = Linear(wide, out), torch.randn(300, wide)
-    pack(layer)
+    pack_weights(layer)
     together = layer(x)
     for rows in (1, 2, 3, 4, 7, 8, 33, 64, 65, 200):
         assert torch.equal(layer(x[3 : 3 + rows]), together[3 : 3 + rows])
@@ -67,8 +67,8 @@ def test_only_a_network_that_writes_multiplies_single_rows_apart():
     for head, least in (("sequence", 1), ("language", SEVERAL)):
         network = nn.Sequential(Linear(4, 4))
         network.heads = nn.ModuleDict({head: Linear(4, 2)})
-        pack(network)
-        assert {layer.least for layer in network.modules() if isinstance(layer, Linear)} == {least}
+        pack_weights(network)
+        assert {layer.min_packed_rows for layer in network.modules() if isinstance(layer, Linear)} == {least}
 
 
 def fused(layer):
@@ -98,7 +98,7 @@ CHANGES = {
 def test_a_weight_that_was_changed_is_laid_out_anew(change):
     """Many times: what is freed may come back at the same place."""
     layer, x = Linear(256, 256), torch.randn(32, 256)
-    pack(layer)
+    pack_weights(layer)
     for _ in range(20):
         layer(x)
         change(layer)
@@ -110,12 +110,12 @@ def test_a_weight_that_was_changed_is_laid_out_anew(change):
 def test_what_cannot_be_watched_is_not_laid_out():
     with torch.inference_mode():
         layer, x = Linear(16, 16), torch.randn(32, 16)
-        pack(layer)
+        pack_weights(layer)
         layer(x)
         layer.weight.mul_(2)
         torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight, layer.bias))
     layer, many = Linear(16, 16), torch.randn(3, 16, 16)
-    pack(layer)
+    pack_weights(layer)
     with torch.no_grad():
         said = torch.vmap(lambda weight: torch.func.functional_call(layer, {"weight": weight}, (x.clone(),)))(many)
     assert said.shape == (3, 32, 16)
@@ -125,12 +125,12 @@ def test_what_cannot_be_watched_is_not_laid_out():
 @torch.no_grad()
 def test_what_is_laid_out_is_neither_copied_nor_saved():
     layer, x = Linear(16, 16), torch.randn(32, 16)
-    pack(layer)
+    pack_weights(layer)
     said = layer(x)
     assert set(layer.state_dict()) == {"weight", "bias"}
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert twin._packed is None
-        assert not twin.packs
+        assert not twin.keeps_packed
         torch.testing.assert_close(twin(x), said)
 
 
@@ -138,16 +138,16 @@ def test_too_many_weights_are_not_kept_twice(monkeypatch):
     monkeypatch.setattr(dense, "can_pack", lambda: True)
     monkeypatch.setattr(dense, "MOST", 4 * 16 * 16)
     one, two = Linear(16, 16), nn.Sequential(Linear(16, 16), Linear(16, 16))
-    pack(one)
-    pack(two)
-    assert one.packs
+    pack_weights(one)
+    pack_weights(two)
+    assert one.keeps_packed
     assert not two[0].packs
 
 
 @packs
 def test_a_layer_that_learns_forgets_what_was_laid_out():
     layer, x = Linear(8, 8), torch.randn(16, 8)
-    pack(layer)
+    pack_weights(layer)
     with torch.no_grad():
         layer(x)
     assert layer._packed is not None

@@ -57,17 +57,17 @@ def test_rotate_keeps_the_number_format():
     [
         (RotaryScaling("linear", 4.0), {"rope_type": "linear", "factor": 4.0}),
         (
-            RotaryScaling("llama3", 8.0, original=64, low=1.0, high=4.0),
+            RotaryScaling("llama3", 8.0, original_length=64, low=1.0, high=4.0),
             {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
             | {"original_max_position_embeddings": 64},
         ),
         (
-            RotaryScaling("yarn", 4.0, original=64, low=1.0, high=32.0),
+            RotaryScaling("yarn", 4.0, original_length=64, low=1.0, high=32.0),
             {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
             | {"beta_slow": 1.0, "beta_fast": 32.0},
         ),
         (
-            RotaryScaling("yarn", 4.0, original=64, low=1.0, high=32.0, attention=1.25),
+            RotaryScaling("yarn", 4.0, original_length=64, low=1.0, high=32.0, attention_factor=1.25),
             {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "attention_factor": 1.25},
         ),
     ],
@@ -82,9 +82,9 @@ def test_scaled_rotations_equal_those_of_transformers(scaling, theirs):
     )
     rates, size = ROPE_INIT_FUNCTIONS[theirs["rope_type"]](config, torch.device("cpu"))
     rotary = Rotary(PositionConfig("rotary", theta=500.0, scaling=scaling), 32, theta=500.0)
-    torch.testing.assert_close(rotary.rate_K, rates)
-    plain = Rotary(PositionConfig("rotary"), 32, theta=500.0).rate_K
-    assert (rotary.rate_K - plain).abs().max() > 1e-4
+    torch.testing.assert_close(rotary.frequency_K, rates)
+    plain = Rotary(PositionConfig("rotary"), 32, theta=500.0).frequency_K
+    assert (rotary.frequency_K - plain).abs().max() > 1e-4
     cosines, _ = rotary(torch.tensor([0]))
     torch.testing.assert_close(cosines, torch.full((1, 1, 32), float(size)))
 
@@ -93,7 +93,7 @@ def test_scaled_rotations_equal_those_of_transformers(scaling, theirs):
 @pytest.mark.parametrize(("buckets", "max_distance"), [(32, 128), (8, 20)])
 def test_relative_buckets_equal_those_of_t5(both_sides, buckets, max_distance):
     bias = RelativeBias(
-        PositionConfig("relative", buckets=buckets, max_distance=max_distance), 2, both_sides=both_sides
+        PositionConfig("relative", buckets=buckets, max_distance=max_distance), 2, bidirectional=both_sides
     )
     distance = torch.arange(-300, 301)
     theirs = T5Attention._relative_position_bucket(distance, both_sides, buckets, max_distance)
@@ -101,7 +101,7 @@ def test_relative_buckets_equal_those_of_t5(both_sides, buckets, max_distance):
 
 
 def test_relative_bias_looks_each_distance_up_in_its_table():
-    bias = RelativeBias(PositionConfig("relative"), 2, both_sides=True)
+    bias = RelativeBias(PositionConfig("relative"), 2, bidirectional=True)
     bias_HR = bias(5)
     assert bias_HR.shape == (2, 9)
     for r, distance in enumerate(range(-4, 5)):
@@ -124,13 +124,13 @@ def test_computed_tables_have_storage_even_where_weights_have_none():
     with torch.device("meta"):
         rotary, alibi = Rotary(PositionConfig("rotary"), 8, theta=100.0), Alibi(4)
         table = sinusoidal(4, 6)
-    assert {x.device.type for x in (rotary.rate_K, alibi.slope_H, table)} == {"cpu"}
+    assert {x.device.type for x in (rotary.frequency_K, alibi.slope_H, table)} == {"cpu"}
 
 
 def test_only_relative_and_alibi_positions_have_a_bias():
-    assert isinstance(build_bias(PositionConfig("relative"), 2, both_sides=True), RelativeBias)
-    assert isinstance(build_bias(PositionConfig("alibi"), 2, both_sides=True), Alibi)
-    assert build_bias(PositionConfig("learned"), 2, both_sides=True) is None
+    assert isinstance(build_bias(PositionConfig("relative"), 2, bidirectional=True), RelativeBias)
+    assert isinstance(build_bias(PositionConfig("alibi"), 2, bidirectional=True), Alibi)
+    assert build_bias(PositionConfig("learned"), 2, bidirectional=True) is None
 
 
 def test_too_long_is_an_error_that_says_the_limit():

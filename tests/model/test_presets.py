@@ -3,7 +3,7 @@ import torch
 import transformers
 
 from regard.errors import InputError
-from regard.model.network import build
+from regard.model.network import build_network
 from regard.model.presets import PRESETS, preset
 
 PUBLISHED = {
@@ -52,7 +52,7 @@ PEERS = {
 def parameters(name):
     made = preset(name)
     with torch.device("meta"):
-        network = build(made.config, made.heads)
+        network = build_network(made.config, made.heads)
     return sum(parameter.numel() for parameter in network.parameters())
 
 

@@ -2,14 +2,14 @@ import pytest
 import torch
 
 from regard.config import SCORES
-from regard.model.scores import build_score, choose
+from regard.model.scores import build_score, scores_to_weights
 
 H, T, S, K = 2, 3, 4, 6
 
 
 def prepared(name, *, groups=None):
     torch.manual_seed(0)
-    score = build_score(name, H, K, groups=groups)
+    score = build_score(name, H, K, kv_heads=groups)
     for weight in score.parameters():
         torch.nn.init.normal_(weight)
     q_THK, k_SGK = torch.randn(T, H, K), torch.randn(S, groups or H, K)
@@ -32,7 +32,7 @@ def test_pairs_of_prepared_queries_and_keys_are_the_score_by_definition(name, gr
     score, q_THK, k_SGK = prepared(name, groups=groups)
     q, k = score(q_THK, k_SGK)
     k = k.repeat_interleave(H // k.shape[1], 1)
-    pairs_HTS = score.pairs(q.transpose(0, 1), k.transpose(0, 1))
+    pairs_HTS = score.score_pairs(q.transpose(0, 1), k.transpose(0, 1))
     for head in range(H):
         group = head if groups is None else 0
         for t in range(T):
@@ -46,12 +46,12 @@ def test_pairs_of_chosen_heads_are_those_heads_of_all(name):
     score, q_THK, k_SHK = prepared(name)
     q, k = (x.transpose(0, 1) for x in score(q_THK, k_SHK))
     chosen = torch.tensor([1])
-    torch.testing.assert_close(score.pairs(q[chosen], k[chosen], chosen), score.pairs(q, k)[chosen])
+    torch.testing.assert_close(score.score_pairs(q[chosen], k[chosen], chosen), score.score_pairs(q, k)[chosen])
 
 
 def test_true_means_may_attend():
     allowed = torch.tensor([[True, False, True]])
-    weights = choose(torch.zeros(1, 3), allowed, select="soft")
+    weights = scores_to_weights(torch.zeros(1, 3), allowed, select="soft")
     assert weights.tolist() == [[0.5, 0.0, 0.5]]
 
 
@@ -60,7 +60,7 @@ def test_true_means_may_attend():
 def test_a_query_that_may_see_nothing_gets_zeros_and_no_nan_in_its_gradient(select, training):
     scores = torch.randn(2, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
     allowed = torch.tensor([[False, False, False], [True, True, False]])
-    weights = choose(scores, allowed, select=select, training=training)
+    weights = scores_to_weights(scores, allowed, select=select, training=training)
     assert weights[0].tolist() == [0.0, 0.0, 0.0]
     assert weights[1].sum().item() == pytest.approx(1.0)
     if weights.requires_grad:
@@ -75,7 +75,7 @@ def test_hard_is_exactly_one_hot_at_the_best_allowed_key():
     allowed[:, 0] = True
     best = scores.masked_fill(~allowed, -torch.inf).argmax(-1)
     for training in (True, False):
-        weights = choose(scores, allowed, select="hard", training=training)
+        weights = scores_to_weights(scores, allowed, select="hard", training=training)
         assert torch.equal(weights, torch.nn.functional.one_hot(best, 7).float())
 
 
@@ -85,7 +85,7 @@ def test_hard_passes_on_the_gradient_of_the_softmax_in_training():
     grads = []
     for select in ("soft", "hard"):
         given = scores.clone().requires_grad_()
-        choose(given, None, select=select, training=True).backward(grad)
+        scores_to_weights(given, None, select=select, training=True).backward(grad)
         grads.append(given.grad)
     torch.testing.assert_close(grads[0], grads[1])
     assert grads[0].abs().sum() > 0

@@ -43,8 +43,8 @@ def test_batched_equals_single(build, tokens, name, lengths):
         torch.testing.assert_close(of_tokens(together.logits)[b], alone.logits, **close)
         if together.pooled is not None:
             torch.testing.assert_close(together.pooled[b], alone.pooled[0], **close)
-        if together.next is not None:
-            torch.testing.assert_close(together.next[b], alone.next[0], **close)
+        if together.next_sentence is not None:
+            torch.testing.assert_close(together.next_sentence[b], alone.next_sentence[0], **close)
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -55,7 +55,7 @@ def test_a_gradient_flows_to_every_parameter(build, tokens, name):
     if network.config.segments:
         batch = replace(batch, segments=torch.randint(network.config.segments, (17,)))
     output = forward(network, batch, target)
-    said = [x for x in (output.hidden, output.logits, output.next) if x is not None]
+    said = [x for x in (output.hidden, output.logits, output.next_sentence) if x is not None]
     if network.config.kind == "encoder":
         said += [network.heads["sequence"](output.pooled), network.heads["token"](output.hidden)]
     sum((x * torch.randn(x.shape)).sum() for x in said).backward()
@@ -111,7 +111,7 @@ def test_the_last_layer_works_out_what_is_read_alone(build, tokens, monkeypatch)
 @pytest.mark.parametrize("how", ["first", "mean", "max"])
 def test_a_vector_of_the_whole_needs_no_token_by_itself(build, tokens, how):
     config = preset("tiny-bert").config
-    network = build(replace(config, pool=replace(config.pool, how=how)), {"sequence": 3})
+    network = build(replace(config, pool=replace(config.pool, pooling=how)), {"sequence": 3})
     batch = tokens([4, 7, 2])
     output = network(batch, at=torch.tensor([], dtype=torch.int64))
     torch.testing.assert_close(output.logits, network(batch).logits, rtol=1e-5, atol=1e-5)
@@ -219,9 +219,9 @@ def test_a_network_can_be_laid_out_without_storage():
         (lambda build: build("tiny-t5")(Ragged.of([[1]])), "needs a second batch for its decoder"),
         (lambda build: build("tiny-t5")(Ragged.of([[1]]), Ragged.of([[1], [2]])), "1 source sequences but 2 targets"),
         (lambda build: build("tiny-bert")(Ragged.of([[1]]), Ragged.of([[1]])), "kind encoder reads one batch"),
-        (lambda build: build("tiny-bert").begin(sequences=1), "it has no decoder that could step"),
-        (lambda build: build("tiny-gpt2").begin(source=Ragged.of([[1]])), "begins with `sequences`"),
-        (lambda build: build("tiny-t5").begin(sequences=1), "begins with its `source`"),
+        (lambda build: build("tiny-bert").new_cache(sequences=1), "it has no decoder that could step"),
+        (lambda build: build("tiny-gpt2").new_cache(source=Ragged.of([[1]])), "begins with `sequences`"),
+        (lambda build: build("tiny-t5").new_cache(sequences=1), "begins with its `source`"),
         (lambda build: build("tiny-gpt2", {}).step(Ragged.of([[1]]), None), 'has no "language" head'),
     ],
 )

@@ -11,7 +11,7 @@ from regard import samples
 from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Place
 from regard.errors import DataError, InputError
-from regard.metrics.meter import LabelMeter, MultiMeter, NumberMeter
+from regard.metrics.meter import LabelMeter, MultiLabelMeter, NumberMeter
 from regard.tasks.classify import Classify
 
 GOLDEN = [1.09862, 1.09864, 1.09496, 1.10604, 1.0615, 1.26284, 1.08842, 1.10362, 1.10246, 1.05294]
@@ -36,7 +36,7 @@ def labelled(texts):
     ("kind", "names", "size", "problem", "meter"),
     [
         ("single", ("a", "b", "c"), 3, "single_label_classification", LabelMeter),
-        ("multi", ("a", "b", "c"), 3, "multi_label_classification", MultiMeter),
+        ("multi", ("a", "b", "c"), 3, "multi_label_classification", MultiLabelMeter),
         ("number", (), 1, "regression", NumberMeter),
     ],
 )

@@ -10,7 +10,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, max_masked
 from regard.data.records import DocumentRecord
 from regard.errors import InputError
-from regard.metrics.language_meters import Guessed, MaskedMeter
+from regard.metrics.language_meters import MaskedCounts, MaskedMeter
 from regard.ragged import Ragged
 from regard.tasks.masked import Masked, MaskedAnswer
 from regard.text.learn import train_tokenizer_from_texts
@@ -90,7 +90,7 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
     assert examples.max_length == 10
     inside = int((examples.owners == 0).sum())
     assert inside == -(-len(words.encode(TEXT, special=False)) // 8)
-    answer = task.answer(DocumentRecord(TEXT), [Guessed(1, 2, 3.0, True), Guessed(0, 1, 1.5, True)])
+    answer = task.answer(DocumentRecord(TEXT), [MaskedCounts(1, 2, 3.0, True), MaskedCounts(0, 1, 1.5, True)])
     assert answer == MaskedAnswer(2, right=1, count=3, nll=4.5, follows=True)
     meter = task.meter()
     task.update(meter, answer, DocumentRecord(TEXT))
@@ -98,16 +98,16 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
     assert scores == pytest.approx(
         {"masked_accuracy": 1 / 3, "perplexity": np.exp(1.5), "nll": 1.5, "next_accuracy": 1.0}
     )
-    assert (meter.main, meter.higher, meter.rows) == ("masked_accuracy", True, 1)
+    assert (meter.main, meter.higher_is_better, meter.rows) == ("masked_accuracy", True, 1)
 
 
 def test_a_folder_keeps_the_task() -> None:
     task = Masked(MaskSettings(4, V, (0, 4), rate=0.3, unit="span"), follows=True)
     assert Masked.from_settings(task.settings()) == task
-    assert "next_accuracy" not in _scores(Guessed(1, 2, 0.5))
+    assert "next_accuracy" not in _scores(MaskedCounts(1, 2, 0.5))
 
 
-def _scores(row: Guessed) -> dict[str, object]:
+def _scores(row: MaskedCounts) -> dict[str, object]:
     meter = MaskedMeter()
     meter.add(row)
     return dict(meter.scores())

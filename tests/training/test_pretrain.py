@@ -137,7 +137,7 @@ def test_the_folder_opens_in_transformers_and_here(objective: str, tmp_path: Pat
     logits = other.prediction_logits if objective == "mlm+nsp" else other.logits
     torch.testing.assert_close(mine.logits, logits[0], atol=1e-5, rtol=1e-5)
     if objective == "mlm+nsp":
-        torch.testing.assert_close(mine.next, other.seq_relationship_logits[0], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(mine.next_sentence, other.seq_relationship_logits[0], atol=1e-5, rtol=1e-5)
     kept = json.loads((out / "run.json").read_text(encoding="utf-8"))
     assert kept["objective"] == objective
     assert kept["baseline"] == found.baseline

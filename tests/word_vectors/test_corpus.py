@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import InputError
-from regard.word_vectors.corpus import LINE, MARK, join, read_words
+from regard.word_vectors.corpus import LINE, MARK, join_phrases, read_words
 
 
 def write(path: Path, text: str) -> Path:
@@ -34,7 +34,7 @@ def test_words_are_small_letters_and_digits_and_lines_stay_apart(tmp_path: Path)
     assert lines(found) == [["the", "cat", "the", "dog"], ["a", "dog", "s", "2", "cats", "the"]]
     assert found.words[:2] == ("the", "dog")
     assert found.counts.tolist() == [3, 2, 1, 1, 1, 1, 1]
-    assert found.seen == 10
+    assert found.words_read == 10
 
 
 def test_rare_words_are_left_out_and_lines_without_words_are_none(tmp_path: Path) -> None:
@@ -42,14 +42,14 @@ def test_rare_words_are_left_out_and_lines_without_words_are_none(tmp_path: Path
     found = read_words([path], min_count=2)
     assert found.words == ("b", "a")  # equals in the order they were met
     assert lines(found) == [["b", "a", "b"], ["a", "a", "b"]]
-    assert found.seen == 9
+    assert found.words_read == 9
 
 
 def test_the_first_words_and_several_packed_files(tmp_path: Path) -> None:
     first = write(tmp_path / "a.txt", "one two")
     second = tmp_path / "b.txt.gz"
     second.write_bytes(gzip.compress(b"three one two, three four"))
-    assert lines(read_words([first, second], min_count=1, most=5)) == [["one", "two"], ["three", "one", "two"]]
+    assert lines(read_words([first, second], min_count=1, max_words=5)) == [["one", "two"], ["three", "one", "two"]]
 
 
 def test_letters_with_combining_marks_are_one_word(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_joining_is_the_plain_loop(text: list[int], threshold: float) -> None:
         else:
             wanted.append({MARK: "MARK", LINE: "LINE"}.get(text[i]) or names[text[i]])
             i += 1
-    words, found = join(names, run, threshold, min_count=2)
+    words, found = join_phrases(names, run, threshold, min_count=2)
     assert [{MARK: "MARK", LINE: "LINE"}.get(int(i)) or words[i] for i in found] == wanted
 
 

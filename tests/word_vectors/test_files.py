@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from regard.errors import DataError, InputError
 from regard.word_vectors.files import load_vectors, save_vectors
-from regard.word_vectors.vectors import Vectors
+from regard.word_vectors.vectors import WordVectors
 
 WORDS = ("king", "königin", "new_york")
 ROWS = [[0.5, -1.25], [3e-30, 2.0], [float(np.float32(0.1)), 7.0]]
@@ -53,7 +53,7 @@ def test_what_the_formats_say_is_read(tmp_path: Path, name: str, content: bytes)
 
 
 def test_what_the_formats_say_is_written(tmp_path: Path) -> None:
-    vectors = Vectors(WORDS, np.array(ROWS, np.float32))
+    vectors = WordVectors(WORDS, np.array(ROWS, np.float32))
     save_vectors(vectors, tmp_path / "v.bin")
     assert (tmp_path / "v.bin").read_bytes() == binary()
     save_vectors(vectors, tmp_path / "v.vec")
@@ -67,7 +67,7 @@ floats = st.floats(width=32, allow_nan=False)
 
 @given(st.dictionaries(words, st.lists(floats, min_size=3, max_size=3), min_size=1, max_size=6))
 def test_any_word_and_number_come_back(table: dict[str, list[float]]) -> None:
-    vectors = Vectors(tuple(table), np.array(list(table.values()), np.float32))
+    vectors = WordVectors(tuple(table), np.array(list(table.values()), np.float32))
     with tempfile.TemporaryDirectory() as folder:
         for name in ("v.bin", "v.txt"):
             save_vectors(vectors, Path(folder) / name)
@@ -102,7 +102,7 @@ def test_faults_say_where(tmp_path: Path, content: bytes, says: str) -> None:
 
 
 def test_files_that_cannot_be(tmp_path: Path) -> None:
-    vectors = Vectors(("a", "b c"), np.zeros((2, 2), np.float32))
+    vectors = WordVectors(("a", "b c"), np.zeros((2, 2), np.float32))
     with pytest.raises(InputError, match="'b c' cannot be written"):
         save_vectors(vectors, tmp_path / "v.bin")
     with pytest.raises(InputError, match=r"must end in \.bin"):

@@ -13,10 +13,10 @@ from regard.errors import InputError
 from regard.progress import Progress
 from regard.word_vectors import negative_sampling as negative
 from regard.word_vectors.negative_sampling import (
-    Blocks,
+    AdaGradTable,
+    CenterBlocks,
     NegativeSampling,
-    NegativeSettings,
-    Table,
+    NegativeSamplingSettings,
     band,
     cbow_gradients,
     skipgram_gradients,
@@ -35,13 +35,13 @@ def tables() -> tuple[Any, Any]:
     return tuple(random.normal(size=(WORDS, WIDTH)).astype(np.float32) for _ in range(2))  # type: ignore[return-value]  # two
 
 
-def some_blocks(window: int = 2, length: int = 4, rows: int = 3) -> Blocks:
+def some_blocks(window: int = 2, length: int = 4, rows: int = 3) -> CenterBlocks:
     random = np.random.default_rng(1)
     contexts = random.integers(0, WORDS, (rows, length + 2 * window))
     lines = np.sort(random.integers(0, 3, contexts.shape), axis=1)
     same = lines[:, window:-window, None] == lines[:, None]
     weights = (band(window) * same).astype(np.float32)
-    return Blocks(contexts[:, window:-window], contexts, weights, random.integers(0, WORDS, (rows, 5)))
+    return CenterBlocks(contexts[:, window:-window], contexts, weights, random.integers(0, WORDS, (rows, 5)))
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_skipgram_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None
     wanted_inner, wanted_outer = np.zeros((WORDS, WIDTH)), np.zeros((WORDS, WIDTH))
     for b in range(3):
         for i in range(4):
-            x = int(blocks.centres_BL[b, i])
+            x = int(blocks.centers_BL[b, i])
             for j in range(8):
                 weight = float(blocks.weights_BLC[b, i, j])
                 if weight == 0:
@@ -72,15 +72,15 @@ def test_skipgram_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None
                 slope = weight * (1 - sigma(float(inner[x] @ outer[y])))
                 wanted_inner[x] += slope * outer[y]
                 wanted_outer[y] += slope * inner[x]
-                for n in blocks.drawn_BK[b]:  # all drawn words of the block, each for its share of `negatives`
+                for n in blocks.negatives_BK[b]:  # all drawn words of the block, each for its share of `negatives`
                     slope = -weight * negatives / 5 * sigma(float(inner[x] @ outer[n]))
                     wanted_inner[x] += slope * outer[n]
                     wanted_outer[n] += slope * inner[x]
     found = skipgram_gradients(inner, outer, blocks, negatives)
     got_inner, got_outer = np.zeros((WORDS, WIDTH)), np.zeros((WORDS, WIDTH))
-    np.add.at(got_inner, blocks.centres_BL, found.centres)
+    np.add.at(got_inner, blocks.centers_BL, found.centers)
     np.add.at(got_outer, blocks.contexts_BC, found.contexts)
-    np.add.at(got_outer, blocks.drawn_BK, found.drawn)
+    np.add.at(got_outer, blocks.negatives_BK, found.negatives)
     np.testing.assert_allclose(got_inner, wanted_inner, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(got_outer, wanted_outer, rtol=1e-4, atol=1e-5)
 
@@ -98,11 +98,11 @@ def test_cbow_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None:
             shares = weights / weights.sum()
             h = sum(shares[j] * inner[blocks.contexts_BC[b, j]] for j in range(8))
             pull = np.zeros(WIDTH)
-            y = int(blocks.centres_BL[b, i])
+            y = int(blocks.centers_BL[b, i])
             slope = 1 - sigma(float(h @ outer[y]))
             pull += slope * outer[y]
             wanted_outer[y] += slope * h
-            for n in blocks.drawn_BK[b]:
+            for n in blocks.negatives_BK[b]:
                 slope = -negatives / 5 * sigma(float(h @ outer[n]))
                 pull += slope * outer[n]
                 wanted_outer[n] += slope * h
@@ -111,19 +111,19 @@ def test_cbow_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None:
     found = cbow_gradients(inner, outer, blocks, negatives)
     got_inner, got_outer = np.zeros((WORDS, WIDTH)), np.zeros((WORDS, WIDTH))
     np.add.at(got_inner, blocks.contexts_BC, found.contexts)
-    np.add.at(got_outer, blocks.centres_BL, found.centres)
-    np.add.at(got_outer, blocks.drawn_BK, found.drawn)
+    np.add.at(got_outer, blocks.centers_BL, found.centers)
+    np.add.at(got_outer, blocks.negatives_BK, found.negatives)
     np.testing.assert_allclose(got_inner, wanted_inner, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(got_outer, wanted_outer, rtol=1e-4, atol=1e-5)
 
 
 def test_climbing_is_adagrad_with_one_number_a_row(tables: tuple[Any, Any]) -> None:
-    table = Table.of(tables[0].copy())
+    table = AdaGradTable.of(tables[0].copy())
     random = np.random.default_rng(2)
     rows, squares = tables[0].astype(float), np.full(WORDS, 1e-8)
     for _ in range(3):
         ids, gradients = random.integers(0, 4, 9), random.normal(size=(9, WIDTH)).astype(np.float32)
-        table.climb(ids, gradients, 0.1)
+        table.ascend(ids, gradients, 0.1)
         for word in range(WORDS):
             total = sum((gradients[k].astype(float) for k in range(9) if ids[k] == word), np.zeros(WIDTH))
             if word in ids:
@@ -135,14 +135,14 @@ def test_climbing_is_adagrad_with_one_number_a_row(tables: tuple[Any, Any]) -> N
 
 def test_batches_are_the_text_and_no_window_leaves_its_line() -> None:
     ids, bounds = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3]), np.array([0, 3, 3, 4, 11])
-    model = NegativeSampling(np.ones(WORDS), NegativeSettings(window=2, subsample=0))
+    model = NegativeSampling(np.ones(WORDS), NegativeSamplingSettings(window=2, subsample=0))
     found = []
     for blocks in model.batches(ids, bounds):
-        for b in range(len(blocks.centres_BL)):
+        for b in range(len(blocks.centers_BL)):
             for i in range(4):
                 near = np.flatnonzero(blocks.weights_BLC[b, i])
                 pairs = sorted((int(blocks.contexts_BC[b, j]), float(blocks.weights_BLC[b, i, j])) for j in near)
-                found.append((int(blocks.centres_BL[b, i]), pairs))
+                found.append((int(blocks.centers_BL[b, i]), pairs))
     wanted = []
     for first, last in pairwise(bounds):
         for i in range(first, last):
@@ -153,19 +153,19 @@ def test_batches_are_the_text_and_no_window_leaves_its_line() -> None:
 
 
 def test_frequent_words_are_left_out_now_and_then() -> None:
-    model = NegativeSampling(np.array([900, 90, 10]), NegativeSettings(subsample=0.01))
+    model = NegativeSampling(np.array([900, 90, 10]), NegativeSamplingSettings(subsample=0.01))
     rarity = 0.01 / np.array([0.9, 0.09, 0.01])
-    np.testing.assert_allclose(model.keep_share(), np.minimum(1, np.sqrt(rarity) + rarity))
+    np.testing.assert_allclose(model.keep_probability(), np.minimum(1, np.sqrt(rarity) + rarity))
     random = np.random.default_rng(0)
     ids = random.choice(3, 20_000, p=[0.9, 0.09, 0.01])
     kept = sum(np.count_nonzero(blocks.weights_BLC.sum(-1)) for blocks in model.batches(ids, np.array([0, 20_000])))
-    assert kept == pytest.approx(20_000 * float(model.keep_share() @ [0.9, 0.09, 0.01]), rel=0.05)
+    assert kept == pytest.approx(20_000 * float(model.keep_probability() @ [0.9, 0.09, 0.01]), rel=0.05)
 
 
 def test_drawn_words_follow_their_counts() -> None:
     counts = np.array([1000, 100, 10])
-    model = NegativeSampling(counts, NegativeSettings(window=1, subsample=0))
-    drawn = np.concatenate([b.drawn_BK.ravel() for b in model.batches(np.zeros(4000, int), np.array([0, 4000]))])
+    model = NegativeSampling(counts, NegativeSamplingSettings(window=1, subsample=0))
+    drawn = np.concatenate([b.negatives_BK.ravel() for b in model.batches(np.zeros(4000, int), np.array([0, 4000]))])
     share = np.bincount(drawn, minlength=3) / len(drawn)
     np.testing.assert_allclose(share, counts**0.75 / (counts**0.75).sum(), atol=0.01)
 
@@ -173,9 +173,9 @@ def test_drawn_words_follow_their_counts() -> None:
 def test_the_number_of_threads_changes_nothing() -> None:
     ids, bounds = np.random.default_rng(0).integers(0, 30, 3000), np.array([0, 1000, 3000])
     found = [
-        NegativeSampling(np.full(30, 100), NegativeSettings(width=8, epochs=2, seed=seed, threads=threads)).learn(
-            ids, bounds
-        )
+        NegativeSampling(
+            np.full(30, 100), NegativeSamplingSettings(width=8, epochs=2, seed=seed, threads=threads)
+        ).train(ids, bounds)
         for seed, threads in ((0, 1), (0, 2), (0, 3), (1, 1))
     ]
     assert np.array_equal(found[0], found[1])
@@ -186,7 +186,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
 def test_progress_ends_at_the_end() -> None:
     reports: list[Progress] = []
     ids, bounds = np.random.default_rng(0).integers(0, 5, 900), np.array([0, 900])
-    NegativeSampling(np.full(5, 180), NegativeSettings(subsample=0, width=4, epochs=2)).learn(
+    NegativeSampling(np.full(5, 180), NegativeSamplingSettings(subsample=0, width=4, epochs=2)).train(
         ids, bounds, progress=reports.append
     )
     assert [report.done for report in reports] == sorted(report.done for report in reports)
@@ -194,23 +194,23 @@ def test_progress_ends_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"kind": "glove"}, {"width": 0}, {"window": 0}, {"epochs": 0}, {"rate": 0.0}, {"subsample": -1.0}]
+    "given", [{"kind": "glove"}, {"width": 0}, {"window": 0}, {"epochs": 0}, {"lr": 0.0}, {"subsample": -1.0}]
 )
 def test_settings_that_cannot_be_are_told(given: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(given))):
-        NegativeSettings(**given)
+        NegativeSamplingSettings(**given)
 
 
 @pytest.mark.parametrize(("ids", "bounds"), [([0, 7], [0, 2]), ([0, -1], [0, 2]), ([], [0, 0]), ([0, 1], [0, 1])])
 def test_texts_that_cannot_be_are_told(ids: list[int], bounds: list[int]) -> None:
-    model = NegativeSampling(np.ones(WORDS), NegativeSettings())
+    model = NegativeSampling(np.ones(WORDS), NegativeSamplingSettings())
     with pytest.raises(InputError):
-        model.learn(np.array(ids, int), np.array(bounds))
+        model.train(np.array(ids, int), np.array(bounds))
 
 
 def test_too_few_words_are_told() -> None:
     with pytest.raises(InputError, match="two or more"):
-        NegativeSampling(np.array([3]), NegativeSettings())
+        NegativeSampling(np.array([3]), NegativeSamplingSettings())
 
 
 def planted(things: int, kinds: int, lines: int, seed: int = 0) -> tuple[Any, Any, int]:
@@ -251,6 +251,6 @@ def share_of_analogies(table: Any, things: int, kinds: int) -> float:
 @pytest.mark.parametrize("kind", ["skipgram", "cbow"])
 def test_planted_analogies_are_learned(kind: Any) -> None:
     ids, bounds, words = planted(8, 3, 6000)
-    settings = NegativeSettings(kind=kind, width=24, window=6, epochs=6, subsample=0)
-    table = NegativeSampling(np.bincount(ids, minlength=words), settings).learn(ids, bounds)
+    settings = NegativeSamplingSettings(kind=kind, width=24, window=6, epochs=6, subsample=0)
+    table = NegativeSampling(np.bincount(ids, minlength=words), settings).train(ids, bounds)
     assert share_of_analogies(table, 8, 3) > 0.8

@@ -11,8 +11,8 @@ import pytest
 
 from regard.errors import InputError
 from regard.progress import Progress
-from regard.word_vectors.train import KINDS, VectorSettings, learn_vectors
-from regard.word_vectors.vectors import in_all
+from regard.word_vectors.train import KINDS, VectorSettings, train_vectors
+from regard.word_vectors.vectors import total_score
 
 THINGS, FORMS = 8, 3
 
@@ -55,26 +55,26 @@ def questions() -> dict[str, list[Any]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_learns_planted_analogies(kind: Any, planted: Path) -> None:
     epochs, rate = (30, 0.3) if kind == "glove" else (8, 0.1)
-    settings = VectorSettings(kind=kind, width=24, window=6, epochs=epochs, rate=rate, subsample=0)
-    found = learn_vectors([planted], settings)
-    score = in_all(found.vectors.analogies(questions()))
+    settings = VectorSettings(kind=kind, width=24, window=6, epochs=epochs, lr=rate, subsample=0)
+    found = train_vectors([planted], settings)
+    score = total_score(found.vectors.analogies(questions()))
     assert score.known == score.total
-    assert score.share > 0.8
-    assert found.read == found.kept == 6000 * 7
+    assert score.accuracy > 0.8
+    assert found.words_read == found.words_kept == 6000 * 7
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_seed_gives_the_same_vectors(kind: Any, planted: Path) -> None:
-    settings = VectorSettings(kind=kind, width=8, epochs=1, words=5000)
-    one, same = (learn_vectors([planted], settings) for _ in range(2))
+    settings = VectorSettings(kind=kind, width=8, epochs=1, max_words=5000)
+    one, same = (train_vectors([planted], settings) for _ in range(2))
     assert np.array_equal(one.vectors.table, same.vectors.table)
-    assert one.read == 5000
+    assert one.words_read == 5000
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_stage_is_told_to_its_end(kind: Any, planted: Path) -> None:
     stages: dict[str, Progress] = {}
-    learn_vectors(
+    train_vectors(
         [planted],
         VectorSettings(kind=kind, width=8, epochs=1, subsample=0),
         progress=lambda report: stages.update({report.stage: report}),

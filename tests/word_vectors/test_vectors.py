@@ -6,43 +6,43 @@ import numpy as np
 import pytest
 
 from regard.errors import InputError
-from regard.word_vectors.vectors import Near, Score, Vectors, in_all, lean_on_parts
+from regard.word_vectors.vectors import AnalogyScore, Neighbor, WordVectors, smooth_phrases, total_score
 
 WORDS = ("man", "woman", "king", "queen", "boy", "girl", "apple")
 
 
 @pytest.fixture
-def vectors() -> Vectors:
+def vectors() -> WordVectors:
     # male or female, royal, young, fruit
     table = [[1, 0, 0, 0], [-1, 0, 0, 0], [1, 2, 0, 0], [-1, 2, 0, 0], [1, 0, 2, 0], [-1, 0, 2, 0], [0, 0, 0, 3]]
-    return Vectors(WORDS, np.array(table, np.float32))
+    return WordVectors(WORDS, np.array(table, np.float32))
 
 
-def test_nearest_are_the_greatest_cosines(vectors: Vectors) -> None:
+def test_nearest_are_the_greatest_cosines(vectors: WordVectors) -> None:
     found = vectors.nearest("king", top=3)
     by_hand = sorted(((vectors.similarity("king", word), word) for word in WORDS if word != "king"), reverse=True)
     assert [near.word for near in found] == [word for _, word in by_hand[:3]]
     assert found[0].word == "queen"
     assert found[0].score == pytest.approx(3 / 5)
-    assert vectors.nearest(vectors["king"], top=1) == [Near("king", pytest.approx(1.0))]
+    assert vectors.nearest(vectors["king"], top=1) == [Neighbor("king", pytest.approx(1.0))]
     assert len(vectors.nearest("king", top=50)) == 6
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])
-def test_analogies_leave_out_what_was_asked_with(vectors: Vectors, method: str) -> None:
+def test_analogies_leave_out_what_was_asked_with(vectors: WordVectors, method: str) -> None:
     assert vectors.analogy("man", "king", "woman", method=method)[0].word == "queen"  # type: ignore[arg-type]  # add, mul
     found = [near.word for near in vectors.analogy("man", "boy", "woman", top=9, method=method)]  # type: ignore[arg-type]  # add, mul
     assert found[0] == "girl"
     assert sorted(found) == ["apple", "girl", "king", "queen"]
 
 
-def test_analogy_is_b_less_a_more_c(vectors: Vectors) -> None:
+def test_analogy_is_b_less_a_more_c(vectors: WordVectors) -> None:
     unit = vectors.table / np.linalg.norm(vectors.table, axis=1, keepdims=True)
     scores = unit @ (unit[2] - unit[0] + unit[1])
     assert vectors.analogy("man", "king", "woman", top=1)[0].score == pytest.approx(float(scores[3]))
 
 
-def test_scores_count_known_questions_by_section(vectors: Vectors) -> None:
+def test_scores_count_known_questions_by_section(vectors: WordVectors) -> None:
     questions = {
         "family": [
             ("man", "king", "woman", "queen"),
@@ -52,32 +52,32 @@ def test_scores_count_known_questions_by_section(vectors: Vectors) -> None:
         "fruit": [("man", "king", "apple", "pear")],
     }
     found = vectors.analogies(questions)  # type: ignore[arg-type]  # four words each
-    assert found == {"family": Score(2, 3, 3), "fruit": Score(0, 0, 1)}
-    assert in_all(found) == Score(2, 3, 4)
-    assert (in_all(found).share, found["fruit"].share) == (pytest.approx(2 / 3), 0.0)
+    assert found == {"family": AnalogyScore(2, 3, 3), "fruit": AnalogyScore(0, 0, 1)}
+    assert total_score(found) == AnalogyScore(2, 3, 4)
+    assert (total_score(found).accuracy, found["fruit"].accuracy) == (pytest.approx(2 / 3), 0.0)
 
 
 def test_words_are_found_as_written_first() -> None:
-    vectors = Vectors(("Polish", "polish"), np.eye(2, dtype=np.float32))
+    vectors = WordVectors(("Polish", "polish"), np.eye(2, dtype=np.float32))
     assert [vectors.find(word) for word in ("Polish", "polish", "POLISH", "polsh")] == [0, 1, 1, None]
     assert "POLISH" in vectors
     assert "polsh" not in vectors
 
 
-def test_an_unknown_word_says_the_nearest_spelling(vectors: Vectors) -> None:
+def test_an_unknown_word_says_the_nearest_spelling(vectors: WordVectors) -> None:
     with pytest.raises(InputError, match=r'"quen" is not one of the 7 words that have a vector.* Did you mean "queen"'):
         vectors.nearest("quen")
     with pytest.raises(InputError, match=r"have a vector\.$"):
         vectors["zzzzzz"]
 
 
-def test_what_cannot_be_is_told(vectors: Vectors) -> None:
+def test_what_cannot_be_is_told(vectors: WordVectors) -> None:
     with pytest.raises(InputError, match="twice"):
-        Vectors(("a", "a"), np.zeros((2, 3), np.float32))
+        WordVectors(("a", "a"), np.zeros((2, 3), np.float32))
     with pytest.raises(InputError, match="do not go with"):
-        Vectors(("a",), np.zeros((2, 3), np.float32))
+        WordVectors(("a",), np.zeros((2, 3), np.float32))
     with pytest.raises(InputError, match="do not go with"):
-        Vectors((), np.zeros((0, 3), np.float32))
+        WordVectors((), np.zeros((0, 3), np.float32))
     with pytest.raises(InputError, match="expected \\(4,\\)"):
         vectors.nearest([1, 2])
     with pytest.raises(InputError, match="top is 0"):
@@ -87,14 +87,14 @@ def test_what_cannot_be_is_told(vectors: Vectors) -> None:
 
 
 def test_a_row_of_zeros_is_near_to_nothing() -> None:
-    vectors = Vectors(("a", "b"), np.array([[0, 0], [1, 0]], np.float32))
-    assert vectors.nearest("a") == [Near("b", 0.0)]
+    vectors = WordVectors(("a", "b"), np.array([[0, 0], [1, 0]], np.float32))
+    assert vectors.nearest("a") == [Neighbor("b", 0.0)]
 
 
 def test_seldom_phrases_lean_on_their_words() -> None:
     words = ("new", "york", "new_york", "old_york", "_")
     table = np.array([[3, 0, 0], [0, 5, 0], [0, 0, 2], [1, 1, 1], [1, 2, 3]], np.float32)
-    vectors = lean_on_parts(Vectors(words, table), np.array([9, 9, 10, 9, 9]), 30)
+    vectors = smooth_phrases(WordVectors(words, table), np.array([9, 9, 10, 9, 9]), 30)
     mixed = (10 * np.array([0, 0, 1]) + 30 * np.array([1, 1, 0]) / np.sqrt(2)) / 40
     np.testing.assert_allclose(vectors["new_york"], 2 * mixed / np.linalg.norm(mixed), rtol=1e-5)
     others = [0, 1, 3, 4]

@@ -168,7 +168,7 @@ def _canonical_scaling(scaling: Any) -> Any:
         return scaling
     if scaling.kind == "llama3":
         return replace(scaling, attention=None)
-    return replace(scaling, original=None, low=1.0, high=1.0, attention=None)
+    return replace(scaling, original_length=None, low=1.0, high=1.0, attention_factor=None)
 
 
 def _decoded(kind: Any, given: Any, where: str) -> Any:

@@ -116,10 +116,10 @@ def rotary_config(rope: HFConfig, max_tokens: int, *, local_theta: float | None 
         scaling = RotaryScaling(
             kind=kind,
             factor=float(rope["factor"]),
-            original=None if kind == "linear" else int(original or max_tokens),
+            original_length=None if kind == "linear" else int(original or max_tokens),
             low=float(rope.get(low) or default[0]),
             high=float(rope.get(high) or default[1]),
-            attention=rope.get("attention_factor"),
+            attention_factor=rope.get("attention_factor"),
         )
         require_settings(rope, mscale=None, mscale_all_dim=None, truncate=True)
     elif kind != "default":
@@ -138,9 +138,9 @@ def rope_parameters(positions: PositionConfig, *, theta: float | None = None) ->
     rope["factor"] = scaling.factor
     if scaling.kind != "linear":
         low, high = ("low_freq_factor", "high_freq_factor") if scaling.kind == "llama3" else ("beta_slow", "beta_fast")
-        rope |= {"original_max_position_embeddings": scaling.original, low: scaling.low, high: scaling.high}
-    if scaling.attention is not None:
-        rope["attention_factor"] = scaling.attention
+        rope |= {"original_max_position_embeddings": scaling.original_length, low: scaling.low, high: scaling.high}
+    if scaling.attention_factor is not None:
+        rope["attention_factor"] = scaling.attention_factor
     return rope
 
 

@@ -40,8 +40,8 @@ from regard.checkpoint.sidecars import (
 from regard.checkpoint.weights import StoredTensor, check_finite, not_finite, stored_tensors, write_weights
 from regard.config import Config, ModelConfig
 from regard.errors import FolderError, InputError, RegardError, bullet_list, did_you_mean
-from regard.model.initialization import initialise
-from regard.model.network import Network, build
+from regard.model.initialization import initialize
+from regard.model.network import Network, build_network
 
 SHARD_BYTES = 5_000_000_000
 DTYPE_NAMES = {
@@ -141,7 +141,7 @@ class _Undrawn(TorchFunctionMode):
 def build_on_meta(config: Config, heads: Mapping[str, int]) -> Network:
     """A network of which every tensor has its shape and no numbers yet."""
     with torch.device("meta"), _Undrawn():
-        return build(config, heads)
+        return build_network(config, heads)
 
 
 def _fitting(config: Config, heads: Mapping[str, int], stored: Mapping[str, StoredTensor]) -> Network:
@@ -243,7 +243,7 @@ def _drawn(network: Network, names: list[str]) -> dict[str, Tensor]:
     drawn: dict[str, Tensor] = {}
     for parent in dict.fromkeys(name.rpartition(".")[0] for name in names):
         twin = copy.deepcopy(network.get_submodule(parent)).to_empty(device="cpu", recurse=False)
-        initialise(twin, network.config)
+        initialize(twin, network.config)
         drawn |= {f"{parent}.{leaf}": value.detach() for leaf, value in twin.named_parameters(recurse=False)}
         drawn |= {f"{parent}.{leaf}": torch.zeros_like(value) for leaf, value in twin.named_buffers(recurse=False)}
     return {name: drawn[name] for name in names}

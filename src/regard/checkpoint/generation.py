@@ -8,7 +8,7 @@ from typing import Any
 from regard.checkpoint.families import family_for
 from regard.checkpoint.folder import Checkpoint, build_config_json
 from regard.errors import FolderError, InputError, shorten
-from regard.generate.settings import MOST, Decoding, Ends
+from regard.generate.settings import MAXIMUMS, DecodingSettings, SpecialIds
 
 FILE = "generation_config.json"
 
@@ -32,7 +32,7 @@ DRAWING = {
 }
 
 
-def read_generation(checkpoint: Checkpoint) -> tuple[Ends, dict[str, Any]]:
+def read_generation(checkpoint: Checkpoint) -> tuple[SpecialIds, dict[str, Any]]:
     """The ids the model starts and stops with, and what its folder asks of decoding."""
     said = build_config_json(checkpoint, family_for(checkpoint.family, checkpoint.config))
     companion = checkpoint.companion_files.get(FILE, {})
@@ -41,11 +41,11 @@ def read_generation(checkpoint: Checkpoint) -> tuple[Ends, dict[str, Any]]:
     said = said | {name: value for name, value in companion.items() if value is not None}
     words, both = checkpoint.config.output_vocabulary, checkpoint.config.kind == "encoder-decoder"
     start = "bos_token_id" if said.get("decoder_start_token_id") is None else "decoder_start_token_id"
-    ends = Ends(
-        stop=tuple(number for number in _ids(said, "eos_token_id") if number < words),  # others are never written
-        start=_id(said, start, words) if both else None,
-        first=_id(said, "forced_bos_token_id", words),
-        last=_id(said, "forced_eos_token_id", words),
+    ends = SpecialIds(
+        eos=tuple(number for number in _ids(said, "eos_token_id") if number < words),  # others are never written
+        decoder_start=_id(said, start, words) if both else None,
+        forced_first=_id(said, "forced_bos_token_id", words),
+        forced_last=_id(said, "forced_eos_token_id", words),
     )
     return ends, _settings(companion, both=both, words=words)
 
@@ -57,7 +57,7 @@ def _settings(said: Mapping[str, Any], *, both: bool, words: int) -> dict[str, A
     for theirs, ours in (("max_length", "max_tokens"), ("min_length", "min_tokens")):
         given = said.get(theirs)
         if both and ours not in found and type(given) is int and given > 1:
-            found[ours] = min(given - 1, MOST[ours])
+            found[ours] = min(given - 1, MAXIMUMS[ours])
     for word in found.get("banned", ()):
         if not all(0 <= number < words for number in word):
             raise FolderError(f"{FILE}: bad_words_ids holds {shorten(str(word), 60)}, expected ids below {words}.")
@@ -72,7 +72,7 @@ def _checked(said: Mapping[str, Any], theirs: str, ours: str) -> Any:
     if ours == "sample" and not isinstance(value, bool):
         raise FolderError(f"{FILE}: {theirs} is {shorten(repr(value), 60)}, expected true or false.")
     try:
-        Decoding(**{"max_tokens": MOST["max_tokens"] if ours == "min_tokens" else 1, ours: value})
+        DecodingSettings(**{"max_tokens": MAXIMUMS["max_tokens"] if ours == "min_tokens" else 1, ours: value})
     except InputError as error:
         raise FolderError(f"{FILE}: {theirs} cannot be used: {error} Change it there, or remove it.") from error
     return value

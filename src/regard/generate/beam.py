@@ -15,11 +15,11 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.generate.history import History
-from regard.generate.loop import Job, Row
-from regard.generate.rules import apply
+from regard.generate.loop import DecodingJob, Hypothesis
+from regard.generate.rules import apply_rules
 
 WORST = -1.0e9
-DEALT = 16  # words of a strand
+CHUNKS = 16  # words of a strand
 
 
 @dataclass(eq=False)
@@ -52,16 +52,16 @@ class Beams:
             setattr(self, name, value[prompts])
 
 
-def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
+def beam_search(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list[Hypothesis]]:
     """The best continuations of each prompt, by beams."""
     width = job.settings.beams
-    rooms = [row.room for row in job.rows(prompts)]
-    starts = job.starts(prompts)
-    found: list[list[Row]] = [[] for _ in prompts]
+    rooms = [row.max_new_tokens for row in job.hypotheses(prompts)]
+    starts = job.decoder_prompts(prompts)
+    found: list[list[Hypothesis]] = [[] for _ in prompts]
     alive = list(range(len(prompts)))
-    cache, logits_BV = job.read(prompts, starts, max(rooms))
-    cache.spread(width)
-    steps = job.steps(cache)
+    cache, logits_BV = job.prefill(prompts, starts, max(rooms))
+    cache.repeat(width)
+    steps = job.stepper(cache)
     logits_BV = logits_BV.repeat_interleave(width, 0)
     history = History(
         [start for start in starts for _ in range(width)], max(rooms), job.network.config.output_vocabulary, job.device
@@ -69,13 +69,13 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
     beams = Beams.new(len(prompts), width, max(rooms), job.device)
     for step in range(max(rooms)):
         log_BV = logits_BV.float().log_softmax(-1)
-        seen = history.seen(
+        seen = history.rule_context(
             step, [rooms[i] for i in alive for _ in range(width)], [i for i in alive for _ in range(width)]
         )
-        ruled_BV = apply(job.rules, log_BV, seen)
+        ruled_BV = apply_rules(job.rules, log_BV, seen)
         before_PWT = beams.ids_PWT[:, :, :step]
         from_PW, next_PW = advance(job, beams, log_BV, ruled_BV, step, [rooms[i] for i in alive])
-        alike_PW = alike(before_PWT, from_PW)
+        alike_PW = shared_prefix_lengths(before_PWT, from_PW)
         stay = _stay(job, beams, step, [rooms[i] for i in alive])
         for place in sorted(set(range(len(alive))) - set(stay)):
             found[alive[place]] = _rows(job, beams, place, alive[place], rooms[alive[place]])
@@ -87,28 +87,28 @@ def search(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
             alive = [alive[place] for place in stay]
             beams.select(kept_P)
         next_B = next_PW[kept_P].flatten()
-        cache.select(rows_B, new=(step - alike_PW)[kept_P].flatten())
+        cache.select(rows_B, changed=(step - alike_PW)[kept_P].flatten())
         history.select(rows_B)
         history.add(next_B)
         logits_BV = steps(next_B)
     return found
 
 
-def alike(ids_PWT: Tensor, from_PW: Tensor) -> Tensor:
+def shared_prefix_lengths(ids_PWT: Tensor, from_PW: Tensor) -> Tensor:
     """(P, W) how many words the beam that was in a place shares with the one that takes it: they need not be moved."""
     same_PWT = _taken(ids_PWT, from_PW) == ids_PWT
     return same_PWT.long().cumprod(-1).sum(-1)
 
 
 def advance(
-    job: Job, beams: Beams, log_BV: Tensor, ruled_BV: Tensor, step: int, rooms: Sequence[int]
+    job: DecodingJob, beams: Beams, log_BV: Tensor, ruled_BV: Tensor, step: int, rooms: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """Take the best candidates of all beams of a prompt; (P, W) which beam each new one continues, and its token."""
     width = job.settings.beams
     prompts, vocabulary = len(rooms), log_BV.shape[1]
-    count = min(max(2, 1 + len(job.ends.stop)) * width, width * vocabulary)  # so many, lest all of them end
+    count = min(max(2, 1 + len(job.special.eos)) * width, width * vocabulary)  # so many, lest all of them end
     each = min(count, vocabulary)
-    best_BK, words_BK = likeliest(ruled_BV, each)  # the best of all beams are among the best of each
+    best_BK, words_BK = top_candidates(ruled_BV, each)  # the best of all beams are among the best of each
     sums_PX = (best_BK.view(prompts, width, each) + beams.running_PW.unsqueeze(-1)).flatten(1)
     sums_PK, place_PK = sums_PX.topk(count)
     from_PK, next_PK = place_PK // each, words_BK.view(prompts, -1).gather(1, place_PK)
@@ -123,39 +123,39 @@ def advance(
     return from_PK.gather(1, best_PW), next_PK.gather(1, best_PW)
 
 
-def likeliest(log_BV: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def top_candidates(log_BV: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """`topk`, which takes long for long rows on a CPU: words are dealt to strands, the best are in the best strands.
 
     Of words that are exactly as likely it may take others."""
-    strands = log_BV.shape[1] // DEALT
+    strands = log_BV.shape[1] // CHUNKS
     if log_BV.is_cuda or strands < 2 * count:
         found: tuple[Tensor, Tensor] = log_BV.topk(count)
         return found
-    dealt_BDS = log_BV[:, : DEALT * strands].unflatten(1, (DEALT, strands))
+    dealt_BDS = log_BV[:, : CHUNKS * strands].unflatten(1, (CHUNKS, strands))
     best_BK = dealt_BDS.amax(1).topk(count).indices
-    of_those_BX = dealt_BDS.gather(2, best_BK.unsqueeze(1).expand(-1, DEALT, -1)).flatten(1)
-    values_BK, place_BK = torch.cat((of_those_BX, log_BV[:, DEALT * strands :]), 1).topk(count)
+    of_those_BX = dealt_BDS.gather(2, best_BK.unsqueeze(1).expand(-1, CHUNKS, -1)).flatten(1)
+    values_BK, place_BK = torch.cat((of_those_BX, log_BV[:, CHUNKS * strands :]), 1).topk(count)
     words_BK = place_BK // count * strands + best_BK.gather(1, place_BK % count)
-    rest_BK = place_BK - DEALT * count
-    return values_BK, torch.where(rest_BK < 0, words_BK, rest_BK + DEALT * strands)
+    rest_BK = place_BK - CHUNKS * count
+    return values_BK, torch.where(rest_BK < 0, words_BK, rest_BK + CHUNKS * strands)
 
 
 def _taken(values_PWT: Tensor, index_PK: Tensor) -> Tensor:
     return values_PWT.gather(1, index_PK.unsqueeze(-1).expand(-1, -1, values_PWT.shape[-1]))
 
 
-def _over(job: Job, ids_PKT: Tensor, next_PK: Tensor, step: int, rooms: Sequence[int]) -> Tensor:
+def _over(job: DecodingJob, ids_PKT: Tensor, next_PK: Tensor, step: int, rooms: Sequence[int]) -> Tensor:
     """(P, K) which candidates end with this token."""
     over_PK = torch.tensor([step + 1 >= room for room in rooms], device=next_PK.device).unsqueeze(1)
-    over_PK = torch.isin(next_PK, next_PK.new_tensor(job.ends.stop)) | over_PK
-    if job.ended is not None:
-        said = [[job.ended(ids) for ids in row] for row in ids_PKT[:, :, : step + 1].tolist()]
+    over_PK = torch.isin(next_PK, next_PK.new_tensor(job.special.eos)) | over_PK
+    if job.stop_check is not None:
+        said = [[job.stop_check(ids) for ids in row] for row in ids_PKT[:, :, : step + 1].tolist()]
         over_PK = over_PK | torch.tensor(said, device=over_PK.device)
     return over_PK
 
 
 def _keep_ended(
-    job: Job, beams: Beams, sums_PK: Tensor, ids_PKT: Tensor, chances_PKT: Tensor, over_PK: Tensor, step: int
+    job: DecodingJob, beams: Beams, sums_PK: Tensor, ids_PKT: Tensor, chances_PKT: Tensor, over_PK: Tensor, step: int
 ) -> None:
     """Keep the best of what has ended before and of what ends now, where a prompt is still open."""
     width = job.settings.beams
@@ -172,7 +172,7 @@ def _keep_ended(
     beams.ended_chances_PWT = _taken(torch.cat((beams.ended_chances_PWT, chances_PKT), 1), best_PW)
 
 
-def _stay(job: Job, beams: Beams, step: int, rooms: Sequence[int]) -> list[int]:
+def _stay(job: DecodingJob, beams: Beams, step: int, rooms: Sequence[int]) -> list[int]:
     """Which prompts go on: those where a running beam may still beat an ended one, and there is room."""
     penalty, early = job.settings.length_penalty, job.settings.early_stop
     full_P = (beams.ended_sizes_PW > 0).all(1)
@@ -185,17 +185,17 @@ def _stay(job: Job, beams: Beams, step: int, rooms: Sequence[int]) -> list[int]:
     return [place for place, stays in enumerate(stay_P.tolist()) if stays and step + 1 < rooms[place]]
 
 
-def _rows(job: Job, beams: Beams, place: int, prompt: int, room: int) -> list[Row]:
+def _rows(job: DecodingJob, beams: Beams, place: int, prompt: int, room: int) -> list[Hypothesis]:
     """The best of what has ended; there is always one, unless its score is not a number."""
     rows = []
     for beam in range(job.settings.best):
         size = int(beams.ended_sizes_PW[place, beam])
         if size == 0:
             continue
-        row = Row(prompt, room, ids=beams.ended_ids_PWT[place, beam, :size].tolist())
+        row = Hypothesis(prompt, room, ids=beams.ended_ids_PWT[place, beam, :size].tolist())
         row.log_probs = beams.ended_chances_PWT[place, beam, :size].tolist()
         row.score = float(beams.ended_PW[place, beam])
-        row.end(job.ends, job.ended, job.settings)
+        row.update_finish_reason(job.special, job.stop_check, job.settings)
         rows.append(row)
     if not rows:
         raise InputError(

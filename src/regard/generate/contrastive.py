@@ -15,34 +15,34 @@ from torch.nn import functional as F
 
 from regard.errors import NotFinite
 from regard.generate.history import History
-from regard.generate.loop import Job, Row
-from regard.generate.rules import apply
-from regard.model.kernels.decode_graphs import one_each
+from regard.generate.loop import DecodingJob, Hypothesis
+from regard.generate.rules import apply_rules
+from regard.model.kernels.decode_graphs import single_token_batch
 from regard.ragged import Ragged
 
-USUAL = 4  # candidates where `top_k` is not given
+DEFAULT_TOP_K = 4  # candidates where `top_k` is not given
 
 
-def contrast(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
+def contrastive_search(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> Iterator[list[Hypothesis]]:
     """All rows after every step; a row with a `why` has ended."""
-    settings, count = job.settings, min(job.settings.top_k or USUAL, job.network.config.output_vocabulary)
-    rows, starts = job.rows(prompts), job.starts(prompts)
-    most = max(row.room for row in rows)
-    cache = job.begin(prompts, starts, most)
+    settings, count = job.settings, min(job.settings.top_k or DEFAULT_TOP_K, job.network.config.output_vocabulary)
+    rows, starts = job.hypotheses(prompts), job.decoder_prompts(prompts)
+    most = max(row.max_new_tokens for row in rows)
+    cache = job.new_cache(prompts, starts, most)
     batch = Ragged.of(starts, device=job.device)
-    states_ND = job.network.states(batch, cache)
-    logits_BV = job.network.words(states_ND[batch.last()])
+    states_ND = job.network.hidden_states(batch, cache)
+    logits_BV = job.network.token_logits(states_ND[batch.last()])
     history = History(starts, most, job.network.config.output_vocabulary, job.device)
     said_BTD = _said(batch, states_ND, most)
     alive = list(range(len(rows)))
     for step in range(most):
         logits_BV = logits_BV.float()
         log_BV = logits_BV.log_softmax(-1)
-        seen = history.seen(step, [rows[i].room for i in alive], [rows[i].prompt for i in alive])
-        chance_BK, words_BK = apply(job.rules, logits_BV, seen).softmax(-1).topk(count)
-        cache.spread(count)
-        states_XD = job.network.states(one_each(words_BK.flatten()), cache)
-        likeness_BK = likeness(states_XD.unflatten(0, (-1, count)), said_BTD, history.lengths_B)
+        seen = history.rule_context(step, [rows[i].max_new_tokens for i in alive], [rows[i].prompt for i in alive])
+        chance_BK, words_BK = apply_rules(job.rules, logits_BV, seen).softmax(-1).topk(count)
+        cache.repeat(count)
+        states_XD = job.network.hidden_states(single_token_batch(words_BK.flatten()), cache)
+        likeness_BK = max_similarity(states_XD.unflatten(0, (-1, count)), said_BTD, history.lengths_B)
         assert settings.contrast is not None
         score_BK = (1 - settings.contrast) * chance_BK - settings.contrast * likeness_BK
         best_B = score_BK.masked_fill(chance_BK == 0, float("-inf")).argmax(1)
@@ -53,14 +53,14 @@ def contrast(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
                 raise NotFinite(f"prompt {rows[i].prompt}")
             rows[i].ids.append(token)
             rows[i].log_probs.append(chances[place])
-            rows[i].end(job.ends, job.ended, settings)
+            rows[i].update_finish_reason(job.special, job.stop_check, settings)
         yield rows
-        stay = [place for place, i in enumerate(alive) if rows[i].why is None]
+        stay = [place for place, i in enumerate(alive) if rows[i].finish_reason is None]
         if not stay:
             return
         kept_B = torch.tensor(stay, device=job.device)
         chosen_B = kept_B * count + best_B[kept_B]
-        cache.select(chosen_B, share=1)
+        cache.select(chosen_B, sequences_per_source=1)
         states_BD = states_XD[chosen_B]
         said_BTD = said_BTD[kept_B].scatter(
             1, history.lengths_B[kept_B].view(-1, 1, 1).expand(-1, 1, said_BTD.shape[-1]), states_BD.unsqueeze(1)
@@ -68,17 +68,17 @@ def contrast(job: Job, prompts: Sequence[Sequence[int]]) -> Iterator[list[Row]]:
         history.add(next_B)
         history.select(kept_B)
         alive = [alive[place] for place in stay]
-        logits_BV = job.network.words(states_BD)
+        logits_BV = job.network.token_logits(states_BD)
 
 
 def _said(batch: Ragged, states_ND: Tensor, more: int) -> Tensor:
     """(B, T, D) the states of the prompts, with places for `more`."""
-    said_BTD = states_ND.new_zeros(len(batch), batch.longest + more, states_ND.shape[1])
-    said_BTD[batch.owners, batch.positions] = states_ND
+    said_BTD = states_ND.new_zeros(len(batch), batch.max_length + more, states_ND.shape[1])
+    said_BTD[batch.sequence_ids, batch.positions] = states_ND
     return said_BTD
 
 
-def likeness(states_BKD: Tensor, said_BTD: Tensor, lengths_B: Tensor) -> Tensor:
+def max_similarity(states_BKD: Tensor, said_BTD: Tensor, lengths_B: Tensor) -> Tensor:
     """(B, K) the greatest cosine of each candidate's state with an earlier one."""
     cosine_BKT = F.normalize(states_BKD.float(), dim=-1) @ F.normalize(said_BTD.float(), dim=-1).transpose(1, 2)
     place_T = torch.arange(said_BTD.shape[1], device=said_BTD.device)

@@ -7,27 +7,27 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 
 from regard.errors import InputError, pluralize, setting
-from regard.generate.beam import search
-from regard.generate.contrastive import contrast
-from regard.generate.lookup import leap
-from regard.generate.loop import Ended, Job, Network, Row, grow
+from regard.generate.beam import beam_search
+from regard.generate.contrastive import contrastive_search
+from regard.generate.lookup import lookup_decoding
+from regard.generate.loop import DecodableNetwork, DecodingJob, Hypothesis, StopCheck, decode_step_by_step
 from regard.generate.rules import build_rules
-from regard.generate.settings import Decoding, Ends
+from regard.generate.settings import DecodingSettings, SpecialIds
 
 
-def decode(job: Job, prompts: Sequence[Sequence[int]]) -> list[list[Row]]:
+def decode(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list[Hypothesis]]:
     """The continuations of each prompt, the best first."""
     with torch.inference_mode():
         if job.settings.beams > 1:
-            return search(job, prompts)
+            return beam_search(job, prompts)
         rows = list(_steps(job)(job, prompts))[-1]
-    found: list[list[Row]] = [[] for _ in prompts]
+    found: list[list[Hypothesis]] = [[] for _ in prompts]
     for row in rows:
         found[row.prompt].append(row)
     return found
 
 
-def follow(job: Job, prompt: Sequence[int]) -> Iterator[Row]:
+def stream_decode(job: DecodingJob, prompt: Sequence[int]) -> Iterator[Hypothesis]:
     """The continuation of one prompt after every step."""
     steps = _steps(job)(job, [prompt])
     while True:
@@ -38,24 +38,24 @@ def follow(job: Job, prompt: Sequence[int]) -> Iterator[Row]:
         yield rows[0]
 
 
-def _steps(job: Job) -> Callable[[Job, Sequence[Sequence[int]]], Iterator[list[Row]]]:
+def _steps(job: DecodingJob) -> Callable[[DecodingJob, Sequence[Sequence[int]]], Iterator[list[Hypothesis]]]:
     """The way that goes step by step."""
     if job.settings.contrast is not None:
-        return contrast
-    return leap if job.settings.lookup else grow
+        return contrastive_search
+    return lookup_decoding if job.settings.lookup else decode_step_by_step
 
 
-def prepare(
-    network: Network,
-    settings: Decoding,
-    ends: Ends,
+def prepare_job(
+    network: DecodableNetwork,
+    settings: DecodingSettings,
+    special: SpecialIds,
     banned: Sequence[Sequence[int]] = (),
     forced: Sequence[Sequence[int]] = (),
-    ended: Ended | None = None,
+    stop_check: StopCheck | None = None,
     log_probs: bool = False,
     device: torch.device | None = None,
-    fixed: bool = False,
-) -> Job:
+    fixed_shapes: bool = False,
+) -> DecodingJob:
     """A job whose parts were checked against each other."""
     vocabulary = network.config.output_vocabulary
     for name, words in (("banned", banned), ("forced", forced)):
@@ -76,5 +76,7 @@ def prepare(
             f"{setting('forced')} and {setting('max_tokens', settings.max_tokens)} contradict each other: the forced "
             f"words have {pluralize(sum(map(len, forced)), 'token')}. Raise {setting('max_tokens')}."
         )
-    rules = build_rules(settings, ends, banned, forced)
-    return Job(network, settings, ends, rules, ended, log_probs, device or torch.device("cpu"), fixed)
+    rules = build_rules(settings, special, banned, forced)
+    return DecodingJob(
+        network, settings, special, rules, stop_check, log_probs, device or torch.device("cpu"), fixed_shapes
+    )

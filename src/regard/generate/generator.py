@@ -10,10 +10,10 @@ import torch
 
 from regard.data.inputs import check_ids
 from regard.errors import InputError
-from regard.generate.decode import decode, follow, prepare
-from regard.generate.loop import Job, Network, Row
-from regard.generate.settings import Decoding, Ends
-from regard.generate.text import Pieces, cut, runs
+from regard.generate.decode import decode, prepare_job, stream_decode
+from regard.generate.loop import DecodableNetwork, DecodingJob, Hypothesis
+from regard.generate.settings import DecodingSettings, SpecialIds
+from regard.generate.text import TextStream, token_sequences, truncate_at_stop
 from regard.text.tokenizer import Tokenizer
 
 
@@ -25,19 +25,19 @@ class Continuation:
     ids: tuple[int, ...]  # new ones; the last is the end token where `why` is "end"
     log_probs: tuple[float, ...]  # of each id, as the network said it, before any rule
     score: float  # their sum, or what the beams were ranked by
-    why: str  # what ended it: "end" token, "stop" text, "length", or a "full" context
+    finish_reason: str  # what ended it: "end" token, "stop" text, "length", or a "full" context
 
 
 @dataclass(frozen=True, eq=False)
-class Writer:
+class TextGenerator:
     """Everything that decoding needs of a model."""
 
-    network: Network
-    ends: Ends
+    network: DecodableNetwork
+    special: SpecialIds
     device: torch.device
     tokenizer: Tokenizer | None = None
-    usual: Mapping[str, Any] = field(default_factory=dict)  # settings where none are given
-    fixed: bool = False  # step in fixed shapes, which a GPU records
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # settings where none are given
+    fixed_shapes: bool = False  # step in fixed shapes, which a GPU records
 
     def ids(self, prompts: Sequence[Sequence[int]], settings: Mapping[str, Any]) -> list[list[int]]:
         """The new ids of each prompt."""
@@ -46,40 +46,40 @@ class Writer:
     def texts(self, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
         """The text that each prompt is continued with."""
         found = self._decode(self._read(prompts, settings), settings)
-        return [self._text(rows[0], Decoding.of(settings, usual=self.usual)) for rows in found]
+        return [self._text(rows[0], DecodingSettings.from_options(settings, defaults=self.defaults)) for rows in found]
 
     def continuations(
         self,
         prompts: Sequence[str] | Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         *,
-        rooms: Sequence[int] | None = None,
+        max_new_tokens: Sequence[int] | None = None,
     ) -> list[list[Continuation]]:
         """For each prompt, the best first, with log-probabilities; `rooms` limit each of them beside max_tokens."""
         worded = any(isinstance(prompt, str) for prompt in prompts)
         rows = self._read(prompts, settings) if worded else self._checked(prompts, settings)
-        chosen = Decoding.of(settings, usual=self.usual)
-        found = decode(replace(self._job(chosen, log_probs=True), rooms=rooms), rows)
+        chosen = DecodingSettings.from_options(settings, defaults=self.defaults)
+        found = decode(replace(self._job(chosen, log_probs=True), max_new_tokens=max_new_tokens), rows)
         return [[self._continuation(row, chosen) for row in each] for each in found]
 
     def stream(self, prompt: str, settings: Mapping[str, Any]) -> Iterator[str]:
         """Pieces of the text as they come."""
-        chosen = Decoding.of(settings, usual=self.usual)
+        chosen = DecodingSettings.from_options(settings, defaults=self.defaults)
         tokenizer = self._need_tokenizer()
         rows = self._read([prompt], settings)
-        pieces = Pieces(tokenizer.output_tokenizer.decode_generated, chosen.stop)
+        pieces = TextStream(tokenizer.output_tokenizer.decode_generated, chosen.stop)
         job = self._job(chosen)
         row = None
-        for row in follow(job, rows[0]):
+        for row in stream_decode(job, rows[0]):
             if piece := pieces.add(row.ids):
                 yield piece
         if row is not None and (piece := pieces.add(row.ids, last=True)):
             yield piece
 
-    def _decode(self, rows: list[list[int]], settings: Mapping[str, Any]) -> list[list[Row]]:
-        return decode(self._job(Decoding.of(settings, usual=self.usual)), rows)
+    def _decode(self, rows: list[list[int]], settings: Mapping[str, Any]) -> list[list[Hypothesis]]:
+        return decode(self._job(DecodingSettings.from_options(settings, defaults=self.defaults)), rows)
 
-    def _job(self, settings: Decoding, *, log_probs: bool = False) -> Job:
+    def _job(self, settings: DecodingSettings, *, log_probs: bool = False) -> DecodingJob:
         worded = [name for name in ("stop", "banned", "forced") if _has_text(getattr(settings, name))]
         if worded and self.tokenizer is None:
             raise InputError(f"{worded[0]} holds text, but this model has no tokenizer to read it with. Give ids.")
@@ -91,25 +91,25 @@ class Writer:
                 text = tokenizer.output_tokenizer.decode_generated(ids)
                 return any(stop in text for stop in stops)
 
-        return prepare(
+        return prepare_job(
             self.network,
             settings,
-            self.ends,
-            banned=runs(settings.banned, words, every=True),
-            forced=runs(settings.forced, words, every=False),
-            ended=ended,
+            self.special,
+            banned=token_sequences(settings.banned, words, every=True),
+            forced=token_sequences(settings.forced, words, every=False),
+            stop_check=ended,
             log_probs=log_probs,
             device=self.device,
-            fixed=self.fixed,
+            fixed_shapes=self.fixed_shapes,
         )
 
-    def _continuation(self, row: Row, settings: Decoding) -> Continuation:
+    def _continuation(self, row: Hypothesis, settings: DecodingSettings) -> Continuation:
         score = sum(row.log_probs) if row.score is None else row.score
         text = "" if self.tokenizer is None else self._text(row, settings)
-        return Continuation(text, tuple(row.ids), tuple(row.log_probs), score, row.why or "length")
+        return Continuation(text, tuple(row.ids), tuple(row.log_probs), score, row.finish_reason or "length")
 
-    def _text(self, row: Row, settings: Decoding) -> str:
-        return cut(self._need_tokenizer().output_tokenizer.decode_generated(row.ids), settings.stop)
+    def _text(self, row: Hypothesis, settings: DecodingSettings) -> str:
+        return truncate_at_stop(self._need_tokenizer().output_tokenizer.decode_generated(row.ids), settings.stop)
 
     def _need_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
@@ -121,7 +121,7 @@ class Writer:
 
     def _checked(self, prompts: Any, settings: Mapping[str, Any]) -> list[list[int]]:
         config = self.network.config
-        slide = Decoding.of(settings, usual=self.usual).slide and config.kind == "decoder"
+        slide = DecodingSettings.from_options(settings, defaults=self.defaults).slide and config.kind == "decoder"
         return check_ids(
             prompts, "prompts", vocabulary=config.vocabulary, max_tokens=None if slide else config.max_tokens
         )

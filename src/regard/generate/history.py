@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.generate.rules import Seen
+from regard.generate.rules import RuleContext
 
 
 class History:
@@ -23,15 +23,15 @@ class History:
             self.ids_BT[row, : len(start)] = torch.tensor(start)
         self.ids_BT = self.ids_BT.to(device)
         self.lengths_B = torch.tensor(lengths, device=device)
-        self.longest = max(lengths)
+        self.max_length = max(lengths)
 
-    def seen(self, new: int, room: Sequence[int], prompts: Sequence[int]) -> Seen:
-        return Seen(self.ids_BT[:, : self.longest], self.lengths_B, new, room, prompts)
+    def rule_context(self, new: int, room: Sequence[int], prompts: Sequence[int]) -> RuleContext:
+        return RuleContext(self.ids_BT[:, : self.max_length], self.lengths_B, new, room, prompts)
 
     def add(self, next_B: Tensor) -> None:
         self.ids_BT.scatter_(1, self.lengths_B.unsqueeze(1), next_B.unsqueeze(1))
         self.lengths_B = self.lengths_B + 1
-        self.longest += 1
+        self.max_length += 1
 
     def select(self, rows_B: Tensor) -> None:
         self.ids_BT, self.lengths_B = self.ids_BT[rows_B], self.lengths_B[rows_B]

@@ -13,19 +13,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.errors import InputError, setting
-from regard.generate.settings import Decoding, Ends
+from regard.generate.settings import DecodingSettings, SpecialIds
 
 NEVER = float("-inf")
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RuleContext:
     """The tokens so far of every sequence: the prompt's and `new` of its own."""
 
     ids_BT: Tensor
     lengths_B: Tensor
     new: int  # how many were generated, the same for all
-    room: Sequence[int]  # how many each may have at most
+    max_new_tokens: Sequence[int]  # how many each may have at most
     prompts: Sequence[int]  # which prompt each continues
 
     @property
@@ -35,10 +35,10 @@ class Seen:
         return self.ids_BT.gather(1, self.lengths_B.unsqueeze(1) - self.new + place_T)
 
 
-Rule = Callable[[Tensor, Seen], Tensor]
+Rule = Callable[[Tensor, RuleContext], Tensor]
 
 
-def penalise_repetition(logits_BV: Tensor, seen: Seen, penalty: float) -> Tensor:
+def penalize_repetition(logits_BV: Tensor, seen: RuleContext, penalty: float) -> Tensor:
     """Scores of tokens that were seen are divided by the penalty, negative ones multiplied (Keskar et al. 2019)."""
     wide = F.pad(logits_BV, (0, 1))
     found = wide.gather(1, seen.ids_BT)
@@ -46,7 +46,7 @@ def penalise_repetition(logits_BV: Tensor, seen: Seen, penalty: float) -> Tensor
     return wide.scatter(1, seen.ids_BT, found)[:, :-1]
 
 
-def forbid_repeats(logits_BV: Tensor, seen: Seen, size: int) -> Tensor:
+def forbid_repeats(logits_BV: Tensor, seen: RuleContext, size: int) -> Tensor:
     """No run of `size` tokens comes a second time."""
     ids_BT, lengths_B = seen.ids_BT, seen.lengths_B
     if ids_BT.shape[1] < size:
@@ -59,7 +59,7 @@ def forbid_repeats(logits_BV: Tensor, seen: Seen, size: int) -> Tensor:
     return F.pad(logits_BV, (0, 1)).scatter(1, again_BW, NEVER)[:, :-1]
 
 
-def forbid_words(logits_BV: Tensor, seen: Seen, words: Sequence[Sequence[int]]) -> Tensor:
+def forbid_words(logits_BV: Tensor, seen: RuleContext, words: Sequence[Sequence[int]]) -> Tensor:
     """The last token of a word may not follow its first ones."""
     logits_BV = logits_BV.clone()
     for word in words:
@@ -88,7 +88,7 @@ def force(logits_BV: Tensor, token: int, rows: Sequence[int] | None = None) -> T
     return logits_BV
 
 
-def force_words(logits_BV: Tensor, seen: Seen, words: Sequence[Sequence[int]], stop: Sequence[int]) -> Tensor:
+def force_words(logits_BV: Tensor, seen: RuleContext, words: Sequence[Sequence[int]], stop: Sequence[int]) -> Tensor:
     """Each word comes before the end: when it has begun, when the end would come, or when there is room for no more."""
     likeliest = logits_BV.argmax(1).tolist()
     for row, new in enumerate(seen.new_BT.tolist()):
@@ -98,7 +98,7 @@ def force_words(logits_BV: Tensor, seen: Seen, words: Sequence[Sequence[int]], s
         begun = {tuple(word): _begun(new, word) for word in pending}
         word = max(pending, key=lambda word: begun[tuple(word)])
         needed = sum(map(len, pending)) - begun[tuple(word)] + (1 if stop else 0)
-        if begun[tuple(word)] or likeliest[row] in stop or seen.room[row] - seen.new <= needed:
+        if begun[tuple(word)] or likeliest[row] in stop or seen.max_new_tokens[row] - seen.new <= needed:
             logits_BV = force(logits_BV, word[begun[tuple(word)]], [row])
     return logits_BV
 
@@ -113,7 +113,7 @@ def _begun(ids: list[int], word: Sequence[int]) -> int:
     return next((size for size in range(len(word) - 1, 0, -1) if ids[-size:] == list(word[:size])), 0)
 
 
-def constrain(logits_BV: Tensor, seen: Seen, settings: Decoding) -> Tensor:
+def constrain(logits_BV: Tensor, seen: RuleContext, settings: DecodingSettings) -> Tensor:
     """Only what the user's own function allows."""
     assert settings.constraint is not None
     bias_BV = torch.zeros_like(logits_BV)
@@ -164,40 +164,43 @@ def keep_typical(logits_BV: Tensor, share: float) -> Tensor:
 
 
 def build_rules(
-    settings: Decoding, ends: Ends, banned: Sequence[Sequence[int]] = (), forced: Sequence[Sequence[int]] = ()
+    settings: DecodingSettings,
+    ends: SpecialIds,
+    banned: Sequence[Sequence[int]] = (),
+    forced: Sequence[Sequence[int]] = (),
 ) -> list[Rule]:
     """The rules the settings ask for, in the order in which they apply."""
     rules: list[Rule] = []
     if settings.repetition_penalty != 1.0:
-        rules.append(lambda logits, seen: penalise_repetition(logits, seen, settings.repetition_penalty))
+        rules.append(lambda logits, seen: penalize_repetition(logits, seen, settings.repetition_penalty))
     if settings.no_repeat:
         rules.append(lambda logits, seen: forbid_repeats(logits, seen, settings.no_repeat))
     if banned:
         rules.append(lambda logits, seen: forbid_words(logits, seen, banned))
-    if settings.min_tokens and ends.stop:
+    if settings.min_tokens and ends.eos:
         least = settings.min_tokens
-        rules.append(lambda logits, seen: forbid(logits, ends.stop) if seen.new < least else logits)
+        rules.append(lambda logits, seen: forbid(logits, ends.eos) if seen.new < least else logits)
     if settings.constraint is not None:
         rules.append(lambda logits, seen: constrain(logits, seen, settings))
-    if ends.first is not None:
-        first = ends.first
+    if ends.forced_first is not None:
+        first = ends.forced_first
         rules.append(lambda logits, seen: force(logits, first) if seen.new == 0 else logits)
     if forced:
-        rules.append(lambda logits, seen: force_words(logits, seen, forced, ends.stop))
-    if ends.last is not None:
-        last = ends.last
+        rules.append(lambda logits, seen: force_words(logits, seen, forced, ends.eos))
+    if ends.forced_last is not None:
+        last = ends.forced_last
         rules.append(lambda logits, seen: _force_last(logits, seen, last))
     return rules + _filters(settings)
 
 
-def _force_last(logits_BV: Tensor, seen: Seen, token: int) -> Tensor:
-    rows = [row for row, room in enumerate(seen.room) if seen.new == room - 1]
+def _force_last(logits_BV: Tensor, seen: RuleContext, token: int) -> Tensor:
+    rows = [row for row, room in enumerate(seen.max_new_tokens) if seen.new == room - 1]
     return force(logits_BV, token, rows) if rows else logits_BV
 
 
-def _filters(settings: Decoding) -> list[Rule]:
+def _filters(settings: DecodingSettings) -> list[Rule]:
     """What narrows a drawing."""
-    if not settings.samples:
+    if not settings.is_sampling:
         return []
     found: list[Rule] = []
     temperature, top_k, top_p = settings.temperature, settings.top_k, settings.top_p
@@ -215,7 +218,7 @@ def _filters(settings: Decoding) -> list[Rule]:
     return found
 
 
-def apply(rules: Sequence[Rule], logits_BV: Tensor, seen: Seen) -> Tensor:
+def apply_rules(rules: Sequence[Rule], logits_BV: Tensor, seen: RuleContext) -> Tensor:
     """All rules, one after the other; an error where they leave a sequence no word at all."""
     for rule in rules:
         logits_BV = rule(logits_BV, seen)

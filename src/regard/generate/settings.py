@@ -16,17 +16,17 @@ Word = str | Sequence[int]
 
 
 @dataclass(frozen=True)
-class Ends:
+class SpecialIds:
     """The ids a model starts and stops with."""
 
-    stop: tuple[int, ...] = ()  # a sequence is over with any of them
-    start: int | None = None  # what the decoder beside an encoder begins with
-    first: int | None = None  # always the first new token
-    last: int | None = None  # always the last where a sequence grows to its greatest length
+    eos: tuple[int, ...] = ()  # a sequence is over with any of them
+    decoder_start: int | None = None  # what the decoder beside an encoder begins with
+    forced_first: int | None = None  # always the first new token
+    forced_last: int | None = None  # always the last where a sequence grows to its greatest length
 
 
 @dataclass(frozen=True)
-class Decoding:
+class DecodingSettings:
     """How to continue. Greedy unless a filter, `sample`, `beams`, `contrast` or `lookup` says otherwise."""
 
     max_tokens: int = 50  # new ones, at most
@@ -53,13 +53,13 @@ class Decoding:
     slide: bool = False  # forget the oldest tokens where the context is full, instead of ending there
 
     def __post_init__(self) -> None:
-        for name in WORDS:
+        for name in WORD_SETTINGS:
             object.__setattr__(self, name, _words(name, getattr(self, name)))
         self._check_ranges()
         self._check_together()
 
     def _check_ranges(self) -> None:
-        for name in (*LEAST, *SHARES):
+        for name in (*MINIMUMS, *RANGES):
             check_number(name, getattr(self, name))
         if self.early_stop not in (True, False, "never"):
             raise InputError(f'{setting("early_stop")} is {_shown(self.early_stop)}. Choose True, False or "never".')
@@ -69,10 +69,12 @@ class Decoding:
                 f"{setting('seed')} is {_shown(self.seed)}, expected a whole number, or one for each prompt."
             )
         for name in ("beams", "best"):
-            if getattr(self, name) * self.max_tokens > MOST_AT_ONCE:
-                raise _against(self, name, "max_tokens", f"together at most {MOST_AT_ONCE:,}", fix="Lower one.")
-        if self.contrast is not None and self.max_tokens > MOST_CONTRASTED:
-            raise _against(self, "contrast", "max_tokens", f"it allows {MOST_CONTRASTED:,} tokens", fix="Lower it.")
+            if getattr(self, name) * self.max_tokens > MAX_TOTAL_TOKENS:
+                raise _against(self, name, "max_tokens", f"together at most {MAX_TOTAL_TOKENS:,}", fix="Lower one.")
+        if self.contrast is not None and self.max_tokens > MAX_CONTRASTIVE_TOKENS:
+            raise _against(
+                self, "contrast", "max_tokens", f"it allows {MAX_CONTRASTIVE_TOKENS:,} tokens", fix="Lower it."
+            )
 
     def _check_together(self) -> None:
         """Settings that contradict each other, both named."""
@@ -85,7 +87,7 @@ class Decoding:
             ways += [name for name in FILTERS if name != "top_k" and self._is_set(name)][:1]
         if len(ways) > 1:
             raise _against(self, ways[0], ways[1], "they are two ways to choose the next token")
-        if self.best > 1 and self.beams == 1 and not self.samples:
+        if self.best > 1 and self.beams == 1 and not self.is_sampling:
             fix = f"Raise {setting('beams')}, or draw with {setting('temperature')}."
             raise _against(self, "best", "beams", "one beam finds one continuation", fix=fix)
         if 1 < self.beams < self.best:
@@ -102,19 +104,19 @@ class Decoding:
         return bool(getattr(self, name) != DEFAULTS[name])
 
     @property
-    def samples(self) -> bool:
+    def is_sampling(self) -> bool:
         """Whether tokens are drawn."""
         return self.contrast is None and any(self._is_set(name) for name in FILTERS)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, usual: Mapping[str, Any] | None = None) -> Decoding:
+    def from_options(cls, options: Mapping[str, Any], *, defaults: Mapping[str, Any] | None = None) -> DecodingSettings:
         """From names and values; `usual` holds those of the model, which give way to another way of choosing."""
-        for name in given:
+        for name in options:
             if name not in DEFAULTS:
                 raise InputError(f'"{name}" is not a setting of decoding.{did_you_mean(name, DEFAULTS)}')
-        wanted = {name: value for name, value in given.items() if value is not None}
-        kept = {name: value for name, value in (usual or {}).items() if name not in wanted}
-        for name in LEAST:
+        wanted = {name: value for name, value in options.items() if value is not None}
+        kept = {name: value for name, value in (defaults or {}).items() if name not in wanted}
+        for name in MINIMUMS:
             check_number(name, wanted.get(name))
             check_number(name, kept.get(name))
         if any(name in wanted for name in (*FILTERS, "contrast", "lookup")):
@@ -128,12 +130,12 @@ class Decoding:
         return cls(**{**kept, **wanted})
 
 
-DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(Decoding)}
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(DecodingSettings)}
 FILTERS = ("sample", "temperature", "top_k", "top_p", "min_p", "typical")
 BEAM_ONLY = ("length_penalty", "early_stop")
-WORDS = ("stop", "banned", "forced")
-LEAST = {"max_tokens": 1, "min_tokens": 0, "beams": 1, "best": 1, "top_k": 1, "no_repeat": 0, "lookup": 0}
-MOST = {  # what a typing error or a damaged file may ask for, before anything of that size is allocated
+WORD_SETTINGS = ("stop", "banned", "forced")
+MINIMUMS = {"max_tokens": 1, "min_tokens": 0, "beams": 1, "best": 1, "top_k": 1, "no_repeat": 0, "lookup": 0}
+MAXIMUMS = {  # what a typing error or a damaged file may ask for, before anything of that size is allocated
     "max_tokens": 1_000_000,
     "min_tokens": 1_000_000,
     "beams": 1000,
@@ -142,9 +144,9 @@ MOST = {  # what a typing error or a damaged file may ask for, before anything o
     "no_repeat": 1_000_000,
     "lookup": 1000,
 }
-MOST_AT_ONCE = 10_000_000  # tokens of all beams or continuations of a prompt
-MOST_CONTRASTED = 100_000  # tokens of contrastive search, which keeps a vector of each
-SHARES = {
+MAX_TOTAL_TOKENS = 10_000_000  # tokens of all beams or continuations of a prompt
+MAX_CONTRASTIVE_TOKENS = 100_000  # tokens of contrastive search, which keeps a vector of each
+RANGES = {
     "temperature": (1e-4, 1e4),
     "top_p": (0.0, 1.0),
     "min_p": (0.0, 1.0),
@@ -155,20 +157,22 @@ SHARES = {
 }
 
 
-def check_number(name: str, given: Any) -> None:
+def check_number(name: str, value: Any) -> None:
     """Refuse a number of another type or out of its range."""
-    if given is None:
+    if value is None:
         return
-    if name in LEAST:
-        if type(given) is not int or given < LEAST[name]:
-            raise InputError(f"{setting(name)} must be a whole number of at least {LEAST[name]}, not {_shown(given)}.")
-        if given > MOST[name]:
-            raise InputError(f"{setting(name)} must be at most {MOST[name]:,}, not {_shown(given)}.")
-    elif name in SHARES:
-        least, most = SHARES[name]
-        number = isinstance(given, int | float) and not isinstance(given, bool)
-        if not (number and least <= given <= most and (given != 0 or least < 0)):
-            raise InputError(f"{setting(name)} must be a number {_range(least, most)}, not {_shown(given)}.")
+    if name in MINIMUMS:
+        if type(value) is not int or value < MINIMUMS[name]:
+            raise InputError(
+                f"{setting(name)} must be a whole number of at least {MINIMUMS[name]}, not {_shown(value)}."
+            )
+        if value > MAXIMUMS[name]:
+            raise InputError(f"{setting(name)} must be at most {MAXIMUMS[name]:,}, not {_shown(value)}.")
+    elif name in RANGES:
+        least, most = RANGES[name]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (number and least <= value <= most and (value != 0 or least < 0)):
+            raise InputError(f"{setting(name)} must be a number {_range(least, most)}, not {_shown(value)}.")
 
 
 def _range(least: float, most: float) -> str:
@@ -198,6 +202,6 @@ def _is_word(word: object) -> bool:
     return isinstance(word, str) or (isinstance(word, Sequence) and all(type(number) is int for number in word))
 
 
-def _against(settings: Decoding, one: str, other: str, why: str, *, fix: str = "Leave one out.") -> InputError:
+def _against(settings: DecodingSettings, one: str, other: str, why: str, *, fix: str = "Leave one out.") -> InputError:
     values = f"{setting(one, getattr(settings, one))} and {setting(other, getattr(settings, other))}"
     return InputError(f"{values} contradict each other: {why}. {fix}")

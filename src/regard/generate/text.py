@@ -11,13 +11,13 @@ BROKEN = "\ufffd"  # what a decoder writes for half a character
 Decode = Callable[[Sequence[int]], str]
 
 
-def cut(text: str, stops: Sequence[str]) -> str:
+def truncate_at_stop(text: str, stops: Sequence[str]) -> str:
     """The text before the first of the stops."""
     found = [place for stop in stops if (place := text.find(stop)) >= 0]
     return text[: min(found)] if found else text
 
 
-def held(text: str, stops: Sequence[str]) -> int:
+def partial_stop_length(text: str, stops: Sequence[str]) -> int:
     """How many characters at the end may be the beginning of a stop."""
     most = 0
     for stop in stops:
@@ -33,7 +33,7 @@ def _agree(one: str, other: str) -> int:
     )
 
 
-class Pieces:
+class TextStream:
     """Growing ids to pieces of text that, joined, are the text of all ids up to a stop.
 
     The text of the last token may still change with the next one (half a character, a merge, a space before a full
@@ -49,16 +49,16 @@ class Pieces:
         text = self.decode(ids)
         sure = text if last else text[: _agree(text, self.before)]
         self.before = text
-        whole = cut(sure, self.stops)
+        whole = truncate_at_stop(sure, self.stops)
         if not last:
             sure = sure.rstrip(BROKEN)
-            whole = whole[: min(len(whole), len(sure) - held(sure, self.stops))]
+            whole = whole[: min(len(whole), len(sure) - partial_stop_length(sure, self.stops))]
         piece = whole[self.given :]
         self.given += len(piece)
         return piece
 
 
-def runs(words: Sequence[Word], tokenizer: Tokenizer | None, *, every: bool) -> list[list[int]]:
+def token_sequences(words: Sequence[Word], tokenizer: Tokenizer | None, *, every: bool) -> list[list[int]]:
     """Words as runs of ids; `every` with and without a space before it, else the shorter of the two."""
     found: list[list[int]] = []
     for word in words:

@@ -20,19 +20,19 @@ ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 DROPPED = str.maketrans("", "", string.punctuation)
 
 
-def normalise(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """Lower case, without ASCII punctuation, articles and spare white space."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(DROPPED)).split())
 
 
-def exact(predicted: str, gold: str) -> float:
+def exact_match(predicted: str, gold: str) -> float:
     """1 where both are the same once normalised."""
-    return float(normalise(predicted) == normalise(gold))
+    return float(normalize_answer(predicted) == normalize_answer(gold))
 
 
-def overlap(predicted: str, gold: str) -> float:
+def token_f1(predicted: str, gold: str) -> float:
     """F1 of the words of both."""
-    return _overlap(normalise(predicted).split(), normalise(gold).split())
+    return _overlap(normalize_answer(predicted).split(), normalize_answer(gold).split())
 
 
 def _overlap(ours: list[str], theirs: list[str]) -> float:
@@ -46,8 +46,8 @@ def answer_scores(predicted: str, gold: Sequence[str]) -> tuple[float, float]:
     """Exact match and F1, each with the gold answer that fits best. No gold answer: nothing is the right answer."""
     if isinstance(gold, str):
         raise InputError(f'The gold answers are the text "{gold}"; expected a list of texts, empty for no answer.')
-    ours = normalise(predicted)
-    known = {answer for answer in map(normalise, gold) if answer} or {""}
+    ours = normalize_answer(predicted)
+    known = {answer for answer in map(normalize_answer, gold) if answer} or {""}
     if ours in known:
         return 1.0, 1.0
     words = ours.split()

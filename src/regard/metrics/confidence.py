@@ -77,7 +77,7 @@ def interval(value: float, replicates: ArrayLike) -> Score:
     return Score(float(value), float(min(value, low)), float(max(value, high)))
 
 
-def some_rows(rows: float) -> None:
+def require_rows(rows: float) -> None:
     """A score of nothing is no number."""
     if not rows:
         raise InputError("No record was added, so there is no score; expected at least one with a gold answer.")
@@ -196,7 +196,7 @@ def _features(rows: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
-def paired(first: ArrayLike, second: ArrayLike, statistic: Statistic = mean, *, seed: int = 0) -> Difference:
+def paired_bootstrap(first: ArrayLike, second: ArrayLike, statistic: Statistic = mean, *, seed: int = 0) -> Difference:
     """How much higher the first system scores on the same rows: a paired bootstrap.
 
     Rows as in `bootstrap`. Each replicate draws the same rows for both, so what makes a row hard for both cancels out.
@@ -228,7 +228,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * math.fsum(math.exp(log - count * math.log(2)) for log in logs))
 
 
-def redrawn(counts: NDArray[np.int64], *, width: int = 1, seed: int = 0) -> Iterator[NDArray[np.int64]]:
+def resample_counts(counts: NDArray[np.int64], *, width: int = 1, seed: int = 0) -> Iterator[NDArray[np.int64]]:
     """Counts of cells as if the rows in them had been drawn again, a few replicates (replicates, cells) at a time.
 
     width: how many numbers are made of one replicate, so that a few replicates stay small.

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from regard.errors import InputError
-from regard.metrics.scores import Counts
+from regard.metrics.scores import LabelCounts
 
 TAG = re.compile(r"O|([BI])(?:-(.*))?", re.DOTALL)
 Span = tuple[int, int, str]
@@ -31,7 +31,7 @@ def _parts(tag: str) -> tuple[str, str]:
     return found[1] or "O", found[2] or "_"
 
 
-def spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
+def entity_spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
     """First word, last word (exclusive) and type of each entity."""
     found: list[Span] = []
     first, kind = 0, ""  # the entity that is open; no type is empty
@@ -46,10 +46,10 @@ def spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
         first, kind = place, "" if letter == "O" else label
     if kind:
         found.append((first, len(tags), kind))
-    return opened(found, tags) if strict else found
+    return strict_spans(found, tags) if strict else found
 
 
-def opened(found: Sequence[Span], tags: Sequence[str]) -> list[Span]:
+def strict_spans(found: Sequence[Span], tags: Sequence[str]) -> list[Span]:
     """The lenient entities that are strict ones too: a B- opens them; both ways agree on where it ends."""
     return [span for span in found if tags[span[0]][0] == "B"]
 
@@ -63,8 +63,8 @@ class EntityCounts:
 
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> tuple[int, int, int]:
         """The tags of one record; its own entities hit, predicted and true."""
-        same_length(predicted, gold)
-        return self.add_spans(spans(predicted, strict=self.strict), spans(gold, strict=self.strict))
+        check_same_length(predicted, gold)
+        return self.add_spans(entity_spans(predicted, strict=self.strict), entity_spans(gold, strict=self.strict))
 
     def add_spans(self, predicted: Sequence[Span], gold: Sequence[Span]) -> tuple[int, int, int]:
         """The entities of one record."""
@@ -78,10 +78,10 @@ class EntityCounts:
     def types(self) -> list[str]:
         return sorted(self._types)
 
-    def counts(self) -> Counts:
+    def counts(self) -> LabelCounts:
         """Of each type, in the order of `types`; its `micro()` is what conlleval calls the overall score."""
         table = np.array([self._types[kind] for kind in self.types], np.int64).reshape(-1, 3)
-        return Counts(table[:, 0], table[:, 1], table[:, 2])
+        return LabelCounts(table[:, 0], table[:, 1], table[:, 2])
 
     def per_type(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and support of each type."""
@@ -107,11 +107,11 @@ def entity_counts(
 
 def token_hits(predicted: Sequence[object], gold: Sequence[object]) -> tuple[int, int]:
     """How many words of a record have the right tag, and how many there are; for parts of speech."""
-    same_length(predicted, gold)
+    check_same_length(predicted, gold)
     return sum(ours == theirs for ours, theirs in zip(predicted, gold, strict=True)), len(gold)
 
 
-def same_length(predicted: Sequence[object], gold: Sequence[object]) -> None:
+def check_same_length(predicted: Sequence[object], gold: Sequence[object]) -> None:
     """Every word must have its tag; a record that was cut off is an error, not a smaller record."""
     if len(predicted) != len(gold):
         raise InputError(

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, did_you_mean
-from regard.metrics.confidence import BLOCK, Replicates, Score, interval, redrawn, some_rows, wilson
-from regard.metrics.report import ConfusionMatrix, MultilabelConfusion, Report, averages, class_scores
-from regard.metrics.scores import Confusion, Counts, matthews
+from regard.metrics.confidence import BLOCK, Replicates, Score, interval, require_rows, resample_counts, wilson
+from regard.metrics.report import ClassificationReport, ConfusionMatrix, MultilabelConfusion, averages, class_scores
+from regard.metrics.scores import ConfusionCounts, LabelCounts, matthews_correlation
 
 Label = str | int
 
 
-class Names:
+class LabelNames:
     """Labels by name or by number."""
 
     def __init__(self, labels: Sequence[str]) -> None:
@@ -44,17 +44,17 @@ class Names:
 class LabelMeter:
     """One label a row: accuracy and macro F1; for two labels also F1 of the last and Matthews correlation."""
 
-    higher = True
+    higher_is_better = True
 
     def __init__(self, labels: Sequence[str], *, main: str = "accuracy", seed: int = 0) -> None:
-        self.names = Names(labels)
+        self.names = LabelNames(labels)
         self.main = main
-        self.confusion = Confusion(len(self.names))
+        self.confusion = ConfusionCounts(len(self.names))
         self._seed = seed
         self._predicted, self._gold = array("q"), array("q")
         self._statistics = {"macro_f1": _macro_f1}
         if len(self.names) == 2:
-            self._statistics |= {"f1": _last_f1, "mcc": matthews}
+            self._statistics |= {"f1": _last_f1, "mcc": matthews_correlation}
         if main not in ("accuracy", *self._statistics):
             raise InputError(f'"{main}" is no score here.{did_you_mean(main, ["accuracy", *self._statistics])}')
 
@@ -80,7 +80,7 @@ class LabelMeter:
 
     def scores(self) -> dict[str, Score]:
         self._flush()
-        some_rows(self.rows)
+        require_rows(self.rows)
         counts = self.confusion.counts()
         drawn: dict[str, list[Any]] = {name: [] for name in self._statistics}
         for some in _redrawn_counts(self.confusion, self._seed):
@@ -91,28 +91,28 @@ class LabelMeter:
             found[name] = interval(float(statistic(counts)), np.concatenate(drawn[name]))
         return {self.main: found[self.main], **found}
 
-    def report(self) -> Report:
+    def report(self) -> ClassificationReport:
         """Scores of each label, and which is taken for which."""
         self._flush()
         counts, labels = self.confusion.counts(), self.names.labels
         matrix = ConfusionMatrix.of_counts(self.confusion, labels)
-        return Report("class", class_scores(counts, labels), averages(counts), matrix)
+        return ClassificationReport("class", class_scores(counts, labels), averages(counts), matrix)
 
 
-def _macro_f1(counts: Counts) -> Any:
+def _macro_f1(counts: LabelCounts) -> Any:
     return counts.macro().f1
 
 
-def _last_f1(counts: Counts) -> Any:
+def _last_f1(counts: LabelCounts) -> Any:
     return counts.f1[..., -1]
 
 
-def _redrawn_counts(confusion: Confusion, seed: int) -> Iterator[Counts]:
+def _redrawn_counts(confusion: ConfusionCounts, seed: int) -> Iterator[LabelCounts]:
     gold, predicted, counts = confusion.cells()
     same = gold == predicted
-    for cells in redrawn(counts, width=confusion.labels, seed=seed):
+    for cells in resample_counts(counts, width=confusion.labels, seed=seed):
         parts = ((cells[:, same], gold[same]), (cells, predicted), (cells, gold))
-        yield Counts(*(_summed(some, labels, confusion.labels) for some, labels in parts))
+        yield LabelCounts(*(_summed(some, labels, confusion.labels) for some, labels in parts))
 
 
 def _summed(cells: NDArray[np.int64], labels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -125,13 +125,13 @@ def _summed(cells: NDArray[np.int64], labels: NDArray[np.int64], size: int) -> N
     return found
 
 
-class MultiMeter:
+class MultiLabelMeter:
     """Any number of labels a row: micro and macro F1, and the share of rows that are right as a whole."""
 
-    main, higher = "micro_f1", True
+    main, higher_is_better = "micro_f1", True
 
     def __init__(self, labels: Sequence[str], *, seed: int = 0) -> None:
-        self.names = Names(labels)
+        self.names = LabelNames(labels)
         self._held = Replicates(1 + 3 * len(self.names), seed=seed)
         self._waiting: list[tuple[list[int], list[int]]] = []  # rows that were added alone: many at once cost less
 
@@ -171,16 +171,16 @@ class MultiMeter:
         exact = (ours == theirs).all(1, keepdims=True)
         self._held.add_many(np.hstack([exact, ours & theirs, ours, theirs]))
 
-    def counts(self) -> Counts:
+    def counts(self) -> LabelCounts:
         """Of each label, for a table of them."""
         self._flush()
         return self._counts(self._held.totals())
 
-    def _counts(self, sums: NDArray[np.float64]) -> Counts:
-        return Counts(*np.split(sums[1:].T, 3, axis=-1))
+    def _counts(self, sums: NDArray[np.float64]) -> LabelCounts:
+        return LabelCounts(*np.split(sums[1:].T, 3, axis=-1))
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self.rows)
+        require_rows(self.rows)
         value, drawn = self.counts(), self._counts(self._held.sums())
         return {
             "micro_f1": interval(value.micro().f1, drawn.micro().f1),
@@ -188,8 +188,10 @@ class MultiMeter:
             "exact": wilson(float(self._held.totals()[0]), self.rows),
         }
 
-    def report(self) -> Report:
+    def report(self) -> ClassificationReport:
         """Scores of each label, and how often it was missed or wrongly given."""
         counts, labels = self.counts(), self.names.labels
         confusion = MultilabelConfusion.of_counts(counts, labels, self.rows)
-        return Report("label", class_scores(counts, labels), averages(counts, micro=True, absent=True), confusion)
+        return ClassificationReport(
+            "label", class_scores(counts, labels), averages(counts, micro=True, absent=True), confusion
+        )

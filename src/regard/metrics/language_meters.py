@@ -5,52 +5,52 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from regard.metrics.confidence import Score, some_rows, wilson
-from regard.metrics.number_meters import MeanMeter, NllMeter
+from regard.metrics.confidence import Score, require_rows, wilson
+from regard.metrics.number_meters import MeanMeter, PerplexityMeter
 
 
-class Guessed(NamedTuple):
+class MaskedCounts(NamedTuple):
     """What a model made of one sequence: of `words` hidden ones so many right, their negative log-likelihood."""
 
-    right: int
-    words: int
+    correct: int
+    tokens: int
     nll: float
-    follows: bool | None = None  # whether it told a next sentence from another one; None where it was not asked
+    next_sentence: bool | None = None  # whether it told a next sentence from another one; None where it was not asked
 
 
 class MaskedMeter:
     """Share of hidden words that were guessed, perplexity of them, and share of next sentences told from others."""
 
-    main, higher = "masked_accuracy", True
+    main, higher_is_better = "masked_accuracy", True
 
     def __init__(self, *, seed: int = 0) -> None:
         self._words = MeanMeter(self.main, seed=seed)
-        self._nll = NllMeter(seed=seed)
+        self._nll = PerplexityMeter(seed=seed)
         self._next = MeanMeter("next_accuracy", seed=seed)
 
     @property
     def rows(self) -> int:
         return self._words.rows
 
-    def add(self, predicted: Guessed, gold: object = None) -> None:
+    def add(self, predicted: MaskedCounts, gold: object = None) -> None:
         """One sequence. What is true of it is counted in what was made of it."""
-        self._words.add(predicted.right, predicted.words)
-        self._nll.add(predicted.nll, predicted.words)
-        if predicted.follows is not None:
-            self._next.add(float(predicted.follows))
+        self._words.add(predicted.correct, predicted.tokens)
+        self._nll.add(predicted.nll, predicted.tokens)
+        if predicted.next_sentence is not None:
+            self._next.add(float(predicted.next_sentence))
 
     def scores(self) -> dict[str, Score]:
         found = {**self._words.scores(), **self._nll.scores()}
         return found | self._next.scores() if self._next.rows else found
 
 
-class SidesMeter:
+class BidirectionalMeter:
     """Perplexity of words guessed from what stands before them, from what stands after, and of both together."""
 
-    main, higher = "perplexity", False
+    main, higher_is_better = "perplexity", False
 
     def __init__(self, *, seed: int = 0) -> None:
-        self._both, self._ahead, self._back = (NllMeter(seed=seed) for _ in range(3))
+        self._both, self._ahead, self._back = (PerplexityMeter(seed=seed) for _ in range(3))
 
     @property
     def rows(self) -> int:
@@ -70,7 +70,7 @@ class SidesMeter:
 class PreferenceMeter:
     """The share of pairs whose good sentence is the likelier one; also by kind, where there are several."""
 
-    main, higher = "accuracy", True
+    main, higher_is_better = "accuracy", True
 
     def __init__(self) -> None:
         self._right: Counter[str | None] = Counter()
@@ -86,7 +86,7 @@ class PreferenceMeter:
         self._right[kind] += right
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self.rows)
+        require_rows(self.rows)
         kinds = sorted(kind for kind in self._seen if kind is not None) if len(self._seen) > 1 else []
         each = {f"{self.main} {kind}": wilson(self._right[kind], self._seen[kind]) for kind in kinds}
         return {self.main: wilson(self._right.total(), self.rows), **each}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from regard.metrics.confidence import Score
-from regard.metrics.label_meters import LabelMeter, MultiMeter
-from regard.metrics.number_meters import MeanMeter, NllMeter, NumberMeter
+from regard.metrics.label_meters import LabelMeter, MultiLabelMeter
+from regard.metrics.number_meters import MeanMeter, NumberMeter, PerplexityMeter
 from regard.metrics.text_meters import AnswerMeter, EntityMeter, TokenMeter
 
 __all__ = [
@@ -20,9 +20,9 @@ __all__ = [
     "LabelMeter",
     "MeanMeter",
     "Meter",
-    "MultiMeter",
-    "NllMeter",
+    "MultiLabelMeter",
     "NumberMeter",
+    "PerplexityMeter",
     "Score",
     "TokenMeter",
 ]
@@ -36,7 +36,7 @@ class Meter(Protocol):
         """The score that early stopping watches; the first of `scores()`."""
 
     @property
-    def higher(self) -> bool:
+    def higher_is_better(self) -> bool:
         """Whether more of it is better."""
 
     @property

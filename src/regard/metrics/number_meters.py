@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, pluralize
-from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, some_rows, spearman_interval
-from regard.metrics.scores import explained, mae, mse, pearson, r2, ratio, spearman
+from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, require_rows, spearman_interval
+from regard.metrics.scores import explained_variance, mae, mse, pearson, r2, ratio, spearman
 
 
 class NumberMeter:
     """A number a row: Pearson and Spearman correlation, errors, R². Keeps 16 bytes a row, for the ranks."""
 
-    main, higher = "pearson", True
+    main, higher_is_better = "pearson", True
 
     def __init__(self, *, seed: int = 0) -> None:
         self._seed = seed
@@ -46,7 +46,7 @@ class NumberMeter:
         self._gold.frombytes(theirs.tobytes())
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self.rows)
+        require_rows(self.rows)
         ours, theirs = np.array(self._predicted), np.array(self._gold)
         drawn = self._drawn(ours, theirs)
         of = {"pearson": pearson, "mse": mse, "mae": mae, "r2": r2}
@@ -71,15 +71,15 @@ class NumberMeter:
             "pearson": np.clip(together, -1, 1),
             "mse": mean(np.stack([squares * unit**2, rows])),
             "mae": mean(np.stack([sizes * unit, rows])),
-            "r2": np.where(rows > 0, explained(squares * unit**2, spread[1] * scale[1] ** 2), np.nan),
+            "r2": np.where(rows > 0, explained_variance(squares * unit**2, spread[1] * scale[1] ** 2), np.nan),
         }
 
 
 class MeanMeter:
     """The mean of a number: `add(total, count)`, such as masked tokens that were right, and how many there were."""
 
-    def __init__(self, name: str = "mean", *, higher: bool = True, seed: int = 0) -> None:
-        self.main, self.higher = name, higher
+    def __init__(self, name: str = "mean", *, higher_is_better: bool = True, seed: int = 0) -> None:
+        self.main, self.higher_is_better = name, higher_is_better
         self._held = Replicates(2, seed=seed)
 
     @property
@@ -93,18 +93,18 @@ class MeanMeter:
         self._held.add((total, count))
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self._held.totals()[1])
+        require_rows(self._held.totals()[1])
         return self._held.scores(**{self.main: mean})
 
 
-class NllMeter:
+class PerplexityMeter:
     """Perplexity, from the negative log-likelihood (natural logarithm) of each record. Less is better.
 
     A token costs less where tokens are short, so only what a word or a character costs can be held against a model
     with another vocabulary.
     """
 
-    main, higher = "perplexity", False
+    main, higher_is_better = "perplexity", False
 
     def __init__(self, *, seed: int = 0) -> None:
         self._held = Replicates(4, seed=seed)
@@ -124,7 +124,7 @@ class NllMeter:
 
     def scores(self) -> dict[str, Score]:
         _, tokens, characters, words = self._held.totals()
-        some_rows(tokens)
+        require_rows(tokens)
         found = self._held.scores(perplexity=_perplexity, nll=mean)
         if words:
             found |= self._held.scores(word_perplexity=lambda sums: _perplexity(sums[::3]))

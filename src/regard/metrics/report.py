@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from regard.metrics.scores import Average, Confusion, Counts, Integers
+from regard.metrics.scores import Average, ConfusionCounts, Integers, LabelCounts
 
 FULL_MATRIX = 200  # classes up to which JSON holds every cell
 NO_ENTITY = "O"  # the row of entities that are not in the data, and the column of those that were missed
@@ -46,7 +46,7 @@ class ConfusionMatrix:
     cells: Mapping[tuple[int, int], int]  # (true, predicted) -> count
 
     @classmethod
-    def of_counts(cls, confusion: Confusion, labels: Sequence[str]) -> ConfusionMatrix:
+    def of_counts(cls, confusion: ConfusionCounts, labels: Sequence[str]) -> ConfusionMatrix:
         columns = [part.tolist() for part in confusion.cells()]
         cells = {(true, predicted): count for true, predicted, count in zip(*columns, strict=True)}
         return cls(tuple(labels), cells)
@@ -63,11 +63,11 @@ class ConfusionMatrix:
             table[true, predicted] = count
         return table
 
-    def most_confused(self, most: int = 10) -> list[ConfusedPair]:
+    def most_confused(self, limit: int = 10) -> list[ConfusedPair]:
         """The pairs of classes that were mistaken for each other most often, the most frequent first."""
         wrong = [(count, pair) for pair, count in self.cells.items() if pair[0] != pair[1] and count]
         wrong.sort(key=lambda one: (-one[0], one[1]))
-        return [ConfusedPair(self.labels[true], self.labels[ours], count) for count, (true, ours) in wrong[:most]]
+        return [ConfusedPair(self.labels[true], self.labels[ours], count) for count, (true, ours) in wrong[:limit]]
 
     def json(self) -> dict[str, Any]:
         """Labels, the matrix (null above 200 labels) and the 20 most confused pairs."""
@@ -84,7 +84,7 @@ class MultilabelConfusion:
     tables: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
 
     @classmethod
-    def of_counts(cls, counts: Counts, labels: Sequence[str], rows: int) -> MultilabelConfusion:
+    def of_counts(cls, counts: LabelCounts, labels: Sequence[str], rows: int) -> MultilabelConfusion:
         tables = []
         for hits, predicted, gold in zip(counts.hits, counts.predicted, counts.gold, strict=True):
             false, missed = int(predicted - hits), int(gold - hits)
@@ -96,7 +96,7 @@ class MultilabelConfusion:
 
 
 @dataclass(frozen=True)
-class Report:
+class ClassificationReport:
     """What an evaluation tells about each class. Empty where a task has no classes."""
 
     unit: str = "class"  # what a line is about: class, label, tag, or entity
@@ -116,19 +116,19 @@ class Report:
 
 
 @runtime_checkable
-class Reporting(Protocol):
+class HasReport(Protocol):
     """A meter that knows about classes."""
 
-    def report(self) -> Report:
+    def report(self) -> ClassificationReport:
         """Scores of each class, of the records added so far."""
 
 
-def report_of(meter: object) -> Report:
+def report_of(meter: object) -> ClassificationReport:
     """The report of a meter; an empty one where it has no classes."""
-    return meter.report() if isinstance(meter, Reporting) else Report()
+    return meter.report() if isinstance(meter, HasReport) else ClassificationReport()
 
 
-def class_scores(counts: Counts, labels: Sequence[str]) -> dict[str, ClassScore]:
+def class_scores(counts: LabelCounts, labels: Sequence[str]) -> dict[str, ClassScore]:
     """One for each label, in their order."""
     columns = (counts.precision, counts.recall, counts.f1, counts.support)
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -138,7 +138,7 @@ def class_scores(counts: Counts, labels: Sequence[str]) -> dict[str, ClassScore]
     }
 
 
-def averages(counts: Counts, *, micro: bool = False, absent: bool = False) -> dict[str, ClassScore]:
+def averages(counts: LabelCounts, *, micro: bool = False, absent: bool = False) -> dict[str, ClassScore]:
     """Macro and support-weighted means over the classes; `micro` counts every row alike."""
     support = int(counts.gold.sum())
     means = {"macro": counts.macro(absent=absent), "weighted": counts.weighted()}
@@ -167,14 +167,14 @@ class NamedConfusion:
     def names(self) -> list[str]:
         return sorted({name for pair in self.cells for name in pair})
 
-    def report(self, unit: str, labels: Sequence[str] | None = None) -> Report:
+    def report(self, unit: str, labels: Sequence[str] | None = None) -> ClassificationReport:
         """Scores of every name that occurs, or of these `labels`."""
         names = self.names() if labels is None else list(labels)
         if not names:
-            return Report(unit)
+            return ClassificationReport(unit)
         confusion = ConfusionMatrix.of_names(self.cells, names)
-        counts = Counts.of_table(confusion.matrix())
-        return Report(unit, class_scores(counts, names), averages(counts), confusion)
+        counts = LabelCounts.of_table(confusion.matrix())
+        return ClassificationReport(unit, class_scores(counts, names), averages(counts), confusion)
 
 
 def add_entities(confusion: NamedConfusion, predicted: Sequence[Any], gold: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import InputError, pluralize
-from regard.metrics.report import NO_ENTITY, ConfusionMatrix, MultilabelConfusion, Report
+from regard.metrics.report import NO_ENTITY, ClassificationReport, ConfusionMatrix, MultilabelConfusion
 from regard.metrics.scores import Integers, ratio
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def plot_format(path: Path) -> str:
     return suffix
 
 
-def save_report(report: Report, path: Path, *, format: str = "png", rows: int) -> None:
+def save_report(report: ClassificationReport, path: Path, *, format: str = "png", rows: int) -> None:
     """Draw what a report holds."""
     if isinstance(report.confusion, ConfusionMatrix):
         figure = _matrix(report.confusion, report.unit)
@@ -113,7 +113,7 @@ def _title(confusion: ConfusionMatrix, shown: int, unit: str) -> str:
     return title
 
 
-def _bars(report: Report, confusion: MultilabelConfusion, rows: int) -> Any:
+def _bars(report: ClassificationReport, confusion: MultilabelConfusion, rows: int) -> Any:
     """A bar for each label: correct, missed, wrong; its F1 beside it."""
     from matplotlib.figure import Figure
 

@@ -41,7 +41,7 @@ def f1(hits: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> Any:
 
 
 @dataclass(frozen=True)
-class Counts:
+class LabelCounts:
     """How often each label was hit, predicted and true; labels are the last axis."""
 
     hits: NDArray[Any]
@@ -49,12 +49,12 @@ class Counts:
     gold: NDArray[Any]
 
     @classmethod
-    def of_table(cls, table: NDArray[Any]) -> Counts:
+    def of_table(cls, table: NDArray[Any]) -> LabelCounts:
         """Of a confusion matrix (true label, predicted label)."""
         return cls(np.diagonal(table, axis1=-2, axis2=-1), table.sum(-2), table.sum(-1))
 
     @classmethod
-    def of_sets(cls, predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> Counts:
+    def of_sets(cls, predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> LabelCounts:
         """Of rows that have any number of labels: two tables (rows, labels) of True and False."""
         return cls((predicted & gold).sum(0), predicted.sum(0), gold.sum(0))
 
@@ -93,7 +93,7 @@ class Counts:
         return Average(*(ratio((part * share).sum(-1), whole) for part in (self.precision, self.recall, self.f1)))
 
 
-class Confusion:
+class ConfusionCounts:
     """A confusion matrix that grows with the cells that occur, not with rows: thousands of labels stay small."""
 
     def __init__(self, labels: int) -> None:
@@ -134,16 +134,16 @@ class Confusion:
         found[gold, predicted] = counts
         return found
 
-    def counts(self) -> Counts:
+    def counts(self) -> LabelCounts:
         gold, predicted, counts = self.cells()
         same = gold == predicted
         parts = ((gold[same], counts[same]), (predicted, counts), (gold, counts))
-        return Counts(*(np.bincount(labels, many, self.labels).astype(np.int64) for labels, many in parts))
+        return LabelCounts(*(np.bincount(labels, many, self.labels).astype(np.int64) for labels, many in parts))
 
 
 def confusion(predicted: ArrayLike, gold: ArrayLike, labels: int) -> Integers:
     """How often each label (row) was taken for each (column)."""
-    found = Confusion(labels)
+    found = ConfusionCounts(labels)
     found.add_many(predicted, gold)
     return found.table()
 
@@ -153,7 +153,7 @@ def accuracy(table: NDArray[Any]) -> float:
     return float(ratio(np.trace(table), table.sum()))
 
 
-def matthews(counts: Counts) -> Any:
+def matthews_correlation(counts: LabelCounts) -> Any:
     """The correlation of predicted and true label, for any number of labels; 0 if one of them never changes."""
     hits, rows = counts.hits.sum(-1, dtype=np.float64), counts.gold.sum(-1, dtype=np.float64)
     predicted, gold = np.asarray(counts.predicted, np.float64), np.asarray(counts.gold, np.float64)
@@ -206,10 +206,10 @@ def mae(predicted: ArrayLike, gold: ArrayLike) -> float:
 def r2(predicted: ArrayLike, gold: ArrayLike) -> float:
     """The share of the variance that is explained. Where gold never changes: 1 if all is right, else 0."""
     missed = float(np.square(np.subtract(gold, predicted, dtype=np.float64)).sum())
-    return float(explained(missed, np.square(_centred(gold)).sum()))
+    return float(explained_variance(missed, np.square(_centred(gold)).sum()))
 
 
-def explained(missed: ArrayLike, whole: ArrayLike) -> Any:
+def explained_variance(missed: ArrayLike, whole: ArrayLike) -> Any:
     """1 - missed / whole, for sums of squares."""
     return np.where(np.asarray(whole) > 0, 1 - ratio(missed, whole), np.asarray(missed) == 0)[()]
 

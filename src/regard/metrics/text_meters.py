@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError
 from regard.metrics.answers import answer_scores, best_threshold
-from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, some_rows, wilson
-from regard.metrics.entities import EntityCounts, opened, same_length, spans, token_hits
+from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, require_rows, wilson
+from regard.metrics.entities import EntityCounts, check_same_length, entity_spans, strict_spans, token_hits
 from regard.metrics.report import (
     NO_ENTITY,
+    ClassificationReport,
     ConfusionMatrix,
     NamedConfusion,
-    Report,
     add_entities,
     averages,
     class_scores,
@@ -31,7 +31,7 @@ ANSWERED = ("no answer", "answer")
 class EntityMeter:
     """The tags of a record: F1 of entities as conlleval counts it, and by strict IOB2 (`f1_strict`)."""
 
-    main, higher = "f1", True
+    main, higher_is_better = "f1", True
 
     def __init__(self, *, seed: int = 0) -> None:
         self.lenient, self.strict = EntityCounts(), EntityCounts(strict=True)
@@ -43,27 +43,27 @@ class EntityMeter:
         return self._held.rows
 
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
-        same_length(predicted, gold)
-        ours, theirs = spans(predicted), spans(gold)
-        our_strict, their_strict = opened(ours, predicted), opened(theirs, gold)
+        check_same_length(predicted, gold)
+        ours, theirs = entity_spans(predicted), entity_spans(gold)
+        our_strict, their_strict = strict_spans(ours, predicted), strict_spans(theirs, gold)
         strictly = self.strict.add_spans(our_strict, their_strict)
         self._held.add((*self.lenient.add_spans(ours, theirs), *strictly))
         add_entities(self._confusion, our_strict, their_strict)
 
-    def report(self) -> Report:
+    def report(self) -> ClassificationReport:
         """Scores of each type by strict IOB2, and which is taken for which where the boundaries are right."""
         types, counts = self.strict.types, self.strict.counts()
         if not types:
-            return Report("entity")
+            return ClassificationReport("entity")
         matrix = ConfusionMatrix.of_names(self._confusion.cells, [*types, NO_ENTITY])
-        return Report("entity", class_scores(counts, types), averages(counts, micro=True), matrix)
+        return ClassificationReport("entity", class_scores(counts, types), averages(counts, micro=True), matrix)
 
     def per_type(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and support of each type, as conlleval has them."""
         return self.lenient.per_type()
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self.rows)
+        require_rows(self.rows)
         return self._held.scores(
             f1=lambda sums: f1(*sums[:3]),
             precision=lambda sums: ratio(sums[0], sums[1]),
@@ -75,7 +75,7 @@ class EntityMeter:
 class TokenMeter:
     """The tags of a record: the share of words that are right. The interval knows that words come in records."""
 
-    main, higher = "accuracy", True
+    main, higher_is_better = "accuracy", True
 
     def __init__(self, *, seed: int = 0) -> None:
         self._held = Replicates(2, seed=seed)
@@ -89,12 +89,12 @@ class TokenMeter:
         self._held.add(token_hits(predicted, gold))
         self._confusion.add_many(gold, predicted)
 
-    def report(self) -> Report:
+    def report(self) -> ClassificationReport:
         """Scores of each tag over all words."""
         return self._confusion.report("tag")
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self._held.totals()[1])
+        require_rows(self._held.totals()[1])
         return self._held.scores(accuracy=mean)
 
 
@@ -108,7 +108,7 @@ class AnswerMeter:
     `no_answer` is the score of no answer less that of the best answer, and is kept: 18 bytes a row.
     """
 
-    main, higher = "f1", True
+    main, higher_is_better = "f1", True
 
     def __init__(self, *, threshold: float = 0.0, seed: int = 0) -> None:
         self.threshold = threshold
@@ -140,10 +140,10 @@ class AnswerMeter:
                 exact = words = float(not answerable)
         self._held.add((exact, words, 1, exact * answerable, words * answerable, answerable))
 
-    def report(self) -> Report:
+    def report(self) -> ClassificationReport:
         """Which questions were answered, of those with and those without an answer; empty where all have one."""
         some_without = any(true == ANSWERED[False] for true, _ in self._confusion.cells)
-        return self._confusion.report("question", ANSWERED[::-1]) if some_without else Report("question")
+        return self._confusion.report("question", ANSWERED[::-1]) if some_without else ClassificationReport("question")
 
     def best(self) -> dict[str, tuple[float, float]]:
         """The best score and its threshold, for `f1` and `exact`; needs no-answer scores."""
@@ -152,12 +152,12 @@ class AnswerMeter:
         return {name: best_threshold(part, no_answer, answerable, answered, none=below) for name, part in parts.items()}
 
     def _kept(self) -> tuple[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any], NDArray[Any]]:
-        some_rows(len(self._flags))
+        require_rows(len(self._flags))
         flags, parts = np.array(self._flags), {"f1": np.array(self._f1), "exact": np.array(self._exact, np.float64)}
         return parts, np.array(self._no_answer), flags % 2 == 1, flags >= 2
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self.rows)
+        require_rows(self.rows)
         exact, _, rows, exact_there, _, there = self._held.totals()
         found = self._held.scores(f1=lambda sums: mean(sums[1:3])) | {"exact": wilson(exact, rows)}
         if there and there < rows:

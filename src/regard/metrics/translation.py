@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.metrics.confidence import Replicates, Score, Sums, some_rows
+from regard.metrics.confidence import Replicates, Score, Sums, require_rows
 
 
 @cache
@@ -31,7 +31,7 @@ def signatures() -> dict[str, str]:
 class TranslationMeter:
     """BLEU and chrF of all translations together, from 0 to 100. Both come from counts that add up over rows."""
 
-    main, higher = "bleu", True
+    main, higher_is_better = "bleu", True
 
     def __init__(self, *, seed: int = 0) -> None:
         self._cuts, at = {}, 0
@@ -52,7 +52,7 @@ class TranslationMeter:
         self._held.add(counts)
 
     def scores(self) -> dict[str, Score]:
-        some_rows(self.rows)
+        require_rows(self.rows)
         return self._held.scores(**{name: self._statistic(name) for name in self._cuts})
 
     def _statistic(self, name: str) -> Any:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.model.attention import Attention, Flow, chosen
-from regard.model.cache import Store
+from regard.model.attention import Attention, ForwardContext, chosen
+from regard.model.cache import LayerCache
 from regard.model.kernels.cpu_autograd import Dropout, gelu, gelu_tanh
 from regard.model.linear import Linear
 
@@ -24,11 +24,11 @@ PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "tanh": F.tanh,
 }
-Part = Callable[[Tensor], Tensor]
+Sublayer = Callable[[Tensor], Tensor]
 GATED = {"geglu": "gelu", "geglu-tanh": "gelu-tanh", "swiglu": "silu"}
 
 
-def activation(name: str) -> Callable[[Tensor], Tensor]:
+def activation_function(name: str) -> Callable[[Tensor], Tensor]:
     """The bend of that name; of a gated unit, the bend of its gate."""
     return PLAIN[GATED.get(name, name)]
 
@@ -58,7 +58,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.gated, self.bend = config.activation in GATED, activation(config.activation)
+        self.gated, self.activation = config.activation in GATED, activation_function(config.activation)
         self.up = Linear(config.width, config.ffn_width * (2 if self.gated else 1), bias=config.bias)
         self.down = Linear(config.ffn_width, config.width, bias=config.bias)
 
@@ -66,9 +66,9 @@ class FeedForward(nn.Module):
         wide_NF = self.up(x_ND)
         if self.gated:
             bent_NF, other_NF = wide_NF.chunk(2, dim=-1)
-            out_ND: Tensor = self.down(self.bend(bent_NF) * other_NF)
+            out_ND: Tensor = self.down(self.activation(bent_NF) * other_NF)
         else:
-            out_ND = self.down(self.bend(wide_NF))
+            out_ND = self.down(self.activation(wide_NF))
         return out_ND
 
 
@@ -95,16 +95,22 @@ class Block(nn.Module):
         self.feedforward_norm = build_norm(config, config.width)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x_ND: Tensor, flow: Flow, store: Store | None = None, at: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x_ND: Tensor, flow: ForwardContext, store: LayerCache | None = None, at: Tensor | None = None
+    ) -> Tensor:
         """The stream after the block, or only what it is `at` some places: nothing else is worked out behind the last
         attention."""
         around, across = (at, None) if self.cross is None else (None, at)
-        x_ND = self.add(x_ND, partial(self.attention, flow=flow, store=store, at=around), self.attention_norm, around)
+        x_ND = self.add_residual(
+            x_ND, partial(self.attention, flow=flow, store=store, at=around), self.attention_norm, around
+        )
         if self.cross is not None and self.cross_norm is not None:
-            x_ND = self.add(x_ND, partial(self.cross, flow=flow, store=store, at=across), self.cross_norm, across)
-        return self.add(x_ND, self.feedforward, self.feedforward_norm)
+            x_ND = self.add_residual(
+                x_ND, partial(self.cross, flow=flow, store=store, at=across), self.cross_norm, across
+            )
+        return self.add_residual(x_ND, self.feedforward, self.feedforward_norm)
 
-    def add(self, x_ND: Tensor, part: Part, norm: nn.Module, at: Tensor | None = None) -> Tensor:
+    def add_residual(self, x_ND: Tensor, part: Sublayer, norm: nn.Module, at: Tensor | None = None) -> Tensor:
         """What the part says, added to the stream: x + f(norm(x)), or post-norm norm(x + f(x))."""
         out_ND: Tensor
         if self.norm_first:

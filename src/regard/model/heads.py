@@ -12,54 +12,54 @@ from torch import Tensor, nn
 
 from regard.config import Config, ModelConfig
 from regard.errors import InputError, did_you_mean
-from regard.model.block import activation, build_norm
+from regard.model.block import activation_function, build_norm
 from regard.model.kernels.cpu_autograd import Dropout
 from regard.model.linear import Linear
 from regard.ragged import Ragged
 
 
-class Transform(nn.Module):
+class HeadTransform(nn.Module):
     """A dense layer, its bend, and a norm where asked: what most heads begin with."""
 
-    def __init__(self, config: ModelConfig, width: int, *, bend: str, norm: bool, bias: bool = True) -> None:
+    def __init__(self, config: ModelConfig, width: int, *, activation: str, norm: bool, bias: bool = True) -> None:
         super().__init__()
         self.dense = Linear(config.width, width, bias=bias)
-        self.bend = activation(bend)
+        self.activation = activation_function(activation)
         self.norm = build_norm(config, width, bias=config.bias) if norm else nn.Identity()
 
     def forward(self, x_ND: Tensor) -> Tensor:
-        out_ND: Tensor = self.norm(self.bend(self.dense(x_ND)))
+        out_ND: Tensor = self.norm(self.activation(self.dense(x_ND)))
         return out_ND
 
 
-class Pooled(nn.Module):
+class Pooler(nn.Module):
     """One vector a sequence: its first token, or the mean or greatest of all (zeros of an empty one), transformed."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         pool = config.pool
-        self.how = pool.how
-        self.transform = Transform(config, config.width, bend=pool.activation, norm=pool.norm, bias=pool.bias)
+        self.pooling = pool.pooling
+        self.transform = HeadTransform(config, config.width, activation=pool.activation, norm=pool.norm, bias=pool.bias)
 
     def forward(self, x_ND: Tensor, batch: Ragged, firsts_BD: Tensor | None = None) -> Tensor:
         """From the states of all tokens, or from those of the first ones where no other matters."""
-        if self.how == "first":
+        if self.pooling == "first":
             empty_B = batch.lengths == 0
             x_BD = x_ND[batch.first()] if firsts_BD is None else firsts_BD
             x_BD = x_BD.masked_fill(empty_B.unsqueeze(1), 0.0)
         else:
-            x_BD = batch.mean(x_ND) if self.how == "mean" else batch.max(x_ND)
+            x_BD = batch.mean(x_ND) if self.pooling == "mean" else batch.max(x_ND)
         out_BD: Tensor = self.transform(x_BD)
         return out_BD
 
 
-class Words(nn.Module):
+class MaskedLanguageHead(nn.Module):
     """Masked words: transform, then a score for every word, tied to the embeddings."""
 
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         width = tokens.embedding_dim
-        self.transform = Transform(config, width, bend=config.activation, norm=True, bias=config.pool.bias)
+        self.transform = HeadTransform(config, width, activation=config.activation, norm=True, bias=config.pool.bias)
         self.output = Linear(width, config.vocabulary)
         if config.tied:
             self.output.weight = tokens.weight
@@ -69,7 +69,7 @@ class Words(nn.Module):
         return logits_NV
 
 
-class NextWord(nn.Module):
+class LanguageHead(nn.Module):
     """A score for every word that may come next. Its bias, where one was trained elsewhere, stays as it is."""
 
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
@@ -86,11 +86,11 @@ class NextWord(nn.Module):
         return logits_NV if self.bias is None else logits_NV + self.bias
 
 
-class Labels(nn.Module):
+class ClassifierHead(nn.Module):
     """A score for every label, of a pooled sequence or of each token."""
 
     def __init__(
-        self, config: Config, classes: int, *, transform: Transform | None = None, dropout: float = 0.0
+        self, config: Config, classes: int, *, transform: HeadTransform | None = None, dropout: float = 0.0
     ) -> None:
         super().__init__()
         self.transform = transform or nn.Identity()
@@ -114,7 +114,7 @@ def build_heads(config: ModelConfig, sizes: Mapping[str, int], tokens: nn.Embedd
             raise InputError(f'head "{name}" is not known.{did_you_mean(name, HEADS)}')
     heads: dict[str, nn.Module] = {}
     if "pooled" in sizes or any(name in sizes for name in SEQUENCE_HEADS):
-        heads["pooled"] = Pooled(config)
+        heads["pooled"] = Pooler(config)
     for name, size in sizes.items():
         if name != "pooled":
             heads[name] = _build_head(name, size, config, tokens)
@@ -123,16 +123,18 @@ def build_heads(config: ModelConfig, sizes: Mapping[str, int], tokens: nn.Embedd
 
 def _build_head(name: str, size: int, config: ModelConfig, tokens: nn.Embedding) -> nn.Module:
     if name == "masked":
-        return Words(config, tokens)
+        return MaskedLanguageHead(config, tokens)
     if name == "language":
-        return NextWord(config, tokens)
+        return LanguageHead(config, tokens)
     classes = {"next": 2, "span": 2, "replaced": 1}.get(name, size)
     if classes < 1:
         raise InputError(f'the "{name}" head needs at least 1 class, not {classes}.')
     pool, dropout = config.pool, config.dropout if name in ("sequence", "token") else 0.0
     if name == "replaced":
-        return Labels(config, 1, transform=Transform(config, config.width, bend=config.activation, norm=False))
-    if name in TOKEN_HEADS and pool.tokens_too:
-        bent = Transform(config, config.width, bend=pool.activation, norm=pool.norm, bias=pool.bias)
-        return Labels(config, classes, transform=bent, dropout=dropout)
-    return Labels(config, classes, dropout=dropout)
+        return ClassifierHead(
+            config, 1, transform=HeadTransform(config, config.width, activation=config.activation, norm=False)
+        )
+    if name in TOKEN_HEADS and pool.transform_tokens:
+        bent = HeadTransform(config, config.width, activation=pool.activation, norm=pool.norm, bias=pool.bias)
+        return ClassifierHead(config, classes, transform=bent, dropout=dropout)
+    return ClassifierHead(config, classes, dropout=dropout)

@@ -26,42 +26,42 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, did_you_mean
-from regard.model.kernels.dense import Call, explain
+from regard.model.kernels.dense import AttentionCall, sequence_weights
 from regard.model.positions import Rotary
-from regard.model.scores import Score
+from regard.model.scores import AttentionScore
 from regard.ragged import Ragged
 
-Change: TypeAlias = Tensor | Callable[[Tensor], Tensor]
+Replacement: TypeAlias = Tensor | Callable[[Tensor], Tensor]
 TILE = 1 << 22  # numbers of a weight matrix computed at a time
 
 
-class Tap(nn.Identity):
+class HookPoint(nn.Identity):
     """Does nothing, and so gives a name to a value that no other module returns."""
 
 
-def tapped(network: nn.Module) -> bool:
+def has_hooks(network: nn.Module) -> bool:
     """Whether anything is recorded, replaced or watched now."""
     return any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
 
 
-def names(network: nn.Module) -> list[str]:
+def hook_names(network: nn.Module) -> list[str]:
     """Every name that can be recorded or replaced: of the parts that return one tensor."""
-    silent = (nn.ModuleList, nn.ModuleDict, Score, Rotary)
+    silent = (nn.ModuleList, nn.ModuleDict, AttentionScore, Rotary)
     return [name for name, module in network.named_modules() if name and not isinstance(module, silent)]
 
 
-def find(network: nn.Module, pattern: str) -> list[tuple[str, nn.Module]]:
+def find_modules(network: nn.Module, pattern: str) -> list[tuple[str, nn.Module]]:
     """The modules whose names match; an error with the nearest name when none does."""
     known = dict(network.named_modules())
-    found = [(name, known[name]) for name in names(network) if fnmatch.fnmatchcase(name, pattern)]
+    found = [(name, known[name]) for name in hook_names(network) if fnmatch.fnmatchcase(name, pattern)]
     if "*" in pattern:  # a star stands for one part of a name, not for several
         found = [(name, module) for name, module in found if name.count(".") == pattern.count(".")]
     if not found:
-        raise InputError(f'no part of this network is named "{pattern}".{did_you_mean(pattern, names(network))}')
+        raise InputError(f'no part of this network is named "{pattern}".{did_you_mean(pattern, hook_names(network))}')
     return found
 
 
-class Seen(Mapping[str, Tensor]):
+class RecordedOutputs(Mapping[str, Tensor]):
     """What was recorded: by name, the value of the last run; `runs(name)` for all runs (shared layers run often)."""
 
     def __init__(self) -> None:
@@ -86,11 +86,11 @@ class Seen(Mapping[str, Tensor]):
 
 
 @contextmanager
-def record(network: nn.Module, *patterns: str, detach: bool = True) -> Iterator[Seen]:
+def record(network: nn.Module, *patterns: str, detach: bool = True) -> Iterator[RecordedOutputs]:
     """Keep what the named parts return while the network runs."""
-    seen = Seen()
+    seen = RecordedOutputs()
     with ExitStack() as hooks:
-        for name, module in (found for pattern in patterns for found in find(network, pattern)):
+        for name, module in (found for pattern in patterns for found in find_modules(network, pattern)):
 
             def keep(_: nn.Module, __: Any, value: Tensor, name: str = name) -> None:
                 seen.add(name, value.detach() if detach else value)
@@ -100,12 +100,12 @@ def record(network: nn.Module, *patterns: str, detach: bool = True) -> Iterator[
 
 
 @contextmanager
-def replace(network: nn.Module, changes: Mapping[str, Change]) -> Iterator[None]:
+def replace(network: nn.Module, changes: Mapping[str, Replacement]) -> Iterator[None]:
     """Let the named parts return something else: a tensor, or a function of what they would have returned."""
     with ExitStack() as hooks:
         for pattern, change in changes.items():
 
-            def put(_: nn.Module, __: Any, value: Tensor, change: Change = change) -> Tensor:
+            def put(_: nn.Module, __: Any, value: Tensor, change: Replacement = change) -> Tensor:
                 new = change(value) if callable(change) else change
                 if new.shape != value.shape:
                     raise InputError(
@@ -113,19 +113,21 @@ def replace(network: nn.Module, changes: Mapping[str, Change]) -> Iterator[None]
                     )
                 return new
 
-            for _, module in find(network, pattern):
+            for _, module in find_modules(network, pattern):
                 hooks.callback(module.register_forward_hook(put).remove)
         yield
 
 
 @contextmanager
-def watch_attention(network: nn.Module, paths: Sequence[str]) -> Iterator[dict[str, list[tuple[Tensor, Tensor, Call]]]]:
+def record_attention_inputs(
+    network: nn.Module, paths: Sequence[str]
+) -> Iterator[dict[str, list[tuple[Tensor, Tensor, AttentionCall]]]]:
     """Keep queries, keys and the call of each named attention: all that its weights depend on."""
-    seen: dict[str, list[tuple[Tensor, Tensor, Call]]] = {path: [] for path in paths}
+    seen: dict[str, list[tuple[Tensor, Tensor, AttentionCall]]] = {path: [] for path in paths}
     with ExitStack() as hooks:
         for path in paths:
 
-            def keep(_: nn.Module, args: tuple[Tensor, Tensor, Tensor, Call], path: str = path) -> None:
+            def keep(_: nn.Module, args: tuple[Tensor, Tensor, Tensor, AttentionCall], path: str = path) -> None:
                 seen[path].append((args[0].detach(), args[1].detach(), args[3]))
 
             hooks.callback(network.get_submodule(f"{path}.mix").register_forward_pre_hook(keep).remove)
@@ -133,21 +135,23 @@ def watch_attention(network: nn.Module, paths: Sequence[str]) -> Iterator[dict[s
 
 
 @torch.no_grad()
-def weights(q_NHK: Tensor, k_MGK: Tensor, call: Call, *, sequence: int, heads: Sequence[int] | None = None) -> Tensor:
+def attention_weights(
+    q_NHK: Tensor, k_MGK: Tensor, call: AttentionCall, *, sequence: int, heads: Sequence[int] | None = None
+) -> Tensor:
     """(H, T, S) attention weights of one sequence, recomputed from queries and keys in tiles of bounded size."""
     (row,) = _numbers("sequence", [sequence], len(call.layout))
     share = q_NHK.shape[1] // k_MGK.shape[-2]
     head_H = torch.tensor(_numbers("head", heads, q_NHK.shape[1]), dtype=torch.int64, device=q_NHK.device)
     q_HTK = q_NHK[call.layout.spans(row)[0]][:, head_H].transpose(0, 1)
-    k_HSK = call.layout.seen(k_MGK, row)[:, head_H // share].transpose(0, 1)
-    each = k_HSK.shape[0] * k_HSK.shape[1] * (1 if call.fused else k_HSK.shape[2])  # numbers a query needs at once
+    k_HSK = call.layout.keys_of(k_MGK, row)[:, head_H // share].transpose(0, 1)
+    each = k_HSK.shape[0] * k_HSK.shape[1] * (1 if call.can_fuse else k_HSK.shape[2])  # numbers a query needs at once
     step = max(1, TILE // max(1, each))
     if step >= q_HTK.shape[1]:
-        return explain(q_HTK, k_HSK, call, row=row, rows=slice(None), heads=head_H)
+        return sequence_weights(q_HTK, k_HSK, call, row=row, rows=slice(None), heads=head_H)
     out_HTS = q_NHK.new_empty(len(head_H), q_HTK.shape[1], k_HSK.shape[1])
     for start in range(0, q_HTK.shape[1], step):
         rows = slice(start, min(start + step, q_HTK.shape[1]))
-        out_HTS[:, rows] = explain(q_HTK, k_HSK, call, row=row, rows=rows, heads=head_H)
+        out_HTS[:, rows] = sequence_weights(q_HTK, k_HSK, call, row=row, rows=rows, heads=head_H)
     return out_HTS
 
 
@@ -173,7 +177,7 @@ def attention(
     rows = _numbers("sequence", sequences, len(batch))
     kind = "cross" if cross else "attention"
     paths = {i: f"{name}.layers.{part.layer_of(i)}.{kind}" for i in range(part.depth)}
-    with watch_attention(network, sorted({paths[i] for i in chosen})) as seen:
+    with record_attention_inputs(network, sorted({paths[i] for i in chosen})) as seen:
         if target is None:
             part(batch, layers=max(chosen, default=-1) + 1)  # what stands above is not needed
         else:
@@ -182,7 +186,7 @@ def attention(
     for i in chosen:
         run = [paths[j] for j in range(i)].count(paths[i])
         q_NHK, k_MGK, call = seen[paths[i]][run]
-        found[i] = [weights(q_NHK, k_MGK, call, sequence=row, heads=heads) for row in rows]
+        found[i] = [attention_weights(q_NHK, k_MGK, call, sequence=row, heads=heads) for row in rows]
     return found
 
 

@@ -8,12 +8,12 @@ from torch import nn
 from regard.config import Config, RecurrentConfig
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
-from regard.model.recurrent.bidirectional_lm import Mix
-from regard.model.scores import Additive, Bilinear
+from regard.model.recurrent.bidirectional_lm import ScalarMix
+from regard.model.scores import AdditiveScore, BilinearScore
 
 
 @torch.no_grad()
-def initialise(network: nn.Module, config: Config, *, generator: torch.Generator | None = None) -> None:
+def initialize(network: nn.Module, config: Config, *, generator: torch.Generator | None = None) -> None:
     """Draw every weight: normal with the spread of the settings (by fan-in when None), biases 0, norms 1.
 
     Residual outputs of pre-norm networks start smaller, by the square root of how many add up (GPT-2). Queries of
@@ -37,13 +37,13 @@ def initialise(network: nn.Module, config: Config, *, generator: torch.Generator
             module.weight.fill_(1.0)
             if isinstance(module, nn.LayerNorm) and module.bias is not None:
                 module.bias.zero_()
-        elif isinstance(module, Bilinear | Additive):
+        elif isinstance(module, BilinearScore | AdditiveScore):
             for weight in module.parameters(recurse=False):
                 draw(weight, weight.shape[-1])
         elif isinstance(module, nn.RNNBase):
             for weight in module.parameters(recurse=False):
                 weight.uniform_(-(module.hidden_size**-0.5), module.hidden_size**-0.5, generator=generator)
-        elif isinstance(module, Mix):
+        elif isinstance(module, ScalarMix):
             module.scores.zero_()
             module.scale.fill_(1.0)
     if isinstance(config, RecurrentConfig):

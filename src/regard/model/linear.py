@@ -26,18 +26,18 @@ class Linear(nn.Linear):
     learns: fused optimizers change weights without a trace.
     """
 
-    packs = False
-    least = SEVERAL  # rows that are multiplied with it
+    keeps_packed = False
+    min_packed_rows = SEVERAL  # rows that are multiplied with it
     _packed: tuple[Tensor, Tensor, int] | None = None  # of which weight, and its version: held, so that its place stays
 
     def forward(self, x_NI: Tensor) -> Tensor:
-        if not self.quick(x_NI):
+        if not self.is_cpu_inference(x_NI):
             if self._packed is not None and torch.is_grad_enabled():
                 self._packed = None
             return super().forward(x_NI)
-        if self.packs and x_NI.shape[0] >= self.least and self.still():
+        if self.keeps_packed and x_NI.shape[0] >= self.min_packed_rows and self.can_watch_weight():
             multiply = torch.ops.mkldnn._linear_pointwise
-            out_NO: Tensor = multiply(x_NI.contiguous(), self.packed(), self.bias, "none", [], "")
+            out_NO: Tensor = multiply(x_NI.contiguous(), self.packed_weight(), self.bias, "none", [], "")
             return out_NO
         if x_NI.shape[0] not in FEW:
             return super().forward(x_NI)
@@ -45,7 +45,7 @@ class Linear(nn.Linear):
             return (self.weight @ x_NI.t()).t().contiguous()
         return torch.addmm(self.bias.unsqueeze(1), self.weight, x_NI.t()).t().contiguous()
 
-    def quick(self, x_NI: Tensor) -> bool:
+    def is_cpu_inference(self, x_NI: Tensor) -> bool:
         """Whether it is on the CPU, in fp32, for the result alone."""
         return (
             not torch.compiler.is_compiling()  # first: sizes that are compared become sizes to compile for
@@ -56,12 +56,12 @@ class Linear(nn.Linear):
             and not torch.is_autocast_enabled("cpu")
         )
 
-    def still(self) -> bool:
+    def can_watch_weight(self) -> bool:
         """Whether the weight is one that can be watched, and no step of a training is under way."""
         weight: Tensor = self.weight
         return isinstance(weight, nn.Parameter) and weight.grad is None and not weight.is_inference()
 
-    def packed(self) -> Tensor:
+    def packed_weight(self) -> Tensor:
         """The weight as the library wants it."""
         now = self.weight.detach()
         if self._packed is not None:
@@ -94,7 +94,7 @@ def can_pack() -> bool:
     )
 
 
-def pack(network: nn.Module) -> None:
+def pack_weights(network: nn.Module) -> None:
     """Let a network that only reads keep its weights a second time, if they are not too many.
 
     The library gives a row the same bits however many rows there are. So it multiplies a single row too, although
@@ -105,5 +105,5 @@ def pack(network: nn.Module) -> None:
     writes = "language" in getattr(network, "heads", ())
     if can_pack() and sum(4 * layer.weight.numel() for layer in layers) <= MOST:
         for layer in layers:
-            layer.packs = True
-            layer.least = SEVERAL if writes else 1
+            layer.keeps_packed = True
+            layer.min_packed_rows = SEVERAL if writes else 1

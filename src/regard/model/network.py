@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from regard.config import Config, RecurrentConfig
-from regard.model.recurrent.bidirectional_lm import TwoSided
-from regard.model.recurrent.networks import Recurrent
+from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
+from regard.model.recurrent.networks import RecurrentNetwork
 from regard.model.transformer import Transformer
 
-Network = Transformer | Recurrent | TwoSided
+Network = Transformer | RecurrentNetwork | BidirectionalNetwork
 
 
-def build(config: Config, heads: Mapping[str, int] | None = None) -> Network:
+def build_network(config: Config, heads: Mapping[str, int] | None = None) -> Network:
     """The network these settings describe, with these heads."""
     if not isinstance(config, RecurrentConfig):
         return Transformer(config, heads)
-    return TwoSided(config, heads) if config.kind == "encoder" else Recurrent(config, heads)
+    return BidirectionalNetwork(config, heads) if config.kind == "encoder" else RecurrentNetwork(config, heads)

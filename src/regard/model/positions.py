@@ -18,24 +18,24 @@ from regard.config import PositionConfig, RotaryScaling
 from regard.errors import InputError
 
 
-def check_length(longest: int, limit: int | None) -> None:
+def check_length(length: int, limit: int | None) -> None:
     """An error where a sequence is longer than a network has places for."""
-    if limit is not None and longest > limit:
+    if limit is not None and length > limit:
         raise InputError(
-            f"a sequence of {longest} tokens is longer than the {limit} this network has places for. "
+            f"a sequence of {length} tokens is longer than the {limit} this network has places for. "
             f"Cut it into windows of at most {limit} tokens, or use a network with more places."
         )
 
 
-def sinusoidal(longest: int, width: int, *, halves: bool = False) -> Tensor:
+def sinusoidal(length: int, width: int, *, halves: bool = False) -> Tensor:
     """(L, D) sine on even and cosine on odd places of the vector (Vaswani et al. 2017).
 
     With `halves` all sines come first and all cosines after, as some released translators have it.
     """
-    place_L1 = torch.arange(longest, dtype=torch.float64, device="cpu").unsqueeze(1)
+    place_L1 = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
     rate_D = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
     angle = place_L1 * rate_D
-    table = torch.empty(longest, width, dtype=torch.float64, device="cpu")
+    table = torch.empty(length, width, dtype=torch.float64, device="cpu")
     middle = (width + 1) // 2
     sines, cosines = (slice(0, middle), slice(middle, None)) if halves else (slice(0, None, 2), slice(1, None, 2))
     table[:, sines] = angle.sin()
@@ -49,10 +49,10 @@ class Rotary(nn.Module):
     def __init__(self, config: PositionConfig, head_width: int, *, theta: float) -> None:
         super().__init__()
         self.config, self.head_width, self.theta = config, head_width, theta
-        self.rate_K: Tensor
-        self.register_buffer("rate_K", self.rates(), persistent=False)
+        self.frequency_K: Tensor
+        self.register_buffer("rate_K", self.frequencies(), persistent=False)
 
-    def rates(self) -> Tensor:
+    def frequencies(self) -> Tensor:
         step_K = torch.arange(0, self.head_width, 2, dtype=torch.float32, device="cpu")
         rate_K = self.theta ** (-step_K / self.head_width)
         scaling = self.config.scaling
@@ -65,20 +65,20 @@ class Rotary(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rotary:
         """Move with the network, but stay in fp32 when it is cast: rounded rates would turn by radians far out."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch gives it no types
-        self.rate_K = self.rates().to(self.rate_K.device)
+        self.frequency_K = self.frequencies().to(self.frequency_K.device)
         return self
 
     def forward(self, positions_N: Tensor) -> tuple[Tensor, Tensor]:
         """(N, 1, K) cosines and sines of the given places."""
-        angle_NK = positions_N.float().unsqueeze(1) * self.rate_K
+        angle_NK = positions_N.float().unsqueeze(1) * self.frequency_K
         angle_NK = torch.cat((angle_NK, angle_NK), dim=-1).unsqueeze(1)
         size = _yarn_size(self.config.scaling)
         return angle_NK.cos() * size, angle_NK.sin() * size
 
 
-def rotate(x_NHK: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+def rotate(x_NHK: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
     """Turn each pair (i, i + K/2) of numbers by its angle, computed in fp32."""
-    cos_N1K, sin_N1K = turn
+    cos_N1K, sin_N1K = rotary
     left, right = x_NHK.float().chunk(2, dim=-1)
     turned = torch.cat((-right, left), dim=-1)
     return (x_NHK.float() * cos_N1K + turned * sin_N1K).to(x_NHK.dtype)
@@ -86,21 +86,21 @@ def rotate(x_NHK: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 
 def _llama3(rate_K: Tensor, scaling: RotaryScaling) -> Tensor:
     """Slow rotations are divided by the factor, fast ones kept, those between blended (Llama 3.1)."""
-    assert scaling.original is not None
+    assert scaling.original_length is not None
     wave_K = 2 * math.pi / rate_K
-    smooth_K = (scaling.original / wave_K - scaling.low) / (scaling.high - scaling.low)
+    smooth_K = (scaling.original_length / wave_K - scaling.low) / (scaling.high - scaling.low)
     blended_K = (1 - smooth_K) * rate_K / scaling.factor + smooth_K * rate_K
-    slow_K, fast_K = wave_K > scaling.original / scaling.low, wave_K < scaling.original / scaling.high
+    slow_K, fast_K = wave_K > scaling.original_length / scaling.low, wave_K < scaling.original_length / scaling.high
     return torch.where(slow_K, rate_K / scaling.factor, torch.where(fast_K, rate_K, blended_K))
 
 
 def _yarn(rate_K: Tensor, scaling: RotaryScaling, theta: float) -> Tensor:
     """Interpolate the slow rotations, keep the fast ones, ramp between (Peng et al. 2023)."""
-    assert scaling.original is not None
+    assert scaling.original_length is not None
     half = rate_K.numel()
 
     def turning(rotations: float) -> float:
-        return half * math.log(scaling.original / (rotations * 2 * math.pi)) / math.log(theta)  # type: ignore[operator]  # asserted above
+        return half * math.log(scaling.original_length / (rotations * 2 * math.pi)) / math.log(theta)  # type: ignore[operator]  # asserted above
 
     low, high = max(math.floor(turning(scaling.high)), 0), min(math.ceil(turning(scaling.low)), 2 * half - 1)
     ramp_K = ((torch.arange(half, dtype=torch.float32, device="cpu") - low) / max(high - low, 0.001)).clamp(0, 1)
@@ -110,36 +110,36 @@ def _yarn(rate_K: Tensor, scaling: RotaryScaling, theta: float) -> Tensor:
 def _yarn_size(scaling: RotaryScaling | None) -> float:
     if scaling is None or scaling.kind != "yarn":
         return 1.0
-    if scaling.attention is not None:
-        return scaling.attention
+    if scaling.attention_factor is not None:
+        return scaling.attention_factor
     return 0.1 * math.log(scaling.factor) + 1.0 if scaling.factor > 1 else 1.0
 
 
 class RelativeBias(nn.Module):
     """A learned number for each head and bucket of distances, added to the scores (T5, Raffel et al. 2020)."""
 
-    def __init__(self, config: PositionConfig, heads: int, *, both_sides: bool) -> None:
+    def __init__(self, config: PositionConfig, heads: int, *, bidirectional: bool) -> None:
         super().__init__()
-        self.buckets, self.reach, self.both_sides = config.buckets, config.max_distance, both_sides
+        self.buckets, self.max_distance, self.bidirectional = config.buckets, config.max_distance, bidirectional
         self.table = nn.Embedding(config.buckets, heads)
 
-    def forward(self, longest: int) -> Tensor:
+    def forward(self, length: int) -> Tensor:
         """(H, R) the bias of each distance key - query."""
-        distance_R = torch.arange(1 - longest, longest, device=self.table.weight.device)
+        distance_R = torch.arange(1 - length, length, device=self.table.weight.device)
         bias_HR: Tensor = self.table(self.bucket(distance_R)).T.contiguous()
         return bias_HR
 
     def bucket(self, distance_R: Tensor) -> Tensor:
         """Near distances have a bucket each, far ones share buckets that grow with the logarithm."""
         buckets, start_R = self.buckets, torch.zeros_like(distance_R)
-        if self.both_sides:
+        if self.bidirectional:
             buckets //= 2
             start_R = (distance_R > 0).long() * buckets
             away_R = distance_R.abs()
         else:
             away_R = (-distance_R).clamp(min=0)
         exact = buckets // 2
-        growth_R = torch.log(away_R.float() / exact) / math.log(self.reach / exact) * (buckets - exact)
+        growth_R = torch.log(away_R.float() / exact) / math.log(self.max_distance / exact) * (buckets - exact)
         far_R = (exact + growth_R.clamp(min=0).long()).clamp(max=buckets - 1)
         return start_R + torch.where(away_R < exact, away_R, far_R)
 
@@ -166,14 +166,14 @@ class Alibi(nn.Module):
         whole = 2 ** int(math.log2(heads))
         return torch.tensor(powers(whole) + powers(2 * whole)[0::2][: heads - whole], device="cpu")
 
-    def forward(self, longest: int) -> Tensor:
+    def forward(self, length: int) -> Tensor:
         """(H, R) minus slope times distance."""
-        distance_R = torch.arange(1 - longest, longest, device=self.slope_H.device)
+        distance_R = torch.arange(1 - length, length, device=self.slope_H.device)
         return -self.slope_H.unsqueeze(1) * distance_R.abs()
 
 
-def build_bias(config: PositionConfig, heads: int, *, both_sides: bool) -> RelativeBias | Alibi | None:
+def build_bias(config: PositionConfig, heads: int, *, bidirectional: bool) -> RelativeBias | Alibi | None:
     """The bias on scores that the positions ask for, if any."""
     if config.kind == "relative":
-        return RelativeBias(config, heads, both_sides=both_sides)
+        return RelativeBias(config, heads, bidirectional=bidirectional)
     return Alibi(heads) if config.kind == "alibi" else None

@@ -79,7 +79,7 @@ def _modernbert(
         ffn_width=ffn_width,
         attention=AttentionConfig(heads, window=window, global_every=3),
         positions=PositionConfig("rotary", max_tokens=8192, theta=160000.0, local_theta=10000.0),
-        pool=PoolConfig(activation="gelu", norm=True, bias=False, tokens_too=True),
+        pool=PoolConfig(activation="gelu", norm=True, bias=False, transform_tokens=True),
         activation="geglu",
         norm_first=True,
         eps=1e-5,

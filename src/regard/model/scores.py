@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class Score(nn.Module):
+class AttentionScore(nn.Module):
     """The dot product of queries and keys, times `scale`."""
 
     def __init__(self, scale: float = 1.0) -> None:
@@ -24,7 +24,7 @@ class Score(nn.Module):
         """Prepare queries and keys so that their scaled dot product is the score."""
         return q_NHK, k_MHK
 
-    def pairs(self, q_HTK: Tensor, k_HSK: Tensor, heads: Tensor | None = None) -> Tensor:
+    def score_pairs(self, q_HTK: Tensor, k_HSK: Tensor, heads: Tensor | None = None) -> Tensor:
         """(..., H, T, S) the score of every query with every key, from prepared queries and keys.
 
         `heads` are the numbers of the heads given, where they are not all.
@@ -32,14 +32,14 @@ class Score(nn.Module):
         return q_HTK @ k_HSK.transpose(-2, -1) * self.scale
 
 
-class Cosine(Score):
+class CosineScore(AttentionScore):
     """The angle alone: lengths of queries and keys do not count."""
 
     def forward(self, q_NHK: Tensor, k_MHK: Tensor) -> tuple[Tensor, Tensor]:
         return F.normalize(q_NHK, dim=-1), F.normalize(k_MHK, dim=-1)
 
 
-class Bilinear(Score):
+class BilinearScore(AttentionScore):
     """q W k with a learned W for each head ("general" in Luong et al. 2015)."""
 
     def __init__(self, heads: int, head_width: int) -> None:
@@ -50,37 +50,39 @@ class Bilinear(Score):
         return torch.einsum("nhk,hkj->nhj", q_NHK, self.weight), k_MHK
 
 
-class Additive(Score):
+class AdditiveScore(AttentionScore):
     """v tanh(W q + U k), a one-layer network on each pair (Bahdanau et al. 2015)."""
 
-    def __init__(self, heads: int, head_width: int, *, groups: int | None = None) -> None:
+    def __init__(self, heads: int, head_width: int, *, kv_heads: int | None = None) -> None:
         super().__init__()
         self.query = nn.Parameter(torch.empty(heads, head_width, head_width))
-        self.key = nn.Parameter(torch.empty(groups or heads, head_width, head_width))
+        self.key = nn.Parameter(torch.empty(kv_heads or heads, head_width, head_width))
         self.weight = nn.Parameter(torch.empty(heads, head_width))
 
     def forward(self, q_NHK: Tensor, k_MHK: Tensor) -> tuple[Tensor, Tensor]:
         mixed_NHK = torch.einsum("nhk,hkj->nhj", q_NHK, self.query)
         return mixed_NHK, torch.einsum("nhk,hkj->nhj", k_MHK, self.key)
 
-    def pairs(self, q_HTK: Tensor, k_HSK: Tensor, heads: Tensor | None = None) -> Tensor:
+    def score_pairs(self, q_HTK: Tensor, k_HSK: Tensor, heads: Tensor | None = None) -> Tensor:
         joined_HTSK = torch.tanh(q_HTK.unsqueeze(-2) + k_HSK.unsqueeze(-3))
         weight_HK = self.weight if heads is None else self.weight[heads]
         return torch.einsum("...htsk,hk->...hts", joined_HTSK, weight_HK)
 
 
-def build_score(name: str, heads: int, head_width: int, *, groups: int | None = None) -> Score:
+def build_score(name: str, heads: int, head_width: int, *, kv_heads: int | None = None) -> AttentionScore:
     """The score of that name for so many heads of queries and `groups` of keys (as many when None)."""
     if name == "scaled":
-        return Score(head_width**-0.5)
+        return AttentionScore(head_width**-0.5)
     if name == "dot":
-        return Score()
+        return AttentionScore()
     if name == "cosine":
-        return Cosine()
-    return Bilinear(heads, head_width) if name == "bilinear" else Additive(heads, head_width, groups=groups)
+        return CosineScore()
+    return (
+        BilinearScore(heads, head_width) if name == "bilinear" else AdditiveScore(heads, head_width, kv_heads=kv_heads)
+    )
 
 
-def choose(scores: Tensor, allowed: Tensor | None, *, select: str, training: bool = False) -> Tensor:
+def scores_to_weights(scores: Tensor, allowed: Tensor | None, *, select: str, training: bool = False) -> Tensor:
     """Scores to weights over the last axis. True in `allowed` = may attend; a query that may see nothing gets zeros.
 
     Soft is the softmax. Hard takes the best key alone; in training it passes the gradient of the softmax on

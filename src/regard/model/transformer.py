@@ -15,12 +15,12 @@ from torch.utils.checkpoint import checkpoint
 
 from regard.config import ModelConfig
 from regard.errors import InputError
-from regard.model.attention import Flow
+from regard.model.attention import ForwardContext
 from regard.model.block import Block, build_norm
 from regard.model.cache import Cache
 from regard.model.embeddings import Embeddings
 from regard.model.heads import TOKEN_HEADS, build_heads
-from regard.model.hooks import tapped
+from regard.model.hooks import has_hooks
 from regard.model.kernels.layout import Layout, MaskFunction
 from regard.model.positions import Rotary, build_bias, check_length
 from regard.ragged import Ragged
@@ -33,7 +33,7 @@ class Output:
     hidden: Tensor  # (N, D) after the last layer; of the chosen places alone where some were chosen
     logits: Tensor | None = None  # (N, C) of a token head, (N, 2, V) of words on both sides, (B, C) of a sequence head
     pooled: Tensor | None = None  # (B, D)
-    next: Tensor | None = None  # (B, 2) whether the second segment follows the first
+    next_sentence: Tensor | None = None  # (B, 2) whether the second segment follows the first
     memory: Tensor | None = None  # (M, D) of the encoder, where a decoder stands on it
 
 
@@ -45,7 +45,7 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         attention, places = config.attention, config.positions
-        self.depth, self.distinct, self.longest = layers, config.distinct_layers or layers, config.max_tokens
+        self.depth, self.distinct, self.max_tokens = layers, config.distinct_layers or layers, config.max_tokens
         self.gradient_checkpointing = False  # inner states again in the backward pass, for less memory
         self.embeddings = Embeddings(config, tokens)
         self.layers = nn.ModuleList(
@@ -59,7 +59,7 @@ class Stack(nn.Module):
             for i in range(self.distinct)
         )
         self.norm = build_norm(config, config.width) if config.norm_first else nn.Identity()
-        self.bias = build_bias(places, attention.heads, both_sides=not causal)
+        self.bias = build_bias(places, attention.heads, bidirectional=not causal)
         rotary = places.kind == "rotary"
         self.rotary = Rotary(places, config.head_width, theta=places.theta) if rotary else None
         local = places.local_theta if rotary and attention.window is not None else None
@@ -79,36 +79,40 @@ class Stack(nn.Module):
 
         Where only those `at` some places are wanted, the last layer works out no others.
         """
-        flow = self.flow(batch, mask, memory, cache)
+        flow = self.context(batch, mask, memory, cache)
         x_ND: Tensor = self.embeddings(batch)
         depth = self.depth if layers is None else layers
         for i in range(depth):
-            layer, store = self.layers[self.layer_of(i)], None if cache is None else cache.stores[i]
+            layer, store = self.layers[self.layer_index(i)], None if cache is None else cache.layers[i]
             again, places = self.gradient_checkpointing and torch.is_grad_enabled(), at if i == self.depth - 1 else None
             run = partial(checkpoint, layer, use_reentrant=False) if again else layer
             x_ND = run(x_ND, flow, store, places)
         out_ND: Tensor = self.norm(x_ND) if depth == self.depth else x_ND
         return out_ND
 
-    def layer_of(self, i: int) -> int:
+    def layer_index(self, i: int) -> int:
         """Which of the distinct layers runs in the i-th place."""
         return i * self.distinct // self.depth
 
-    def flow(
+    def context(
         self, batch: Ragged, mask: MaskFunction | None, memory: tuple[Tensor, Ragged] | None, cache: Cache | None
-    ) -> Flow:
+    ) -> ForwardContext:
         """What every layer of this pass shares, computed once."""
-        longest = batch.longest if cache is None else cache.longest
-        check_length(longest, self.longest)
-        own = Layout.own(batch.bounds, batch.longest)
+        longest = batch.max_length if cache is None else cache.max_length
+        check_length(longest, self.max_tokens)
+        own = Layout.for_self_attention(batch.bounds, batch.max_length)
         across = None
         if memory is not None:
-            bounds, longest_memory = memory[1].bounds, memory[1].longest
-            across = Layout(batch.bounds, bounds, batch.longest, longest_memory) if cache is None else cache.across(own)
-        return Flow(
+            bounds, longest_memory = memory[1].bounds, memory[1].max_length
+            across = (
+                Layout(batch.bounds, bounds, batch.max_length, longest_memory)
+                if cache is None
+                else cache.cross_layout(own)
+            )
+        return ForwardContext(
             layout=own if cache is None else cache.layout(own),
-            turn=None if self.rotary is None else self.rotary(batch.positions),
-            local_turn=None if self.local_rotary is None else self.local_rotary(batch.positions),
+            rotary=None if self.rotary is None else self.rotary(batch.positions),
+            local_rotary=None if self.local_rotary is None else self.local_rotary(batch.positions),
             bias_HR=None if self.bias is None else self.bias(max(longest, 1)),
             mask=mask,
             memory_MD=None if memory is None else memory[0],
@@ -160,18 +164,18 @@ class Transformer(nn.Module):
         if self.encoder is None or self.decoder is None:
             if target is not None:
                 raise InputError(f"a network of kind {self.config.kind} reads one batch, but a target was given too.")
-            needed = self.needed(batch, at)
-            return self.read(self.main(batch, mask=mask, at=needed), batch, at=at, needed=needed)
+            needed = self.required_positions(batch, at)
+            return self.apply_heads(self.main(batch, mask=mask, at=needed), batch, at=at, needed=needed)
         if target is None:
             raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
         if len(target) != len(batch):
             raise InputError(f"{len(batch)} source sequences but {len(target)} targets; give one target each.")
         memory_MD = self.encoder(batch, mask=mask)
-        needed = self.needed(target, at)
+        needed = self.required_positions(target, at)
         hidden_ND = self.decoder(target, memory=(memory_MD, batch), at=needed)
-        return self.read(hidden_ND, target, at=at, needed=needed, memory=memory_MD)
+        return self.apply_heads(hidden_ND, target, at=at, needed=needed, memory=memory_MD)
 
-    def read(
+    def apply_heads(
         self,
         hidden_ND: Tensor,
         batch: Ragged,
@@ -194,19 +198,19 @@ class Transformer(nn.Module):
         main = [logits for name, logits in said.items() if name != "next"]
         return Output(chosen_ND, main[0] if main else None, pooled_BD, said.get("next"), memory)
 
-    def needed(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
+    def required_positions(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
         """The places whose states the heads read: those `at` which they are asked for, then the first of each sequence
         where it stands for all of it. None where any may be read, or looked at."""
-        if at is None or (not torch.compiler.is_compiling() and tapped(self)):
+        if at is None or (not torch.compiler.is_compiling() and has_hooks(self)):
             return None
         if "pooled" not in self.heads:
             return at
         return torch.cat((at, batch.first())) if self.heads["pooled"].how == "first" else None
 
-    def progress(self, done: float) -> None:
+    def set_training_progress(self, done: float) -> None:
         """How much of a training is done: nothing here depends on it."""
 
-    def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache:
+    def new_cache(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache:
         """An empty cache for so many sequences, or for the targets of a source, which the encoder reads now."""
         if self.decoder is None:
             raise InputError("this network only encodes; it has no decoder that could step from word to word.")
@@ -224,11 +228,11 @@ class Transformer(nn.Module):
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
         """(B, V) scores of the word after the last of each sequence, having read only what is new."""
-        hidden_ND = self.states(batch, cache)
+        hidden_ND = self.hidden_states(batch, cache)
         single = hidden_ND.shape[0] == len(batch)
-        return self.words(hidden_ND if single else hidden_ND[batch.last()])
+        return self.token_logits(hidden_ND if single else hidden_ND[batch.last()])
 
-    def states(self, batch: Ragged, cache: Cache) -> Tensor:
+    def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
         """(N, D) states of the tokens that are new, having read only them."""
         if self.decoder is None or "language" not in self.heads:
             raise InputError('this network has no "language" head to step with.')
@@ -239,7 +243,7 @@ class Transformer(nn.Module):
         hidden_ND: Tensor = self.decoder(placed, memory=memory, cache=cache)
         return hidden_ND
 
-    def words(self, hidden_ND: Tensor) -> Tensor:
+    def token_logits(self, hidden_ND: Tensor) -> Tensor:
         """(N, V) scores of the word after each of these states."""
         logits_NV: Tensor = self.heads["language"](hidden_ND)
         return logits_NV

@@ -12,7 +12,7 @@ from regard.predict.model_task import can
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported by the first call: most models only classify or embed
-    from regard.generate.generator import Continuation, Writer
+    from regard.generate.generator import Continuation, TextGenerator
 
 
 class GenerationMixin:
@@ -46,10 +46,10 @@ class GenerationMixin:
         return self.writer.stream(prompt, settings)
 
     @functools.cached_property
-    def writer(self) -> Writer:
+    def writer(self) -> TextGenerator:
         """What decodes; an error where the network cannot write."""
         from regard.checkpoint.generation import read_generation
-        from regard.generate.generator import Writer
+        from regard.generate.generator import TextGenerator
 
         network = self.checkpoint.network
         if network.decoder is None or "language" not in network.heads:
@@ -59,4 +59,6 @@ class GenerationMixin:
             )
         ends, usual = read_generation(self.checkpoint)
         device = next(network.parameters()).device
-        return Writer(network, ends, device, self.tokenizer, usual, fixed=self.compile and device.type == "cuda")
+        return TextGenerator(
+            network, ends, device, self.tokenizer, usual, fixed_shapes=self.compile and device.type == "cuda"
+        )

@@ -24,11 +24,11 @@ from regard.errors import InputError, NotFinite, did_you_mean, pluralize, settin
 from regard.model import hooks as taps
 from regard.model.heads import TOKEN_HEADS
 from regard.model.kernels.compiled import compiled
-from regard.model.kernels.cuda_graphs import Replay, replayable
-from regard.model.linear import pack
+from regard.model.kernels.cuda_graphs import GraphedForward, supports_graphs
+from regard.model.linear import pack_weights
 from regard.model.network import Network
-from regard.model.recurrent.bidirectional_lm import TwoSided
-from regard.model.recurrent.networks import Recurrent
+from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
+from regard.model.recurrent.networks import RecurrentNetwork
 from regard.model.transformer import Output, Transformer
 from regard.predict.generation import GenerationMixin
 from regard.predict.info import ModelInfo
@@ -67,7 +67,7 @@ class Model(GenerationMixin):
         self.checkpoint, self.tokenizer, self.folder, self.compile = checkpoint, tokenizer, folder, compile
         self._runs: dict[int | str | None, Callable[..., Any]] = {}
         self._drawn = _sample(checkpoint.network) if checkpoint.untrained else None
-        pack(checkpoint.network)  # it reads more often than it changes
+        pack_weights(checkpoint.network)  # it reads more often than it changes
 
     @property
     def network(self) -> Network:
@@ -373,10 +373,10 @@ class Model(GenerationMixin):
         return main in (*TOKEN_HEADS, "sides")
 
     def _layer(self, layer: int | str) -> int | str | None:
-        if isinstance(self.network, Recurrent):
+        if isinstance(self.network, RecurrentNetwork):
             raise InputError(f"a recurrent {self.config.kind} makes no vectors of texts; it writes them.")
         depth = self.network.reader.depth
-        if layer == MIX and isinstance(self.network, TwoSided):
+        if layer == MIX and isinstance(self.network, BidirectionalNetwork):
             return MIX
         if isinstance(layer, str):
             raise InputError(
@@ -400,16 +400,16 @@ class Model(GenerationMixin):
         What is compiled or recorded does not see taps that are set later: while any is set, the network itself runs.
         """
         plain: Callable[..., Any] = self.network
-        if what == MIX and isinstance(self.network, TwoSided):
+        if what == MIX and isinstance(self.network, BidirectionalNetwork):
             plain = self.network.mixture
         elif what not in ("outputs", "both"):
             plain = functools.partial(self.network.reader, layers=what)
-        if not self.compile or taps.tapped(self.network):
+        if not self.compile or taps.has_hooks(self.network):
             return lambda *batches: plain(*(batch.to(self.device) for batch in batches))
         if what not in self._runs:
             fast = compiled(plain, dynamic=True)
-            if what != "both" and isinstance(self.network, Transformer) and replayable(self.network):
-                self._runs[what] = Replay(fast, device=self.device, most=self.config.max_tokens)
+            if what != "both" and isinstance(self.network, Transformer) and supports_graphs(self.network):
+                self._runs[what] = GraphedForward(fast, device=self.device, max_tokens=self.config.max_tokens)
             else:
                 self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))
         return self._runs[what]

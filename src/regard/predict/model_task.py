@@ -13,7 +13,7 @@ from regard.checkpoint.folder import Checkpoint
 from regard.errors import FolderError, InputError, shorten
 from regard.foreign import path_inside
 from regard.model.network import Network
-from regard.model.recurrent.networks import Recurrent
+from regard.model.recurrent.networks import RecurrentNetwork
 
 if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked for: loading a model needs none
     from regard.predict.remembered import TrainingReadOptions
@@ -144,5 +144,5 @@ def can(network: Network) -> str:
     task = task_of_heads(network.heads, encoder=network.encoder is not None)
     ways = [HEAD_CALLS[head] for head in network.heads if head in HEAD_CALLS]
     ways += ["model.predict(texts)"] if task is not None and task.command == "predict" else []
-    ways += [] if isinstance(network, Recurrent) else ["model.embed(texts)"]
+    ways += [] if isinstance(network, RecurrentNetwork) else ["model.embed(texts)"]
     return f"What it can do: {', '.join(ways)}."

@@ -44,6 +44,8 @@ def split(output: Output, batch: Ragged, target: Ragged | None, *, by_token: boo
     singles = [Output(state, logit, memory=kept) for state, logit, kept in zip(hidden, logits, memory, strict=True)]
     if output.pooled is not None:
         singles = [replace(one, pooled=vector) for one, vector in zip(singles, output.pooled, strict=True)]
-    if output.next is not None:
-        singles = [replace(one, next=following) for one, following in zip(singles, output.next, strict=True)]
+    if output.next_sentence is not None:
+        singles = [
+            replace(one, next_sentence=following) for one, following in zip(singles, output.next_sentence, strict=True)
+        ]
     return singles

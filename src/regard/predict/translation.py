@@ -15,7 +15,7 @@ from regard.data.records import TranslateRecord
 from regard.errors import InputError
 from regard.generate.generator import Continuation
 from regard.model import hooks as taps
-from regard.model.recurrent.networks import Recurrent
+from regard.model.recurrent.networks import RecurrentNetwork
 from regard.ragged import Ragged
 from regard.tasks.greedy import DecodedSequence
 from regard.tasks.inference import RunNetwork
@@ -89,7 +89,7 @@ def translations(
         own = settings.get("max_tokens") is None
         rooms = rows.by_sequence["most"][part].clip(min=1).tolist() if own else None
         told = {**settings, "best": best, **({"max_tokens": max(rooms)} if rooms else {})}
-        said = model.writer.continuations(given, told, rooms=rooms)
+        said = model.writer.continuations(given, told, max_new_tokens=rooms)
         for row, continuations in zip(part, said, strict=True):
             found[row] = continuations
     owners = rows.owners.tolist()
@@ -121,8 +121,8 @@ def beam_run(model: Model, task: Translate, beams: int) -> RunNetwork:
     def run(inputs: Inputs) -> TranslationOutput:
         sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
         rooms = inputs["most"].clamp(min=1).tolist()
-        said = model.writer.continuations(sources, {"beams": beams, "max_tokens": max(rooms)}, rooms=rooms)
-        written = [DecodedSequence.of(best.ids, best.score, why=best.why) for best, *_ in said]
+        said = model.writer.continuations(sources, {"beams": beams, "max_tokens": max(rooms)}, max_new_tokens=rooms)
+        written = [DecodedSequence.of(best.ids, best.score, why=best.finish_reason) for best, *_ in said]
         return task.with_written(model.network, inputs, written)
 
     return run
@@ -145,14 +145,14 @@ def _joined(
 @torch.inference_mode()
 def align(model: Model, source: Sequence[int], written: Sequence[int]) -> Alignment:
     """Of a Transformer the attention of the last layer to its source, the mean of its heads."""
-    start, words = model.writer.ends.start, model.tokenizer
+    start, words = model.writer.special.decoder_start, model.tokenizer
     assert start is not None
     assert words is not None
     batch = Ragged.of([source], device=model.device)
     target = Ragged.of([[start, *written[:-1]]], device=model.device)
     network = model.network
     assert network.decoder is not None
-    if isinstance(network, Recurrent):
+    if isinstance(network, RecurrentNetwork):
         weights_TS = network.alignment(batch, target)[0]
     else:
         last = network.main.depth - 1

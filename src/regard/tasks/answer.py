@@ -275,8 +275,8 @@ def _characters(cut: FramedSequence, offsets: Places) -> dict[str, Places]:
 def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:
     """(B, C) the logarithm of the sum of exponentials over the tokens of each sequence."""
     top_BC = batch.max(logits_NC.detach())
-    parts_NC = (logits_NC - top_BC[batch.owners]).exp()
-    sums_BC = torch.zeros_like(top_BC).index_add_(0, batch.owners, parts_NC)
+    parts_NC = (logits_NC - top_BC[batch.sequence_ids]).exp()
+    sums_BC = torch.zeros_like(top_BC).index_add_(0, batch.sequence_ids, parts_NC)
     return top_BC + sums_BC.clamp(min=torch.finfo(sums_BC.dtype).tiny).log()
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from regard.data.batching.examples import LEARN, Inputs
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record
-from regard.metrics.language_meters import SidesMeter
+from regard.metrics.language_meters import BidirectionalMeter
 from regard.metrics.meter import Meter
 from regard.model.transformer import Output
 from regard.tasks.causal import Causal
@@ -70,7 +70,7 @@ class BidirectionalLM(Causal):
         logits_NV2 = output.logits.float().transpose(1, 2)
         losses_N2 = F.cross_entropy(logits_NV2, wanted_N2, reduction="none", ignore_index=IGNORE)
         told_N4 = torch.cat((losses_N2.double(), (wanted_N2 != IGNORE).double()), 1)
-        sums_B4 = told_N4.new_zeros(len(inputs.tokens), 4).index_add_(0, inputs.tokens.owners, told_N4)
+        sums_B4 = told_N4.new_zeros(len(inputs.tokens), 4).index_add_(0, inputs.tokens.sequence_ids, told_N4)
         rows: list[Any] = sums_B4[: inputs.rows].tolist()
         return rows
 
@@ -79,7 +79,7 @@ class BidirectionalLM(Causal):
         return BidirectionalAnswer(len(said), ahead=ahead, back=back, counts=(int(counts[0]), int(counts[1])))
 
     def meter(self) -> Meter:
-        return SidesMeter()
+        return BidirectionalMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, BidirectionalAnswer)

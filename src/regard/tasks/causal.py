@@ -15,7 +15,7 @@ from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import DocumentRecord, Record
-from regard.metrics.meter import Meter, NllMeter
+from regard.metrics.meter import Meter, PerplexityMeter
 from regard.model.transformer import Output
 from regard.tasks.masked import summed_cross_entropy
 from regard.tasks.task import Answer, Loss, Task
@@ -96,7 +96,7 @@ class Causal(Task):
         next_N = inputs["next"]
         losses_N = F.cross_entropy(output.logits.float(), next_N, reduction="none", ignore_index=IGNORE)
         told_N2 = torch.stack((losses_N.double(), (next_N != IGNORE).double()), dim=1)
-        sums_B2 = told_N2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.owners, told_N2)
+        sums_B2 = told_N2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.sequence_ids, told_N2)
         return [(nll, int(count)) for nll, count in sums_B2[: inputs.rows].tolist()]
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
@@ -104,10 +104,10 @@ class Causal(Task):
         return LikelihoodAnswer(len(said), nll=nll, count=count)
 
     def meter(self) -> Meter:
-        return NllMeter()
+        return PerplexityMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, LikelihoodAnswer)
-        assert isinstance(meter, NllMeter)
+        assert isinstance(meter, PerplexityMeter)
         text = record.text if isinstance(record, DocumentRecord) else ""
         meter.add(answer.nll, answer.count, len(text))

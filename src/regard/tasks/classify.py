@@ -19,7 +19,7 @@ from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
 from regard.errors import DataError, FolderError, InputError, did_you_mean
-from regard.metrics.meter import LabelMeter, Meter, MultiMeter, NumberMeter
+from regard.metrics.meter import LabelMeter, Meter, MultiLabelMeter, NumberMeter
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, reject_label_settings, weighted_loss
 
@@ -269,7 +269,7 @@ class Classify(Task):
     def meter(self) -> Meter:
         if self.kind == "number":
             return NumberMeter()
-        return LabelMeter(self.names) if self.kind == "single" else MultiMeter(self.names)
+        return LabelMeter(self.names) if self.kind == "single" else MultiLabelMeter(self.names)
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(record, ClassifyRecord | PairRecord)

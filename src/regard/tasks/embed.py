@@ -154,7 +154,7 @@ class Embed(Task):
         opens_B = inputs["opens"] == 1
         texts = int(opens_B.sum())
         text_B = (opens_B.cumsum(0) - 1).clamp(min=0)
-        owner_N = text_B[inputs.tokens.owners]
+        owner_N = text_B[inputs.tokens.sequence_ids]
         own_N1 = inputs["own"].nan_to_num().unsqueeze(1)
         hidden_ND = output.hidden.float() * own_N1
         sums_TD = hidden_ND.new_zeros(texts, hidden_ND.shape[1])

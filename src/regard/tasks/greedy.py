@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.generate.decode import decode
-from regard.generate.loop import Job, Network
-from regard.generate.settings import Decoding, Ends
+from regard.generate.loop import DecodableNetwork, DecodingJob
+from regard.generate.settings import DecodingSettings, SpecialIds
 from regard.ragged import Ragged
 
 
@@ -27,10 +27,10 @@ class DecodedSequence:
 
 
 def greedy_decode(
-    network: Network, source: Ragged, *, start: int, end: int, most: Sequence[int]
+    network: DecodableNetwork, source: Ragged, *, start: int, end: int, most: Sequence[int]
 ) -> list[DecodedSequence]:
     """One target a source, each as long as its own `most`."""
-    settings, ends = Decoding(max_tokens=max(most)), Ends(stop=(end,), start=start)
-    job = Job(network, settings, ends, log_probs=True, device=source.ids.device, rooms=most)
+    settings, ends = DecodingSettings(max_tokens=max(most)), SpecialIds(eos=(end,), decoder_start=start)
+    job = DecodingJob(network, settings, ends, log_probs=True, device=source.ids.device, max_new_tokens=most)
     found = decode(job, [ids.tolist() for ids in source.split(source.ids)])
-    return [DecodedSequence.of(row.ids, sum(row.log_probs), why=row.why) for (row,) in found]
+    return [DecodedSequence.of(row.ids, sum(row.log_probs), why=row.finish_reason) for (row,) in found]

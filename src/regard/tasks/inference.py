@@ -191,4 +191,6 @@ def score_records(
         task.update(meter, answer, record)
         rows += 1
     mean = losses[0] / losses[1] if losses[1] else float("nan")
-    return ScoreResult(rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher)
+    return ScoreResult(
+        rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher_is_better
+    )

@@ -18,7 +18,7 @@ from regard.data.corpus.masking import IGNORE, MaskSettings, Unit, mask_fixed, m
 from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.data.records import DocumentRecord, Record
 from regard.errors import InputError
-from regard.metrics.language_meters import Guessed, MaskedMeter
+from regard.metrics.language_meters import MaskedCounts, MaskedMeter
 from regard.metrics.meter import Meter
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Loss, Task
@@ -131,8 +131,8 @@ class Masked(Task):
         words, count = summed_cross_entropy(output.logits, inputs["words"])
         if not self.follows or "next" not in inputs:  # plain text that is scored has no pairs
             return Loss(words, count)
-        assert output.next is not None
-        pairs, many = summed_cross_entropy(output.next, inputs["next"])
+        assert output.next_sentence is not None
+        pairs, many = summed_cross_entropy(output.next_sentence, inputs["next"])
         return Loss(words + pairs * (count / many.clamp(min=1)), count)
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
@@ -148,13 +148,14 @@ class Masked(Task):
             ),
             dim=1,
         )
-        sums_B3 = told_M3.new_zeros(len(inputs.tokens), 3).index_add_(0, inputs.tokens.owners[inputs.at], told_M3)
+        sums_B3 = told_M3.new_zeros(len(inputs.tokens), 3).index_add_(0, inputs.tokens.sequence_ids[inputs.at], told_M3)
         follows: list[bool | None] = [None] * inputs.rows
-        if self.follows and output.next is not None and "next" in inputs:
-            follows = (output.next.argmax(1) == inputs["next"])[: inputs.rows].tolist()
+        if self.follows and output.next_sentence is not None and "next" in inputs:
+            follows = (output.next_sentence.argmax(1) == inputs["next"])[: inputs.rows].tolist()
         rows = sums_B3[: inputs.rows].tolist()
         return [
-            Guessed(int(right), int(count), nll, told) for (right, count, nll), told in zip(rows, follows, strict=True)
+            MaskedCounts(int(right), int(count), nll, told)
+            for (right, count, nll), told in zip(rows, follows, strict=True)
         ]
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
@@ -166,7 +167,7 @@ class Masked(Task):
 
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         assert isinstance(answer, MaskedAnswer)
-        meter.add(Guessed(answer.right, answer.count, answer.nll, answer.follows), None)
+        meter.add(MaskedCounts(answer.right, answer.count, answer.nll, answer.follows), None)
 
 
 def summed_cross_entropy(logits_NC: Tensor, target_N: Tensor) -> tuple[Tensor, Tensor]:

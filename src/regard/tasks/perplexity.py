@@ -14,7 +14,7 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.corpus.sliding_windows import TextWindow
 from regard.data.records import Record
 from regard.errors import InputError
-from regard.metrics.meter import Meter, NllMeter
+from regard.metrics.meter import Meter, PerplexityMeter
 from regard.tasks.causal import LikelihoodAnswer
 from regard.tasks.task import Answer
 from regard.tasks.token_losses import WORD, TokenLossTask
@@ -59,9 +59,9 @@ class SlidingPerplexity(TokenLossTask):
         return LikelihoodAnswer(nll=nll, count=count)
 
     def meter(self) -> Meter:
-        return NllMeter()
+        return PerplexityMeter()
 
     def update(self, meter: Meter, answer: Answer, record: Any) -> None:
         assert isinstance(answer, LikelihoodAnswer)
-        assert isinstance(meter, NllMeter)
+        assert isinstance(meter, PerplexityMeter)
         meter.add(answer.nll, answer.count, record.characters, record.words)

@@ -36,5 +36,5 @@ class TokenLossTask(Task):
         assert inputs.at is not None
         costs_M = F.cross_entropy(output.logits.float(), inputs["words"], reduction="none").double()
         told_M2 = torch.stack((costs_M, torch.ones_like(costs_M)), dim=1)
-        sums_B2 = told_M2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.owners[inputs.at], told_M2)
+        sums_B2 = told_M2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.sequence_ids[inputs.at], told_M2)
         return [(cost, int(count)) for cost, count in sums_B2[: inputs.rows].tolist()]

@@ -21,7 +21,7 @@ from regard.errors import InputError
 from regard.metrics.meter import Meter
 from regard.metrics.translation import TranslationMeter, signatures
 from regard.model.network import Network
-from regard.model.recurrent.bidirectional_lm import TwoSided
+from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.transformer import Output
 from regard.tasks.greedy import DecodedSequence, greedy_decode
 from regard.tasks.recipe import Recipe, translation_recipe
@@ -143,7 +143,7 @@ class Translate(Task):
 
     def run(self, network: Network, inputs: Inputs) -> Output:
         """Scores of the words that should be said, and what the network says by itself."""
-        assert not isinstance(network, TwoSided)
+        assert not isinstance(network, BidirectionalNetwork)
         start, end = (int(inputs[name][0]) for name in ("start", "end"))  # the same in every row
         written = greedy_decode(network, inputs.tokens, start=start, end=end, most=inputs["most"].clamp(min=1).tolist())
         return self.with_written(network, inputs, written)

@@ -20,7 +20,7 @@ from regard.config import Config, ModelConfig
 from regard.data.check.finding import LengthStatistics, TrainingEstimate
 from regard.device import pick_device
 from regard.errors import RegardError
-from regard.model.network import build
+from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
 from regard.training.defaults import DataSize, resolve_settings
@@ -130,7 +130,7 @@ def _layer(config: Config, length: int, tokens: int, device: torch.device) -> tu
     try:
         if not isinstance(config, ModelConfig) or config.kind == "encoder-decoder":
             raise TypeError
-        network: nn.Module = build(replace(config, layers=1, distinct_layers=None, vocabulary=WORDS)).to(device)
+        network: nn.Module = build_network(replace(config, layers=1, distinct_layers=None, vocabulary=WORDS)).to(device)
         ids = torch.randint(WORDS, (tokens,), device="cpu")
         batch = Ragged.from_flat(ids, [length] * (tokens // length)).to(device)
 

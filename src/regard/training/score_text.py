@@ -36,7 +36,7 @@ def score_rows(
         loss=losses[0] / losses[1] if losses[1] else float("nan"),
         seconds=time.monotonic() - began,
         meter=meter,
-        higher=meter.higher,
+        higher=meter.higher_is_better,
     )
 
 

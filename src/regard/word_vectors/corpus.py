@@ -30,43 +30,43 @@ DISCOUNT = 4  # sights of a phrase that do not count, so that a pair of rare wor
 
 
 @dataclass(frozen=True)
-class WordText:
+class WordCorpus:
     """Words from the most frequent down, how often each was seen, the text in them, and where its lines begin."""
 
     words: tuple[str, ...]
     counts: npt.NDArray[np.int64]
     ids: npt.NDArray[np.int32]
     bounds: npt.NDArray[np.int64]
-    seen: int  # words read, the rare ones too
+    words_read: int  # words read, the rare ones too
 
 
 def read_words(
     files: Sequence[str | Path],
     *,
-    most: int | None = None,
+    max_words: int | None = None,
     min_count: int = 5,
     phrases: Sequence[float] = (),
     encoding: str | None = None,
     progress: OnProgress | None = None,
-) -> WordText:
+) -> WordCorpus:
     """The words of text files, or their first `most`; a word is a run of letters and digits.
 
     `phrases` are the thresholds of passes that join neighbours, as word2phrase does: words a and b become a_b where
     (count of both − discount) × words / (count of a × count of b) is above. A second pass finds phrases of up to four.
     The words of a phrase stay, and the phrase stands after them: a word that is seen in phrases alone has a vector too.
     """
-    if min_count < 1 or (most is not None and most < 1):
-        raise InputError(f"min_count is {min_count} and most is {most}, expected 1 or more.")
-    words, run, seen = _numbered(files, most, progress, encoding)
+    if min_count < 1 or (max_words is not None and max_words < 1):
+        raise InputError(f"min_count is {min_count} and most is {max_words}, expected 1 or more.")
+    words, run, seen = _numbered(files, max_words, progress, encoding)
     for threshold in phrases:
-        words, run = join(words, run, threshold, min_count=min_count)
+        words, run = join_phrases(words, run, threshold, min_count=min_count)
     if phrases:
-        run = spread(words, run)
+        run = insert_phrase_words(words, run)
     return _kept(words, run, min_count, seen)
 
 
 @cache
-def tokens() -> re.Pattern[str]:
+def token_pattern() -> re.Pattern[str]:
     """Runs of letters and digits, with the marks that combine with them; else runs of what is neither nor blank."""
     combining = "".join(
         re.escape(letter) for letter in map(chr, range(sys.maxunicode // 16)) if unicodedata.category(letter)[0] == "M"
@@ -81,7 +81,7 @@ def _numbered(
     numbers: dict[str, int] = {}
     run, seen = array("i"), 0
     for piece in _texts(files, progress, encoding):
-        found = tokens().findall(piece)
+        found = token_pattern().findall(piece)
         for token in found:
             if token not in numbers:
                 numbers[token] = len(numbers)
@@ -118,7 +118,7 @@ def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: s
         yield "\n"
 
 
-def join(
+def join_phrases(
     words: list[str], run: npt.NDArray[np.int32], threshold: float, *, min_count: int
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
     """One pass: neighbours with nothing but a blank between them, joined from the left where they belong together."""
@@ -144,7 +144,7 @@ def join(
     return words + [f"{words[a]}_{words[b]}" for a, b in zip(left[taken], right[taken], strict=True)], run[stays]
 
 
-def spread(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def insert_phrase_words(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Every phrase of the run after its words."""
     numbers = {word: number for number, word in enumerate(words)}
     flat, starts = array("i"), array("q")
@@ -172,7 +172,7 @@ def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _kept(words: list[str], run: npt.NDArray[np.int32], min_count: int, seen: int) -> WordText:
+def _kept(words: list[str], run: npt.NDArray[np.int32], min_count: int, seen: int) -> WordCorpus:
     """Without marks and rare words, numbered from the most frequent down; equals in the order they were met."""
     lines = np.cumsum(run == LINE)[run >= 0]
     run = run[run >= 0]
@@ -188,4 +188,4 @@ def _kept(words: list[str], run: npt.NDArray[np.int32], min_count: int, seen: in
     ids = new[run]
     lines, ids = lines[ids >= 0], ids[ids >= 0]
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(lines)) + 1, [len(ids)]])
-    return WordText(tuple(words[i] for i in order), counts[order], ids, bounds, seen)
+    return WordCorpus(tuple(words[i] for i in order), counts[order], ids, bounds, seen)

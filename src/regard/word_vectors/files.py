@@ -18,7 +18,7 @@ from regard.data.atomic import atomic_path, check_output_path
 from regard.errors import DataError, FolderError, InputError, pluralize, shorten
 from regard.foreign import file_errors, open_regular_file
 from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
-from regard.word_vectors.vectors import Vectors
+from regard.word_vectors.vectors import WordVectors
 
 WIDEST = 1 << 20  # numbers of a vector
 LONGEST = 1 << 16  # bytes of a word
@@ -34,7 +34,7 @@ def check_target(path: str | Path) -> bool:
     return SUFFIXES[path.suffix]
 
 
-def save_vectors(vectors: Vectors, path: str | Path) -> None:
+def save_vectors(vectors: WordVectors, path: str | Path) -> None:
     """Write the format that the name says, whole or not at all."""
     path = Path(path)
     binary = check_target(path)
@@ -48,13 +48,13 @@ def save_vectors(vectors: Vectors, path: str | Path) -> None:
             file.write(word.encode() + b" " + numbers + b"\n")
 
 
-def load_vectors(path: str | Path) -> Vectors:
+def load_vectors(path: str | Path) -> WordVectors:
     """Read any of the formats, told apart by what the file holds, plain or packed as .gz or .xz."""
     with file_errors(path, DataError):
         return _loaded(Path(path))
 
 
-def _loaded(path: Path) -> Vectors:
+def _loaded(path: Path) -> WordVectors:
     try:
         with open_regular_file(path) as raw, decompressed(raw, str(path)) as file:
             header = file.readline(LONGEST)
@@ -139,7 +139,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
 
 def _gathered(
     path: Path, rows: Iterator[tuple[str, npt.NDArray[np.float32]]], sizes: tuple[int, int] | None
-) -> Vectors:
+) -> WordVectors:
     words: dict[str, None] = {}
     table = []
     for word, row in rows:
@@ -154,7 +154,7 @@ def _gathered(
         raise DataError(found, file=str(path), expected=f"{sizes[0]} of {sizes[1]}, as its first line says")
     if not table:
         raise DataError("holds no vector", file=str(path), expected="a word and its numbers")
-    return Vectors(tuple(words), np.stack(table))
+    return WordVectors(tuple(words), np.stack(table))
 
 
 def _fault(path: Path, line: int, what: str, expected: str) -> DataError:

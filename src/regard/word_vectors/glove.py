@@ -16,7 +16,7 @@ import torch
 
 from regard.errors import InputError, setting
 from regard.progress import OnProgress, Progress
-from regard.word_vectors.negative_sampling import Floats, Ints, Table, check_text
+from regard.word_vectors.negative_sampling import AdaGradTable, Floats, Ints, check_text
 
 CHUNK = 1 << 20  # words of a text that are counted at once
 PAIRS = 1 << 15  # pairs of a step, at most
@@ -25,25 +25,31 @@ Run = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Cooccurrences:
     """Distinct pairs of words, the smaller number left, with what they weigh together."""
 
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
-    forgotten: int = 0  # distinct pairs that were too light to be held
+    dropped: int = 0  # distinct pairs that were too light to be held
 
     def __len__(self) -> int:
         return len(self.left)
 
 
-def count_pairs(
-    ids: Ints, bounds: Ints, words: int, *, window: int = 10, most: int = 50_000_000, progress: OnProgress | None = None
-) -> Pairs:
+def count_cooccurrences(
+    ids: Ints,
+    bounds: Ints,
+    words: int,
+    *,
+    window: int = 10,
+    max_pairs: int = 50_000_000,
+    progress: OnProgress | None = None,
+) -> Cooccurrences:
     """Pairs of words in the same line, at most `window` apart."""
     check_text(ids, bounds, words)
-    if window < 1 or most < 1:
-        raise InputError(f"{setting('window')} is {window} and most is {most}, expected 1 or more.")
+    if window < 1 or max_pairs < 1:
+        raise InputError(f"{setting('window')} is {window} and most is {max_pairs}, expected 1 or more.")
     lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
     runs: list[Run] = []
     forgotten = 0
@@ -51,15 +57,15 @@ def count_pairs(
         runs.append(_added(*_near(ids, lines, first, window, words)))
         while len(runs) > 1 and len(runs[-1][0]) * 2 > len(runs[-2][0]):
             runs.append(_merged(runs.pop(), runs.pop()))
-        runs[0], lost = _heaviest(runs[0], most)
+        runs[0], lost = _heaviest(runs[0], max_pairs)
         forgotten += lost
         if progress is not None:
             progress(Progress("words counted", min(first + CHUNK, len(ids)), len(ids)))
     while len(runs) > 1:
         runs.append(_merged(runs.pop(), runs.pop()))
-    (keys, weights), lost = _heaviest(runs[0], most)
+    (keys, weights), lost = _heaviest(runs[0], max_pairs)
     left, right = np.divmod(keys, words)
-    return Pairs(left.astype(np.int32), right.astype(np.int32), weights, forgotten + lost)
+    return Cooccurrences(left.astype(np.int32), right.astype(np.int32), weights, forgotten + lost)
 
 
 def _near(ids: Ints, lines: Ints, first: int, window: int, words: int) -> Run:
@@ -108,8 +114,8 @@ class GloveSettings:
 
     width: int = 100
     epochs: int = 15
-    rate: float = 0.1
-    enough: float = 100.0  # a pair this heavy counts in full, a lighter one by (weight / enough) to the power of 3/4
+    lr: float = 0.1
+    x_max: float = 100.0  # a pair this heavy counts in full, a lighter one by (weight / enough) to the power of 3/4
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -127,7 +133,7 @@ class Glove:
     def __init__(self, words: int, settings: GloveSettings) -> None:
         self.settings = settings
         self.random = np.random.default_rng(settings.seed)
-        self.inner, self.outer = (Table.of(self._start(words, one)) for one in (-1, -2))
+        self.word_table, self.context_table = (AdaGradTable.of(self._start(words, one)) for one in (-1, -2))
 
     def _start(self, words: int, one: int) -> Floats:
         width = self.settings.width
@@ -136,20 +142,20 @@ class Glove:
         rows[:, one] = 1
         return rows
 
-    def learn(self, pairs: Pairs, *, progress: OnProgress | None = None) -> Floats:
+    def train(self, pairs: Cooccurrences, *, progress: OnProgress | None = None) -> Floats:
         """Go over all pairs, epoch after epoch; the sum of the two vectors of each word."""
         if len(pairs) == 0:
             raise InputError("there is no pair of words to learn from. Give lines of two words or more.")
         total, done = len(pairs) * self.settings.epochs, 0
         for _ in range(self.settings.epochs):
             for inner, outer, weights in self.batches(pairs):
-                self.step(inner, outer, weights, self.settings.rate * max(1e-3, 1 - done / total))
+                self.step(inner, outer, weights, self.settings.lr * max(1e-3, 1 - done / total))
                 done += len(inner)
                 if progress is not None:
                     progress(Progress("pairs", done, total))
-        return self.inner.rows_VD[:, :-2] + self.outer.rows_VD[:, :-2]
+        return self.word_table.rows_VD[:, :-2] + self.context_table.rows_VD[:, :-2]
 
-    def batches(self, pairs: Pairs) -> Iterator[tuple[Ints, Ints, Floats]]:
+    def batches(self, pairs: Cooccurrences) -> Iterator[tuple[Ints, Ints, Floats]]:
         """One epoch in any order; which word of a pair takes the inner vector is drawn."""
         order = self.random.permutation(len(pairs)).astype(np.int32 if len(pairs) < 1 << 31 else np.int64)
         size = min(PAIRS, max(64, len(pairs) // STEPS))
@@ -163,12 +169,12 @@ class Glove:
         """One step down Σ f(weight) · (product − log weight)² / 2."""
         x, y = (
             torch.from_numpy(table.rows_VD).index_select(0, torch.from_numpy(ids.astype(np.int64)))
-            for table, ids in ((self.inner, inner), (self.outer, outer))
+            for table, ids in ((self.word_table, inner), (self.context_table, outer))
         )
         weight = torch.from_numpy(weights)
-        share = (weight / self.settings.enough).clamp(max=1).pow(0.75)
+        share = (weight / self.settings.x_max).clamp(max=1).pow(0.75)
         slope = (share * (weight.log() - (x * y).sum(1)))[:, None]
         up, across = slope * y, slope * x
         up[:, -1], across[:, -2] = 0, 0  # the ones stay
-        self.inner.climb(inner, up.numpy(), rate)
-        self.outer.climb(outer, across.numpy(), rate)
+        self.word_table.ascend(inner, up.numpy(), rate)
+        self.context_table.ascend(outer, across.numpy(), rate)

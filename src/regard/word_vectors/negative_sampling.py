@@ -32,12 +32,12 @@ Ints = npt.NDArray[np.integer[Any]]
 
 LENGTH = 64  # centres of a block
 BLOCKS = 64  # blocks of a step
-DRAWN = 64  # words drawn for a block
+NEGATIVES = 64  # words drawn for a block
 POWER = 0.75  # of the counts that words are drawn by
 
 
 @dataclass(frozen=True)
-class NegativeSettings:
+class NegativeSamplingSettings:
     """How vectors are learned from neighbours."""
 
     kind: Literal["skipgram", "cbow"] = "skipgram"
@@ -46,7 +46,7 @@ class NegativeSettings:
     negatives: float = 5.0
     subsample: float = 1e-4  # words more frequent than this are left out now and then; 0 leaves none out
     epochs: int = 5
-    rate: float = 0.1  # falls to nothing in a straight line
+    lr: float = 0.1  # falls to nothing in a straight line
     seed: int = 0
     threads: int = 0  # 0: as many as torch uses; the result is the same for any number
 
@@ -65,23 +65,23 @@ class NegativeSettings:
 
 
 @dataclass
-class Table:
+class AdaGradTable:
     """Rows that are moved by AdaGrad, with the sum of mean squares each row has seen."""
 
     rows_VD: Floats
     squares_V: Floats
 
     @classmethod
-    def of(cls, rows_VD: Floats) -> Table:
+    def of(cls, rows_VD: Floats) -> AdaGradTable:
         return cls(rows_VD, np.full(len(rows_VD), 1e-8, np.float32))
 
-    def climb(self, ids: Ints, gradients: Floats, rate: float) -> None:
+    def ascend(self, ids: Ints, gradients: Floats, lr: float) -> None:
         """Move rows up their gradients; those of one row are added first."""
         rows, sums = sum_rows(ids, gradients)
         squares_V = torch.from_numpy(self.squares_V)
         squares = squares_V.index_select(0, rows) + sums.square().mean(1)
         squares_V.index_copy_(0, rows, squares)
-        sums *= (rate / squares.sqrt())[:, None]
+        sums *= (lr / squares.sqrt())[:, None]
         torch.from_numpy(self.rows_VD).index_add_(0, rows, sums)
 
 
@@ -94,41 +94,41 @@ def sum_rows(ids: Ints, rows: Floats) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class CenterBlocks:
     """Some blocks of a text with the words drawn for them."""
 
-    centres_BL: Ints
+    centers_BL: Ints
     contexts_BC: Ints
     weights_BLC: Floats  # of each neighbour; 0 for what is none
-    drawn_BK: Ints
+    negatives_BK: Ints
 
 
 @dataclass(frozen=True)
-class Gradients:
+class BlockGradients:
     """Of the log likelihood, a row for each centre, context and drawn word."""
 
-    centres: Floats
+    centers: Floats
     contexts: Floats
-    drawn: Floats
+    negatives: Floats
 
 
-def skipgram_gradients(inner_VD: Floats, outer_VD: Floats, blocks: Blocks, negatives: float) -> Gradients:
+def skipgram_gradients(inner_VD: Floats, outer_VD: Floats, blocks: CenterBlocks, negatives: float) -> BlockGradients:
     """Sum over centres and neighbours of w · (log σ(x·y) + Σ log σ(−x·n)), the centre's x inner, y and n outer."""
-    x_BLD, y_BCD, n_BKD = inner_VD[blocks.centres_BL], outer_VD[blocks.contexts_BC], outer_VD[blocks.drawn_BK]
+    x_BLD, y_BCD, n_BKD = inner_VD[blocks.centers_BL], outer_VD[blocks.contexts_BC], outer_VD[blocks.negatives_BK]
     near_BLC = sigmoid(-(x_BLD @ y_BCD.swapaxes(1, 2)))
     near_BLC *= blocks.weights_BLC
     far_BLK = sigmoid(x_BLD @ n_BKD.swapaxes(1, 2))
     far_BLK *= blocks.weights_BLC.sum(-1, keepdims=True) * np.float32(-negatives / n_BKD.shape[1])
-    return Gradients(
+    return BlockGradients(
         near_BLC @ y_BCD + far_BLK @ n_BKD,
         near_BLC.swapaxes(1, 2) @ x_BLD,
         far_BLK.swapaxes(1, 2) @ x_BLD,
     )
 
 
-def cbow_gradients(inner_VD: Floats, outer_VD: Floats, blocks: Blocks, negatives: float) -> Gradients:
+def cbow_gradients(inner_VD: Floats, outer_VD: Floats, blocks: CenterBlocks, negatives: float) -> BlockGradients:
     """Sum over centres of log σ(h·y) + Σ log σ(−h·n); h is the weighed mean of the inner rows of the neighbours."""
-    c_BCD, y_BLD, n_BKD = inner_VD[blocks.contexts_BC], outer_VD[blocks.centres_BL], outer_VD[blocks.drawn_BK]
+    c_BCD, y_BLD, n_BKD = inner_VD[blocks.contexts_BC], outer_VD[blocks.centers_BL], outer_VD[blocks.negatives_BK]
     total_BL1 = blocks.weights_BLC.sum(-1, keepdims=True)
     has_BL1 = (total_BL1 > 0).astype(np.float32)
     mean_BLC = blocks.weights_BLC / np.maximum(total_BL1, np.float32(1e-6))
@@ -137,7 +137,7 @@ def cbow_gradients(inner_VD: Floats, outer_VD: Floats, blocks: Blocks, negatives
     far_BLK = sigmoid(h_BLD @ n_BKD.swapaxes(1, 2))
     far_BLK *= has_BL1 * np.float32(-negatives / n_BKD.shape[1])
     step_BLD = near_BL1 * y_BLD + far_BLK @ n_BKD
-    return Gradients(near_BL1 * h_BLD, mean_BLC.swapaxes(1, 2) @ step_BLD, far_BLK.swapaxes(1, 2) @ h_BLD)
+    return BlockGradients(near_BL1 * h_BLD, mean_BLC.swapaxes(1, 2) @ step_BLD, far_BLK.swapaxes(1, 2) @ h_BLD)
 
 
 def sigmoid(x: Floats) -> Floats:
@@ -152,7 +152,7 @@ def sigmoid(x: Floats) -> Floats:
 class NegativeSampling:
     """Learns from a run of word ids; `bounds` are where its lines begin, and its end: no window goes over one."""
 
-    def __init__(self, counts: Ints, settings: NegativeSettings) -> None:
+    def __init__(self, counts: Ints, settings: NegativeSamplingSettings) -> None:
         self.settings, self.counts = settings, np.asarray(counts, np.int64)
         if len(self.counts) < 2 or self.counts.min() < 1:
             raise InputError(f"{len(self.counts)} words were given, expected two or more, each with its count.")
@@ -161,25 +161,25 @@ class NegativeSampling:
         self.edges = drawn / drawn[-1]
         size = (len(self.counts), settings.width)
         start = (self.random.random(size, np.float32) - np.float32(0.5)) / np.float32(settings.width)
-        self.inner, self.outer = Table.of(start), Table.of(np.zeros(size, np.float32))
+        self.word_table, self.context_table = AdaGradTable.of(start), AdaGradTable.of(np.zeros(size, np.float32))
 
-    def learn(self, ids: Ints, bounds: Ints, *, progress: OnProgress | None = None) -> Floats:
+    def train(self, ids: Ints, bounds: Ints, *, progress: OnProgress | None = None) -> Floats:
         """Go over the text, epoch after epoch; the vectors. `progress` is told centres seen, of how many, about."""
         check_text(ids, bounds, len(self.counts))
         threads = self.settings.threads or torch.get_num_threads()
-        kept = self.keep_share() @ self.counts / self.counts.sum()
+        kept = self.keep_probability() @ self.counts / self.counts.sum()
         total, done = max(1.0, kept * len(ids) * self.settings.epochs), 0
         with ThreadPoolExecutor(threads) as pool:
             for _ in range(self.settings.epochs):
                 for blocks in self.batches(ids, bounds):
-                    rate = self.settings.rate * max(1e-3, 1 - done / total)
+                    rate = self.settings.lr * max(1e-3, 1 - done / total)
                     self.step(blocks, rate, pool, threads)
-                    done += blocks.centres_BL.size
+                    done += blocks.centers_BL.size
                     if progress is not None:
                         progress(Progress("words", min(done, int(total)), int(total)))
-        return self.inner.rows_VD
+        return self.word_table.rows_VD
 
-    def keep_share(self) -> npt.NDArray[np.float64]:
+    def keep_probability(self) -> npt.NDArray[np.float64]:
         """How likely each word is kept: frequent ones less."""
         if self.settings.subsample == 0:
             return np.ones(len(self.counts))
@@ -187,10 +187,10 @@ class NegativeSampling:
         share: npt.NDArray[np.float64] = np.minimum(1, np.sqrt(rarity) + rarity)
         return share
 
-    def batches(self, ids: Ints, bounds: Ints) -> Iterator[Blocks]:
+    def batches(self, ids: Ints, bounds: Ints) -> Iterator[CenterBlocks]:
         """One epoch: the text with some frequent words left out, its blocks in any order."""
         window = self.settings.window
-        kept = self.random.random(len(ids), np.float32) < self.keep_share().astype(np.float32)[ids]
+        kept = self.random.random(len(ids), np.float32) < self.keep_probability().astype(np.float32)[ids]
         lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))[kept]
         ids = ids[kept]
         blank = -len(ids) % LENGTH + window
@@ -202,25 +202,25 @@ class NegativeSampling:
             line_BC = lines[contexts]
             line_BL = line_BC[:, window:-window]
             weights = band_LC * ((line_BL[:, :, None] == line_BC[:, None]) & (line_BL[:, :, None] >= 0))
-            drawn = np.searchsorted(self.edges, self.random.random((len(contexts), DRAWN)), side="right")
+            drawn = np.searchsorted(self.edges, self.random.random((len(contexts), NEGATIVES)), side="right")
             ids_BC = ids[contexts]
-            yield Blocks(ids_BC[:, window:-window], ids_BC, weights, np.minimum(drawn, len(self.counts) - 1))
+            yield CenterBlocks(ids_BC[:, window:-window], ids_BC, weights, np.minimum(drawn, len(self.counts) - 1))
 
-    def step(self, blocks: Blocks, rate: float, pool: ThreadPoolExecutor, threads: int) -> None:
+    def step(self, blocks: CenterBlocks, rate: float, pool: ThreadPoolExecutor, threads: int) -> None:
         """Gradients part by part, side by side; then both tables move."""
         gradients = skipgram_gradients if self.settings.kind == "skipgram" else cbow_gradients
 
-        def one(part: Blocks) -> Gradients:
-            return gradients(self.inner.rows_VD, self.outer.rows_VD, part, self.settings.negatives)
+        def one(part: CenterBlocks) -> BlockGradients:
+            return gradients(self.word_table.rows_VD, self.context_table.rows_VD, part, self.settings.negatives)
 
         found = list(pool.map(one, _split(blocks, threads)))
-        centres, contexts = _flat([g.centres for g in found]), _flat([g.contexts for g in found])
-        drawn, drawn_ids = _flat([g.drawn for g in found]), blocks.drawn_BK.reshape(-1)
-        centre_ids, context_ids = blocks.centres_BL.reshape(-1), blocks.contexts_BC.reshape(-1)
+        centres, contexts = _flat([g.centers for g in found]), _flat([g.contexts for g in found])
+        drawn, drawn_ids = _flat([g.negatives for g in found]), blocks.negatives_BK.reshape(-1)
+        centre_ids, context_ids = blocks.centers_BL.reshape(-1), blocks.contexts_BC.reshape(-1)
         if self.settings.kind == "cbow":
             centres, contexts, centre_ids, context_ids = contexts, centres, context_ids, centre_ids
-        self.inner.climb(centre_ids, centres, rate)
-        self.outer.climb(np.concatenate([context_ids, drawn_ids]), np.concatenate([contexts, drawn]), rate)
+        self.word_table.ascend(centre_ids, centres, rate)
+        self.context_table.ascend(np.concatenate([context_ids, drawn_ids]), np.concatenate([contexts, drawn]), rate)
 
 
 def band(window: int) -> Floats:
@@ -237,10 +237,10 @@ def check_text(ids: Ints, bounds: Ints, words: int) -> None:
         raise InputError(f"the text is empty, or holds an id that is none of the {words} words.")
 
 
-def _split(blocks: Blocks, parts: int) -> list[Blocks]:
-    edges = np.linspace(0, len(blocks.centres_BL), min(parts, len(blocks.centres_BL)) + 1).astype(int)
+def _split(blocks: CenterBlocks, parts: int) -> list[CenterBlocks]:
+    edges = np.linspace(0, len(blocks.centers_BL), min(parts, len(blocks.centers_BL)) + 1).astype(int)
     return [
-        Blocks(blocks.centres_BL[i:j], blocks.contexts_BC[i:j], blocks.weights_BLC[i:j], blocks.drawn_BK[i:j])
+        CenterBlocks(blocks.centers_BL[i:j], blocks.contexts_BC[i:j], blocks.weights_BLC[i:j], blocks.negatives_BK[i:j])
         for i, j in pairwise(edges)
     ]
 

@@ -14,10 +14,10 @@ import torch
 
 from regard.errors import InputError, did_you_mean, setting
 from regard.progress import OnProgress
-from regard.word_vectors.corpus import WordText, read_words
-from regard.word_vectors.glove import Glove, GloveSettings, count_pairs
-from regard.word_vectors.negative_sampling import NegativeSampling, NegativeSettings
-from regard.word_vectors.vectors import Vectors, lean_on_parts
+from regard.word_vectors.corpus import WordCorpus, read_words
+from regard.word_vectors.glove import Glove, GloveSettings, count_cooccurrences
+from regard.word_vectors.negative_sampling import NegativeSampling, NegativeSamplingSettings
+from regard.word_vectors.vectors import WordVectors, smooth_phrases
 
 KINDS = ("skipgram", "cbow", "glove")
 EPOCHS = {"skipgram": 5, "cbow": 10, "glove": 15}
@@ -33,12 +33,12 @@ class VectorSettings:
     window: int = 5
     min_count: int = 5
     epochs: int | None = None
-    words: int | None = None  # the first so many words of the text
+    max_words: int | None = None  # the first so many words of the text
     phrases: tuple[float, ...] = ()  # thresholds of the passes that join phrases; none unless told
-    lean: float = 20.0  # how much a phrase seen seldom leans on its words: as much as so many sights of its own
+    phrase_smoothing: float = 20.0  # weight of the words of a phrase in its vector, in occurrences; 0 disables it
     negatives: float = 5.0
     subsample: float = 1e-4
-    rate: float | None = None
+    lr: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -47,72 +47,72 @@ class VectorSettings:
 
 
 @dataclass(frozen=True)
-class Learned:
+class TrainedVectors:
     """The vectors, and what they were learned from."""
 
-    vectors: Vectors
+    vectors: WordVectors
     settings: dict[str, Any]
-    read: int  # words of the text
-    kept: int  # of them, those frequent enough to have a vector
+    words_read: int  # words of the text
+    words_kept: int  # of them, those frequent enough to have a vector
     seconds: float
     cpu_seconds: float
 
 
-def learn_vectors(
+def train_vectors(
     files: Sequence[str | Path],
     settings: VectorSettings | None = None,
     *,
     encoding: str | None = None,
     progress: OnProgress | None = None,
-) -> Learned:
+) -> TrainedVectors:
     """Read the files once, then learn; the same files, settings and seed give the same vectors."""
     given = settings or VectorSettings()
     began, cpu = time.monotonic(), time.process_time()
     text = read_words(
         files,
-        most=given.words,
+        max_words=given.max_words,
         min_count=given.min_count,
         phrases=given.phrases,
         encoding=encoding,
         progress=progress,
     )
-    epochs, rate = given.epochs or EPOCHS[given.kind], given.rate or RATES[given.kind]
+    epochs, rate = given.epochs or EPOCHS[given.kind], given.lr or RATES[given.kind]
     if given.kind == "glove":
         table = _glove(text, given, epochs, rate, progress)
     else:
-        how = NegativeSettings(
+        how = NegativeSamplingSettings(
             kind=given.kind,
             width=given.width,
             window=given.window,
             negatives=given.negatives,
             subsample=given.subsample,
             epochs=epochs,
-            rate=rate,
+            lr=rate,
             seed=given.seed,
             threads=torch.get_num_threads(),
         )
-        table = NegativeSampling(text.counts, how).learn(text.ids, text.bounds, progress=progress)
-    vectors = Vectors(text.words, table)
-    if given.phrases and given.lean > 0:
-        vectors = lean_on_parts(vectors, text.counts, given.lean)
-    return Learned(
+        table = NegativeSampling(text.counts, how).train(text.ids, text.bounds, progress=progress)
+    vectors = WordVectors(text.words, table)
+    if given.phrases and given.phrase_smoothing > 0:
+        vectors = smooth_phrases(vectors, text.counts, given.phrase_smoothing)
+    return TrainedVectors(
         vectors,
-        asdict(given) | {"epochs": epochs, "rate": rate},
-        text.seen,
+        asdict(given) | {"epochs": epochs, "lr": rate},
+        text.words_read,
         len(text.ids),
         time.monotonic() - began,
         time.process_time() - cpu,
     )
 
 
-def _glove(text: WordText, given: VectorSettings, epochs: int, rate: float, progress: OnProgress | None) -> Any:
-    pairs = count_pairs(text.ids, text.bounds, len(text.words), window=given.window, progress=progress)
-    if pairs.forgotten:
+def _glove(text: WordCorpus, given: VectorSettings, epochs: int, rate: float, progress: OnProgress | None) -> Any:
+    pairs = count_cooccurrences(text.ids, text.bounds, len(text.words), window=given.window, progress=progress)
+    if pairs.dropped:
         warnings.warn(
-            f"{pairs.forgotten:,} of the lightest pairs of words were forgotten, so that memory stays bounded; "
+            f"{pairs.dropped:,} of the lightest pairs of words were forgotten, so that memory stays bounded; "
             f"{len(pairs):,} are learned from. A greater min count or a smaller window needs fewer.",
             stacklevel=3,
         )
     enough = float(np.clip(text.ids.size / 1e6, 1, 100))  # 100 is for corpora of a hundred million words and more
-    how = GloveSettings(width=given.width, epochs=epochs, rate=rate, enough=enough, seed=given.seed)
-    return Glove(len(text.words), how).learn(pairs, progress=progress)
+    how = GloveSettings(width=given.width, epochs=epochs, lr=rate, x_max=enough, seed=given.seed)
+    return Glove(len(text.words), how).train(pairs, progress=progress)

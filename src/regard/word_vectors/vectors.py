@@ -23,7 +23,7 @@ AT_ONCE = 1 << 24  # scores that are held at once: 64 MB
 
 
 @dataclass(frozen=True)
-class Near:
+class Neighbor:
     """A word and how near it is: the cosine, or what the method of an analogy makes of three."""
 
     word: str
@@ -31,7 +31,7 @@ class Near:
 
 
 @dataclass(frozen=True)
-class Score:
+class AnalogyScore:
     """Analogies of one section, or of all: right ones of those whose four words are known, of all that were asked."""
 
     right: int
@@ -39,13 +39,13 @@ class Score:
     total: int
 
     @property
-    def share(self) -> float:
+    def accuracy(self) -> float:
         """Of the known ones; 0 where none is."""
         return self.right / self.known if self.known else 0.0
 
 
 @dataclass(frozen=True)
-class Vectors:
+class WordVectors:
     """A table with a row for each word, the words in the order of the rows."""
 
     words: tuple[str, ...]
@@ -92,7 +92,7 @@ class Vectors:
             raise InputError(f'"{word}" is not one of the {len(self):,} words that have a vector.{fix}')
         return found
 
-    def nearest(self, word: str | npt.ArrayLike, top: int = 10) -> list[Near]:
+    def nearest(self, word: str | npt.ArrayLike, top: int = 10) -> list[Neighbor]:
         """The words with the greatest cosine to a word, itself left out, or to a vector."""
         if isinstance(word, str):
             row = self.row(word)
@@ -106,18 +106,18 @@ class Vectors:
         """The cosine of two words."""
         return float(self.unit[self.row(one)] @ self.unit[self.row(other)])
 
-    def analogy(self, a: str, b: str, c: str, top: int = 5, *, method: Literal["add", "mul"] = "add") -> list[Near]:
+    def analogy(self, a: str, b: str, c: str, top: int = 5, *, method: Literal["add", "mul"] = "add") -> list[Neighbor]:
         """What is to c as b is to a: (man, king, woman) should give queen. The three are left out."""
         rows = np.array([[self.row(word) for word in (a, b, c)]])
         return self._best(self._scores(rows, method)[0], rows[0].tolist(), top)
 
     def analogies(
         self, questions: Mapping[str, Sequence[Question]], *, method: Literal["add", "mul"] = "add"
-    ) -> dict[str, Score]:
+    ) -> dict[str, AnalogyScore]:
         """For each section, how often the best word is the fourth; a question with an unknown word is not asked."""
         return {name: self._section(section, method) for name, section in questions.items()}
 
-    def _section(self, questions: Sequence[Question], method: str) -> Score:
+    def _section(self, questions: Sequence[Question], method: str) -> AnalogyScore:
         found = [[self.find(word) for word in question] for question in questions]
         known = np.array([rows for rows in found if None not in rows], np.int64).reshape(-1, 4)
         right, step = 0, max(1, AT_ONCE // len(self))
@@ -126,7 +126,7 @@ class Vectors:
             scores = self._scores(part[:, :3], method)
             np.put_along_axis(scores, part[:, :3], -np.inf, axis=1)
             right += int(np.count_nonzero(scores.argmax(1) == part[:, 3]))
-        return Score(right, len(known), len(questions))
+        return AnalogyScore(right, len(known), len(questions))
 
     def _scores(self, rows: npt.NDArray[np.int64], method: str) -> Floats:
         """Of every word for each (a, b, c): b − a + c, or b · c / a with cosines in 0 … 1 (Levy and Goldberg 2014)."""
@@ -141,23 +141,23 @@ class Vectors:
             found = near * also / (far + np.float32(1e-3))
         return found.astype(np.float32, copy=False)
 
-    def _best(self, scores: npt.NDArray[Any], without: list[int], top: int) -> list[Near]:
+    def _best(self, scores: npt.NDArray[Any], without: list[int], top: int) -> list[Neighbor]:
         if top < 1:
             raise InputError(f"top is {top}, expected 1 or more.")
         scores = scores.copy()
         scores[without] = -np.inf
         top = min(top, len(self) - len(set(without)))
         rows = np.argsort(-scores, kind="stable")[:top]
-        return [Near(self.words[row], float(scores[row])) for row in rows]
+        return [Neighbor(self.words[row], float(scores[row])) for row in rows]
 
 
-def in_all(scores: Mapping[str, Score]) -> Score:
+def total_score(scores: Mapping[str, AnalogyScore]) -> AnalogyScore:
     """All sections as one."""
     every = scores.values()
-    return Score(sum(s.right for s in every), sum(s.known for s in every), sum(s.total for s in every))
+    return AnalogyScore(sum(s.right for s in every), sum(s.known for s in every), sum(s.total for s in every))
 
 
-def lean_on_parts(vectors: Vectors, counts: npt.NDArray[np.int64], strength: float) -> Vectors:
+def smooth_phrases(vectors: WordVectors, counts: npt.NDArray[np.int64], strength: float) -> WordVectors:
     """Phrases (a_b) seen seldom lean on the words they are made of: n sights of their own against `strength` of those.
 
     Directions are mixed, lengths stay. A phrase with a part that has no vector stays as it is.
@@ -172,4 +172,4 @@ def lean_on_parts(vectors: Vectors, counts: npt.NDArray[np.int64], strength: flo
             mixed = counts[row] * vectors.unit[row] + strength * made
             length = np.linalg.norm(vectors.table[row]) / max(float(np.linalg.norm(mixed)), 1e-12)
             table[row] = mixed * length
-    return Vectors(vectors.words, table)
+    return WordVectors(vectors.words, table)

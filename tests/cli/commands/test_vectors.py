@@ -10,7 +10,7 @@ import pytest
 
 from regard import cli, samples
 from regard.word_vectors.files import load_vectors, save_vectors
-from regard.word_vectors.vectors import Vectors
+from regard.word_vectors.vectors import WordVectors
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
@@ -22,7 +22,7 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
 @pytest.fixture
 def royal(tmp_path: Path) -> str:
     table = np.array([[1, 0, 0], [-1, 0, 0], [1, 2, 0], [-1, 2, 0], [0, 0, 3]], np.float32)
-    save_vectors(Vectors(("man", "woman", "king", "queen", "apple"), table), tmp_path / "royal.txt")
+    save_vectors(WordVectors(("man", "woman", "king", "queen", "apple"), table), tmp_path / "royal.txt")
     return str(tmp_path / "royal.txt")
 
 
@@ -46,7 +46,20 @@ def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize("kind", ["skipgram", "cbow", "glove"])
 def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
     binary, text = str(tmp_path / "v.bin"), str(tmp_path / "v.vec")
-    given = ("--kind", kind, "--width", "10", "--epochs", "1", "--words", "3000", "--min-count", "2", "--phrases", "5")
+    given = (
+        "--kind",
+        kind,
+        "--width",
+        "10",
+        "--epochs",
+        "1",
+        "--max-words",
+        "3000",
+        "--min-count",
+        "2",
+        "--phrases",
+        "5",
+    )
     status, out, _ = run(capsys, str(samples.path("corpus")), *given, "--out", binary, "--json")
     found = json.loads(out)
     assert (status, found["kind"], found["width"], found["words_read"]) == (0, kind, 10, 3000)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.model.kernels.cpu_autograd import Dropout, dropout, gelu, gelu_tanh, product
+from regard.model.kernels.cpu_autograd import Dropout, dropout, gelu, gelu_tanh, small_matmul
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_products_and_their_gradients_are_torchs(shape):
     left = torch.randn(shape, generator=generator)
     right = torch.randn(shape, generator=generator).mT
     grads = []
-    for multiply in (product, torch.matmul):
+    for multiply in (small_matmul, torch.matmul):
         one, other = left.clone().requires_grad_(), right.clone().requires_grad_()
         out = multiply(one, other)
         (out * out).sum().backward()
@@ -69,7 +69,7 @@ def test_autocast_chooses_the_numbers_of_a_product():
     left = torch.randn(2, 8, 16, 16, requires_grad=True)
     right = torch.randn(2, 8, 16, 16).bfloat16().requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
-        found = product(left, right)
+        found = small_matmul(left, right)
         assert torch.equal(found, left @ right)
     found.sum().backward()
     assert left.grad is not None

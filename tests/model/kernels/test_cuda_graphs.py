@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.model.kernels.cuda_graphs import Shape, packed, replayable, rounded, unpacked
+from regard.model.kernels.cuda_graphs import GraphShape, pack_batch, round_up, supports_graphs, unpack_batch
 from regard.model.presets import PRESETS
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -11,22 +11,22 @@ sizes = st.lists(st.integers(1, 512), min_size=1, max_size=40)
 
 @given(st.integers(0, 10**7))
 def test_sizes_are_rounded_up_by_at_most_a_sixteenth_or_128_tokens(tokens):
-    assert 0 <= rounded(tokens, 128) - tokens <= max(128, tokens / 16)
-    assert rounded(rounded(tokens, 128), 128) == rounded(tokens, 128)
+    assert 0 <= round_up(tokens, 128) - tokens <= max(128, tokens / 16)
+    assert round_up(round_up(tokens, 128), 128) == round_up(tokens, 128)
 
 
 def test_few_sizes_serve_many_batches():
-    assert len({rounded(tokens, 128) for tokens in range(1, 100_000)}) < 120
+    assert len({round_up(tokens, 128) for tokens in range(1, 100_000)}) < 120
 
 
 @given(sizes)
 def test_a_batch_always_fits_its_rounded_shape(lengths):
     batch = Ragged.of([[1] * length for length in lengths])
-    shape = Shape.of(batch, 512)
-    filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, longest=shape.longest)
+    shape = GraphShape.rounded(batch, 512)
+    filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, max_length=shape.max_length)
     assert filled.tokens == shape.tokens
     assert len(filled) == shape.sequences
-    assert shape.longest <= 512
+    assert shape.max_length <= 512
     assert shape.tokens != shape.sequences
 
 
@@ -34,14 +34,14 @@ def test_a_batch_always_fits_its_rounded_shape(lengths):
 def test_a_batch_is_packed_into_one_tensor_and_back(lengths, with_segments):
     rows = [[i + length for i in range(length)] for length in lengths]
     batch = Ragged.of(rows, segments=[[i % 2 for i in row] for row in rows] if with_segments else None)
-    shape = Shape.of(batch, 512)
-    filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, longest=shape.longest)
-    again = unpacked(packed(filled), shape)
-    assert again.longest == filled.longest
+    shape = GraphShape.rounded(batch, 512)
+    filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, max_length=shape.max_length)
+    again = unpack_batch(pack_batch(filled), shape)
+    assert again.max_length == filled.max_length
     for name in ("ids", "bounds", "positions", "segments"):
         one, other = getattr(again, name), getattr(filled, name)
         assert (one is other is None) or (one.dtype == other.dtype and one.equal(other))
 
 
 def test_a_network_on_the_cpu_cannot_be_recorded():
-    assert not replayable(Transformer(PRESETS["tiny-bert"].config))
+    assert not supports_graphs(Transformer(PRESETS["tiny-bert"].config))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.model.kernels.decode_graphs import Steps, one_each
+from regard.model.kernels.decode_graphs import TokenStepper, single_token_batch
 from regard.ragged import Ragged
 
 PROMPTS = [5, 1, 9]
@@ -12,7 +12,7 @@ PROMPTS = [5, 1, 9]
 
 def begun(network, tokens, *, capacity):
     source = {"source": tokens([7, 2, 4], seed=1)} if network.encoder is not None else {"sequences": len(PROMPTS)}
-    cache = network.begin(**source, capacity=capacity)
+    cache = network.new_cache(**source, capacity=capacity)
     network.step(tokens(PROMPTS), cache)
     return cache
 
@@ -23,14 +23,14 @@ def test_fixed_shapes_say_the_same(build, tokens, name, monkeypatch):
     monkeypatch.setattr("regard.model.kernels.decode_graphs.LEAST", 12)  # so that the reach grows on the way
     network = build(name)
     plain, cache = (begun(network, tokens, capacity=40) for _ in range(2))
-    steps = Steps(network, cache, fixed=True, limit=network.config.max_tokens)
+    steps = TokenStepper(network, cache, fixed=True, limit=network.config.max_tokens)
     reaches = set()
     for turn in range(25):
         new = tokens([1, 1, 1], seed=turn).ids
         said = steps(new)
-        torch.testing.assert_close(said, network.step(one_each(new), plain), rtol=1e-4, atol=1e-5)
-        assert (cache.longest, cache.lengths.tolist()) == (plain.longest, plain.lengths.tolist())
-        reaches.add(steps.reach)
+        torch.testing.assert_close(said, network.step(single_token_batch(new), plain), rtol=1e-4, atol=1e-5)
+        assert (cache.max_length, cache.lengths.tolist()) == (plain.max_length, plain.lengths.tolist())
+        reaches.add(steps.attended_slots)
     assert reaches == {12, 24, 40}
 
 
@@ -40,38 +40,38 @@ def test_sequences_are_reordered_and_leave(build, tokens, name):
     network = build(name)
     plain, cache = (begun(network, tokens, capacity=40) for _ in range(2))
     for one in (plain, cache):
-        one.spread(2)
-    steps = Steps(network, cache, fixed=True)
+        one.repeat(2)
+    steps = TokenStepper(network, cache, fixed=True)
     for turn, order in enumerate([[0, 1, 2, 3, 4, 5], [1, 0, 2, 2, 5, 5], [2, 3], [1, 0]]):
         for one in (plain, cache):
             one.select(torch.tensor(order))
         for again in range(2):
             new = tokens([1] * len(order), seed=turn + again).ids
-            torch.testing.assert_close(steps(new), network.step(one_each(new), plain), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(steps(new), network.step(single_token_batch(new), plain), rtol=1e-4, atol=1e-5)
 
 
 @torch.no_grad()
 def test_a_reordering_keeps_the_tensors_that_are_recorded(build, tokens):
     cache = begun(build("tiny-gpt2"), tokens, capacity=40)
-    before = cache.lengths, cache.stores[0].k_BCGK
+    before = cache.lengths, cache.layers[0].k_BCGK
     cache.select(torch.tensor([2, 0, 1]))
     assert before[0] is cache.lengths
-    assert before[1] is cache.stores[0].k_BCGK
+    assert before[1] is cache.layers[0].k_BCGK
 
 
 @torch.no_grad()
 def test_there_is_an_end_to_the_room(build, tokens):
     network = build("tiny-gpt2")
     cache = begun(network, tokens, capacity=10)
-    steps = Steps(network, cache, fixed=True, limit=128)
+    steps = TokenStepper(network, cache, fixed=True, limit=128)
     new = tokens([1, 1, 1]).ids
     steps(new)
     with pytest.raises(InputError, match="10 slots"):
         steps(new)
-    longer = network.begin(sequences=1, capacity=200)
+    longer = network.new_cache(sequences=1, capacity=200)
     network.step(Ragged.of([[1] * 128]), longer)
     with pytest.raises(InputError, match="129 tokens"):
-        Steps(network, longer, fixed=True, limit=128)(new[:1])
+        TokenStepper(network, longer, fixed=True, limit=128)(new[:1])
 
 
 @pytest.mark.cuda
@@ -84,14 +84,14 @@ def test_recorded_steps_say_the_same(build, tokens, name, monkeypatch):
     caches = []
     for _ in range(2):
         source = tokens([7, 2, 4], seed=1).to("cuda") if network.encoder is not None else None
-        cache = network.begin(source=source, sequences=None if source else 3, capacity=40)
+        cache = network.new_cache(source=source, sequences=None if source else 3, capacity=40)
         network.step(tokens(PROMPTS).to("cuda"), cache)
-        cache.spread(2)
+        cache.repeat(2)
         caches.append(cache)
-    steps = Steps(network, caches[0], fixed=True)
+    steps = TokenStepper(network, caches[0], fixed=True)
     for turn in range(25):
         new = tokens([1] * 6, seed=turn).ids.cuda()
         said = steps(new).clone()
-        torch.testing.assert_close(said, network.step(one_each(new), caches[1]), rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(said, network.step(single_token_batch(new), caches[1]), rtol=1e-3, atol=1e-4)
         for cache in caches:
             cache.select(torch.tensor([1, 0, 2, 2, 5, 5], device="cuda"))

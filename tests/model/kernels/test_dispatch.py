@@ -6,9 +6,9 @@ from torch.nn.attention.flex_attention import create_mask
 
 from regard.config import SCORES
 from regard.errors import InputError
-from regard.model.kernels.dense import Call
+from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import KERNELS, attend, pick_kernel
-from regard.model.kernels.layout import Layout, Mask, Slots
+from regard.model.kernels.layout import Layout, Mask, SlotLayout
 from regard.model.kernels.varlen import _rules
 from regard.model.scores import build_score
 
@@ -54,14 +54,14 @@ def results(kernel, pairs, *, groups=H, mask=MASKS["free"], bias=None, score="sc
     q = torch.randn(int(layout.q_bounds[-1]), H, K, requires_grad=True)
     k = torch.randn(int(layout.k_bounds[-1]), groups, K, requires_grad=True)
     v = torch.randn(int(layout.k_bounds[-1]), groups, K, requires_grad=True)
-    made = build_score(score, H, K, groups=groups)
+    made = build_score(score, H, K, kv_heads=groups)
     for weight in made.parameters():
         torch.nn.init.normal_(weight, std=0.5)
-    table = biases(max(layout.q_longest, layout.k_longest, 1))[bias or "none"]
+    table = biases(max(layout.q_max_length, layout.k_max_length, 1))[bias or "none"]
     given = [q, k, v, *made.parameters()]
     if table is not None:
         given.append(table.requires_grad_())
-    call = Call(layout, mask, made, select, table, training=training)
+    call = AttentionCall(layout, mask, made, select, table, training=training)
     out = attend(*made(q, k), v, call, kernel=kernel)
     assert out.shape == q.shape
     loss = (out * torch.randn(out.shape)).sum() + 0 * sum(x.sum() for x in given)
@@ -140,7 +140,9 @@ def test_kernels_agree_for_any_lengths(pairs, mask):
 @pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit", "packed"])
 def test_a_batch_of_nothing_gives_nothing(kernel):
     empty = torch.zeros(0, H, K)
-    assert attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel=kernel).shape == (0, H, K)
+    assert attend(
+        empty, empty, empty, AttentionCall(Layout.for_self_attention(torch.tensor([0]), 0)), kernel=kernel
+    ).shape == (0, H, K)
 
 
 @pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
@@ -158,14 +160,16 @@ def test_true_means_may_attend(kernel):
     value = torch.tensor([[1.0], [10.0], [100.0]]).expand(3, K).unsqueeze(1)
     zeros = torch.zeros(3, 1, K)
     only = Mask(function=lambda sequence, head, query, key: key == 1)
-    out = attend(zeros, zeros, value, Call(Layout.own(torch.tensor([0, 3]), 3), only), kernel=kernel)
+    out = attend(
+        zeros, zeros, value, AttentionCall(Layout.for_self_attention(torch.tensor([0, 3]), 3), only), kernel=kernel
+    )
     assert out.flatten().tolist() == [10.0] * 3 * K
 
 
 @pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
 def test_causal_is_aligned_at_the_end(kernel):
     value = torch.arange(1.0, 4.0).view(3, 1, 1).expand(3, 1, K)
-    call = Call(layout_of([(2, 3)]), Mask(right=0))
+    call = AttentionCall(layout_of([(2, 3)]), Mask(right=0))
     out = attend(torch.zeros(2, 1, K), torch.zeros(3, 1, K), value, call, kernel=kernel)
     assert out[:, 0, 0].tolist() == [1.5, 2.0]
 
@@ -174,10 +178,10 @@ def test_causal_is_aligned_at_the_end(kernel):
 def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise(kernel):
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 5, H, K)
-    layout = Layout.own(torch.tensor([0, 5]), 5)
-    plain = attend(q, k, v, Call(layout), kernel=kernel)
-    assert torch.equal(attend(q, k, v, Call(layout, dropout=0.5), kernel=kernel), plain)
-    call = Call(layout, dropout=0.5, training=True)
+    layout = Layout.for_self_attention(torch.tensor([0, 5]), 5)
+    plain = attend(q, k, v, AttentionCall(layout), kernel=kernel)
+    assert torch.equal(attend(q, k, v, AttentionCall(layout, dropout=0.5), kernel=kernel), plain)
+    call = AttentionCall(layout, dropout=0.5, training=True)
     drawn = torch.stack([attend(q, k, v, call, kernel=kernel) for _ in range(600)])
     assert (drawn[0] - plain).abs().max() > 0.05
     spread = drawn.std(0) / 600**0.5
@@ -191,11 +195,11 @@ def test_one_new_token_against_its_slots_equals_the_reference(mask, bias, score,
     torch.manual_seed(0)
     filled, capacity = torch.tensor([5, 1, 7]), 9
     q, k, v = torch.randn(3, H, K), torch.randn(27, 2, K), torch.randn(27, 2, K)
-    made = build_score(score, H, K, groups=2)
+    made = build_score(score, H, K, kv_heads=2)
     for weight in made.parameters():
         torch.nn.init.normal_(weight)
-    layout = Slots(torch.arange(4), torch.arange(4), 1, 7, filled, capacity)
-    call = Call(layout, MASKS[mask], made, select, biases(7)[bias])
+    layout = SlotLayout(torch.arange(4), torch.arange(4), 1, 7, filled, capacity)
+    call = AttentionCall(layout, MASKS[mask], made, select, biases(7)[bias])
     assert pick_kernel(q, call) == "slots"
     torch.testing.assert_close(attend(q, k, v, call), attend(q, k, v, call, kernel="reference"))
     slots = [x.unflatten(0, (3, 9)) for x in (k, v)]
@@ -212,7 +216,7 @@ def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias
     layout = layout_of(pairs)
     n, m = int(layout.q_bounds[-1]), int(layout.k_bounds[-1])
     q, k, v = torch.randn(n, H, K), torch.randn(m, H, K), torch.randn(m, H, K)
-    call = Call(layout, MASKS[mask], bias_HR=biases(17)[bias])
+    call = AttentionCall(layout, MASKS[mask], bias_HR=biases(17)[bias])
     allowed, adjust = _rules(layout, call.mask, call.bias_HR, n, m)
     allowed_HNM = create_mask(allowed, 1, H, n, m, device="cpu")[0]
     head, query, key = torch.arange(H).view(-1, 1, 1), torch.arange(n).view(-1, 1), torch.arange(m)
@@ -226,17 +230,17 @@ def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias
 
 def test_the_fastest_kernel_that_can_is_picked():
     q = torch.zeros(2, H, K)
-    layout = Layout.own(torch.tensor([0, 2]), 2)
-    assert pick_kernel(q, Call(layout)) == "grouped"
-    assert pick_kernel(q, Call(layout, dropout=0.1, training=True)) == "packed"
-    assert pick_kernel(q, Call(layout_of(CROSS), dropout=0.1, training=True)) == "grouped"
-    assert pick_kernel(q, Call(layout, select="hard")) == "explicit"
-    assert pick_kernel(q, Call(layout, score=build_score("additive", H, K))) == "explicit"
-    assert pick_kernel(q, Call(layout, score=build_score("cosine", H, K))) == "grouped"
+    layout = Layout.for_self_attention(torch.tensor([0, 2]), 2)
+    assert pick_kernel(q, AttentionCall(layout)) == "grouped"
+    assert pick_kernel(q, AttentionCall(layout, dropout=0.1, training=True)) == "packed"
+    assert pick_kernel(q, AttentionCall(layout_of(CROSS), dropout=0.1, training=True)) == "grouped"
+    assert pick_kernel(q, AttentionCall(layout, select="hard")) == "explicit"
+    assert pick_kernel(q, AttentionCall(layout, score=build_score("additive", H, K))) == "explicit"
+    assert pick_kernel(q, AttentionCall(layout, score=build_score("cosine", H, K))) == "grouped"
 
 
 def test_an_unknown_kernel_names_the_nearest():
     empty = torch.zeros(0, H, K)
     with pytest.raises(InputError, match=r'"groupd" is not known. Did you mean "grouped"'):
-        attend(empty, empty, empty, Call(Layout.own(torch.tensor([0]), 0)), kernel="groupd")
+        attend(empty, empty, empty, AttentionCall(Layout.for_self_attention(torch.tensor([0]), 0)), kernel="groupd")
     assert set(KERNELS) == {"reference", "grouped", "packed", "explicit", "varlen", "dense", "tiles", "flex", "slots"}

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.model.kernels.layout import Layout, Mask, Slots
+from regard.model.kernels.layout import Layout, Mask, SlotLayout
 
 lengths = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12)
 few = settings(max_examples=100, deadline=None)
@@ -13,7 +13,7 @@ def edges(counts):
 
 
 def own(*counts):
-    return Layout.own(torch.tensor(edges(counts), dtype=torch.int32), max(counts, default=0))
+    return Layout.for_self_attention(torch.tensor(edges(counts), dtype=torch.int32), max(counts, default=0))
 
 
 def layout(pairs):
@@ -67,15 +67,15 @@ def test_queries_without_keys_point_behind_the_results():
 
 def test_spans_say_where_a_sequence_lies():
     assert own(2, 3).spans(1) == (slice(2, 5), slice(2, 5))
-    slots = Slots(torch.arange(3), torch.arange(3), 1, 4, torch.tensor([4, 2]), 6)
+    slots = SlotLayout(torch.arange(3), torch.arange(3), 1, 4, torch.tensor([4, 2]), 6)
     assert slots.spans(1) == (slice(1, 2), slice(6, 8))
 
 
 def test_the_mask_says_true_where_the_query_may_attend():
     query, key = torch.arange(4).view(-1, 1), torch.arange(4).view(1, -1)
     zero = torch.tensor(0)
-    assert Mask().free
-    assert not Mask(right=0).free
+    assert Mask().allows_all
+    assert not Mask(right=0).allows_all
     assert torch.equal(Mask(right=0).allowed(zero, zero, query, key), torch.ones(4, 4).tril().bool())
     assert torch.equal(Mask(1, 1).allowed(zero, zero, query, key), (query - key).abs() <= 1)
     assert torch.equal(Mask(function=lambda b, h, q, k: k == 2).allowed(zero, zero, query, key), key == 2)

@@ -6,10 +6,10 @@ import os
 import pytest
 import torch
 
-from regard.model.kernels.dense import Call
+from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend
 from regard.model.kernels.layout import Layout, Mask
-from regard.model.scores import Score
+from regard.model.scores import AttentionScore
 
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -22,7 +22,7 @@ SIZES = {"short": ([3, 9, 0, 17], [3, 9, 0, 17]), "long": ([1, 90, 70], [1, 90, 
 
 def call_of(sizes, mask):
     q_bounds, k_bounds = (torch.tensor([0, *size]).cumsum(0).int().to(DEVICE) for size in sizes)
-    return Call(Layout(q_bounds, k_bounds, max(sizes[0]), max(sizes[1])), mask, Score(0.25))
+    return AttentionCall(Layout(q_bounds, k_bounds, max(sizes[0]), max(sizes[1])), mask, AttentionScore(0.25))
 
 
 def drawn(tokens, heads, seed, dtype):

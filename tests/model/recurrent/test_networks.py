@@ -5,8 +5,8 @@ import torch
 
 from regard.config import RecurrentConfig
 from regard.errors import InputError
-from regard.model.initialization import initialise
-from regard.model.recurrent.networks import Recurrent
+from regard.model.initialization import initialize
+from regard.model.recurrent.networks import RecurrentNetwork
 from regard.model.recurrent.unrolled import Unrolled
 from regard.ragged import Ragged
 
@@ -29,8 +29,8 @@ WAYS = {
 
 def build(seed=0, **settings):
     config = RecurrentConfig(**{"vocabulary": 20, "width": 8, "embedding_width": 6, "dropout": 0.0, **settings})
-    network = Recurrent(config)
-    initialise(network, config, generator=torch.Generator().manual_seed(seed))
+    network = RecurrentNetwork(config)
+    initialize(network, config, generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)), alpha=0.3)
@@ -172,7 +172,7 @@ def test_stepping_is_the_whole_pass(network, pair):
     source, target = (part.select([0, 1, 3]) for part in pair)
     target = Ragged.of([[3, 1, 4, 1], [5, 9, 2, 6], [5, 3, 5, 8]])
     whole = network(source, target).logits.view(3, 4, -1)
-    cache = network.begin(source=source)
+    cache = network.new_cache(source=source)
     first = Ragged.of(target.ids.view(3, 4)[:, :2].tolist())
     assert torch.allclose(network.step(first, cache), whole[:, 1], atol=1e-12)
     rows = torch.tensor([2, 0, 0])
@@ -181,7 +181,7 @@ def test_stepping_is_the_whole_pass(network, pair):
     for place in (2, 3):
         step = Ragged.of(target.ids.view(3, 4)[rows, place].unsqueeze(1).tolist())
         assert torch.allclose(network.step(step, cache), whole[rows, place], atol=1e-12)
-    assert cache.longest == 4
+    assert cache.max_length == 4
 
 
 def test_alignments_are_shares_of_the_source(network, pair):
@@ -224,13 +224,13 @@ def test_its_own_words_stand_in_for_a_share_of_the_target(pair):
     network = build(score="dot", sampling=1.0)
     taught = network(*pair).logits
     network.train()
-    network.progress(0.0)
+    network.set_training_progress(0.0)
     assert torch.allclose(network(*pair).logits, taught, atol=1e-12)
-    network.progress(1.0)
+    network.set_training_progress(1.0)
     free = network(*pair).logits
     said = []
     for source, target in zip(pair[0].split(pair[0].ids), pair[1].split(pair[1].ids), strict=True):
-        cache, token = network.begin(source=Ragged.of([source.tolist()])), target[:1]
+        cache, token = network.new_cache(source=Ragged.of([source.tolist()])), target[:1]
         for _ in range(len(target)):
             said.append(network.step(Ragged.of([token.tolist()]), cache))
             token = said[-1].argmax(-1)
@@ -241,13 +241,13 @@ def test_its_own_words_stand_in_for_a_share_of_the_target(pair):
 
 def test_half_precision_outside_keeps_states_and_scores_exact(network, pair):
     network = network.float().train()
-    network.share = 0.5 if network.config.score == "dot" else 0.0
+    network.sampling_fraction = 0.5 if network.config.score == "dot" else 0.0
     plain = network(*pair).logits
     with torch.autocast("cpu", torch.bfloat16):
         output = network(*pair)
     assert output.memory.dtype == torch.float32
     assert output.logits.dtype == torch.bfloat16
-    if network.share == 0.0:
+    if network.sampling_fraction == 0.0:
         assert (output.logits.float() - plain).norm() < 3e-2 * plain.norm()
     output.logits.float().log_softmax(-1).sum().backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
@@ -281,6 +281,6 @@ def test_wrong_use_is_said(pair):
     with pytest.raises(InputError, match="4 source sequences but 1 target"):
         network(pair[0], pair[1].select([0]))
     with pytest.raises(InputError, match="source"):
-        network.begin(sequences=2)
+        network.new_cache(sequences=2)
     with pytest.raises(InputError, match='no head "token"'):
-        Recurrent(network.config, {"token": 3})
+        RecurrentNetwork(network.config, {"token": 3})

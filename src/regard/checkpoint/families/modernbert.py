@@ -90,11 +90,11 @@ def read(foreign: HFConfig) -> ModelConfig:
         ),
         positions=rotary_config(wide, foreign["max_position_embeddings"], local_theta=near["rope_theta"]),
         pool=PoolConfig(
-            how=POOLINGS[pooling],
+            pooling=POOLINGS[pooling],
             activation=activation_from_hf(foreign, "classifier_activation"),
             norm=True,
             bias=False,
-            tokens_too=True,
+            transform_tokens=True,
         ),
         activation=GATES[gate],
         norm_first=True,
@@ -125,7 +125,7 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "attention_dropout": attention.dropout,
         "embedding_dropout": config.dropout,
         "mlp_dropout": config.dropout,
-        "classifier_pooling": "mean" if config.pool.how == "mean" else "cls",
+        "classifier_pooling": "mean" if config.pool.pooling == "mean" else "cls",
         "classifier_activation": activation_to_hf(config.pool.activation),
         "rope_parameters": {
             "full_attention": rope_parameters(places),

@@ -12,7 +12,7 @@ from regard.cli.command import Command
 from regard.cli.output import format_bytes, print_json, print_table
 
 if TYPE_CHECKING:
-    from regard.device import Report
+    from regard.device import DeviceReport
 
 HELP = """What this machine has, and what regard will use of it.
 
@@ -27,16 +27,16 @@ class DoctorCommand:
 
 
 def run(command: DoctorCommand) -> None:
-    from regard.device import report
+    from regard.device import device_report
 
-    found = report()
+    found = device_report()
     if command.json:
         print_json({"regard": __version__, **dataclasses.asdict(found)})
     else:
         print_table(_diagnosis(found))
 
 
-def _diagnosis(found: Report) -> list[tuple[str, str]]:
+def _diagnosis(found: DeviceReport) -> list[tuple[str, str]]:
     memory = "unknown" if found.memory is None else format_bytes(found.memory)
     rows = [
         ("regard", f"{__version__} (Python {found.python}, torch {found.torch}, {found.system})"),

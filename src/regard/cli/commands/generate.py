@@ -98,7 +98,7 @@ def run(command: GenerateCommand) -> None:
 
 def _streams(settings: dict[str, Any], model: Model) -> bool:
     """Whether tokens are final as they come: not with beams, nor with several answers."""
-    beams: int = {**model.writer.usual, **settings}.get("beams", 1)
+    beams: int = {**model.writer.defaults, **settings}.get("beams", 1)
     return beams == 1 and settings.get("best", 1) == 1
 
 

@@ -15,8 +15,8 @@ from regard.cli.output import UsageError, print_json, print_table, progress_bar
 from regard.errors import pluralize
 
 if TYPE_CHECKING:
-    from regard.word_vectors.train import Learned
-    from regard.word_vectors.vectors import Vectors
+    from regard.word_vectors.train import TrainedVectors
+    from regard.word_vectors.vectors import WordVectors
 
 HELP = """Vectors of words: learn them from text files, ask for nearest words and analogies.
 
@@ -48,14 +48,16 @@ class VectorsCommand:
     window: Annotated[int, arg(help="How far a neighbour may stand.")] = 5
     min_count: Annotated[int, arg(help="Words seen less often have no vector.")] = 5
     epochs: Annotated[int | None, arg(help="How often the text is gone over; by the kind unless told.")] = None
-    words: Annotated[int | None, arg(help="Read the first so many words only.")] = None
+    max_words: Annotated[int | None, arg(help="Read only the first N words of the text.")] = None
     phrases: Annotated[
         tuple[float, ...], arg(help="Join phrases like new_york: a threshold for each pass over the text.")
     ] = ()
-    lean: Annotated[float, arg(help="How many sights of its own a phrase's words weigh against; 0 is none.")] = 20.0
+    phrase_smoothing: Annotated[float, arg(help="Weight of the words of a phrase, in occurrences; 0 disables it.")] = (
+        20.0
+    )
     negatives: Annotated[float, arg(help="Drawn words a pair is set against.")] = 5.0
     subsample: Annotated[float, arg(help="Share above which a word is left out now and then.")] = 1e-4
-    rate: Annotated[float | None, arg(help="Learning rate; by the kind unless told.")] = None
+    lr: Annotated[float | None, arg(help="Learning rate (default: chosen by the kind).")] = None
     seed: Annotated[int, arg(help="What is drawn, is drawn from this.")] = 0
     nearest: Annotated[tuple[str, ...], arg(help="Words whose nearest words are told.", metavar="WORD ...")] = ()
     analogy: Annotated[tuple[str, str, str] | None, arg(help="A is to B as C is to what?", metavar="A B C")] = None
@@ -93,28 +95,28 @@ def run(command: VectorsCommand) -> None:
     print_json(said) if command.json else _show(said)
 
 
-def _learned(command: VectorsCommand) -> Learned:
-    from regard.word_vectors.train import VectorSettings, learn_vectors
+def _learned(command: VectorsCommand) -> TrainedVectors:
+    from regard.word_vectors.train import VectorSettings, train_vectors
 
     names = [field.name for field in dataclasses.fields(VectorSettings)]
     settings = VectorSettings(**{name: getattr(command, name) for name in names})
     with progress_bar() as progress:
-        return learn_vectors(command.files, settings, encoding=command.encoding, progress=progress)
+        return train_vectors(command.files, settings, encoding=command.encoding, progress=progress)
 
 
-def _told(learned: Learned) -> dict[str, Any]:
+def _told(learned: TrainedVectors) -> dict[str, Any]:
     return {
         "kind": learned.settings["kind"],
         "vectors": len(learned.vectors),
         "width": int(learned.vectors.table.shape[1]),
-        "words_read": learned.read,
-        "words_kept": learned.kept,
+        "words_read": learned.words_read,
+        "words_kept": learned.words_kept,
         "seconds": round(learned.seconds, 3),
         "cpu_seconds": round(learned.cpu_seconds, 3),
     }
 
 
-def _answers(command: VectorsCommand, vectors: Vectors) -> dict[str, Any]:
+def _answers(command: VectorsCommand, vectors: WordVectors) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if command.nearest:
         said["nearest"] = {word: _near(vectors.nearest(word, command.top)) for word in command.nearest}
@@ -122,11 +124,13 @@ def _answers(command: VectorsCommand, vectors: Vectors) -> dict[str, Any]:
         said["analogy"] = _near(vectors.analogy(*command.analogy, top=command.top, method=command.method))
     if command.score is not None:
         from regard.word_vectors.analogies import read_analogies
-        from regard.word_vectors.vectors import in_all
+        from regard.word_vectors.vectors import total_score
 
         scores = vectors.analogies(read_analogies(command.score), method=command.method)
-        every = {**scores, "all": in_all(scores)}
-        said["score"] = {name: dataclasses.asdict(one) | {"share": round(one.share, 4)} for name, one in every.items()}
+        every = {**scores, "all": total_score(scores)}
+        said["score"] = {
+            name: dataclasses.asdict(one) | {"share": round(one.accuracy, 4)} for name, one in every.items()
+        }
     return said
 
 

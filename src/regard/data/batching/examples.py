@@ -70,7 +70,7 @@ class Inputs:
             raise InputError("a batch with a decoder's target or chosen places has no fixed shape.")
         return replace(
             self,
-            tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, longest=longest),
+            tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, max_length=longest),
             by_sequence={name: _filled(tensor, sequences) for name, tensor in self.by_sequence.items()},
             by_token={name: _filled(tensor, tokens) for name, tensor in self.by_token.items()},
             fixed_shape=True,

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-DRAWS = 1 << 16  # a share is so finely told apart: 16 random bits decide for each value
-SMALL = 64 * 64 * 64  # products up to this size are made by one thread alone
+RANDOM_LEVELS = 1 << 16  # a share is so finely told apart: 16 random bits decide for each value
+SMALL_PRODUCT = 64 * 64 * 64  # products up to this size are made by one thread alone
 CUBIC, SLOPE = 0.044715, math.sqrt(2 / math.pi)  # of GELU by a hyperbolic tangent
 
 
-def is_slow(x: Tensor) -> bool:
+def use_cpu_kernel(x: Tensor) -> bool:
     """Whether torch's own way would be the slow one."""
     return (
         not torch.compiler.is_compiling()
@@ -32,7 +32,7 @@ def is_slow(x: Tensor) -> bool:
 
 def gelu(x: Tensor) -> Tensor:
     """x times the share of a normal distribution below it."""
-    if is_slow(x) and x.requires_grad:
+    if use_cpu_kernel(x) and x.requires_grad:
         bent: Tensor = _Gelu.apply(x)  # type: ignore[no-untyped-call]
         return bent
     return F.gelu(x)
@@ -40,13 +40,13 @@ def gelu(x: Tensor) -> Tensor:
 
 def gelu_tanh(x: Tensor) -> Tensor:
     """GELU as GPT-2 computes it."""
-    if is_slow(x) and x.requires_grad:
+    if use_cpu_kernel(x) and x.requires_grad:
         bent: Tensor = _GeluTanh.apply(x)  # type: ignore[no-untyped-call]
         return bent
     return F.gelu(x, approximate="tanh")
 
 
-class _Bend(torch.autograd.Function):
+class _SavedSlope(torch.autograd.Function):
     """The slope is worked out on the way there, where most of it is at hand, and kept in place of x."""
 
     @staticmethod
@@ -56,7 +56,7 @@ class _Bend(torch.autograd.Function):
         return found
 
 
-class _Gelu(_Bend):
+class _Gelu(_SavedSlope):
     @staticmethod
     def forward(context: Any, x: Tensor) -> Tensor:
         below = torch.erf(x * math.sqrt(0.5)).add_(1.0).mul_(0.5)
@@ -65,7 +65,7 @@ class _Gelu(_Bend):
         return below.mul_(x)
 
 
-class _GeluTanh(_Bend):
+class _GeluTanh(_SavedSlope):
     @staticmethod
     def forward(context: Any, x: Tensor) -> Tensor:
         square = x.square()
@@ -76,11 +76,11 @@ class _GeluTanh(_Bend):
         return below.mul_(x)
 
 
-def dropout(x: Tensor, share: float, *, training: bool = True) -> Tensor:
+def dropout(x: Tensor, rate: float, *, training: bool = True) -> Tensor:
     """Zeros in a share of the places, the rest scaled up. Four places are drawn with one number of the generator."""
-    limit = round(share * DRAWS)
-    if not training or not is_slow(x) or not 0 < limit < DRAWS:
-        return F.dropout(x, share, training)
+    limit = round(rate * RANDOM_LEVELS)
+    if not training or not use_cpu_kernel(x) or not 0 < limit < RANDOM_LEVELS:
+        return F.dropout(x, rate, training)
     dropped: Tensor = _Drop.apply(x, limit)  # type: ignore[no-untyped-call]
     return dropped
 
@@ -90,7 +90,9 @@ class _Drop(torch.autograd.Function):
     def forward(context: Any, x: Tensor, limit: int) -> Tensor:
         drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
         keep = torch.empty(x.shape, dtype=x.dtype)  # numbers: true and false would be turned into them at every use
-        torch.ge(drawn[: x.numel()].view(x.shape), limit - DRAWS // 2, out=keep).mul_(DRAWS / (DRAWS - limit))
+        torch.ge(drawn[: x.numel()].view(x.shape), limit - RANDOM_LEVELS // 2, out=keep).mul_(
+            RANDOM_LEVELS / (RANDOM_LEVELS - limit)
+        )
         context.save_for_backward(keep)
         return x * keep
 
@@ -107,9 +109,9 @@ class Dropout(nn.Dropout):
         return dropout(x, self.p, training=self.training)
 
 
-def product(left: Tensor, right: Tensor) -> Tensor:
+def small_matmul(left: Tensor, right: Tensor) -> Tensor:
     """Many small matrices times as many. The second of two must lie row by row, or libraries take the long way."""
-    if not is_slow(left):
+    if not use_cpu_kernel(left):
         return left @ right
     found: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
     return found
@@ -133,7 +135,7 @@ def _shared(left: Tensor, right: Tensor) -> Tensor:
     """torch makes one small product after the other, so a second thread takes half of them."""
     rows, columns = left.shape[-2], right.shape[-1]
     count = left.shape[:-2].numel()
-    if torch.get_num_threads() < 2 or count < 8 or rows * columns * right.shape[-2] > SMALL:
+    if torch.get_num_threads() < 2 or count < 8 or rows * columns * right.shape[-2] > SMALL_PRODUCT:
         return left @ right
     ones, others = left.reshape(count, rows, -1), right.reshape(count, -1, columns)
     out, half = left.new_empty(count, rows, columns), count // 2

@@ -12,12 +12,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.model.kernels.cpu_autograd import dropout, product
+from regard.model.kernels.cpu_autograd import dropout, small_matmul
 from regard.model.kernels.cpu_tiles import Packing, Tiles
-from regard.model.kernels.dense import Call, bias_between
+from regard.model.kernels.dense import AttentionCall, pairwise_bias
 
 
-def attend_packed(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, call: Call) -> Tensor:
+def attend_packed(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, call: AttentionCall) -> Tensor:
     """Queries, keys and values of the same tokens, masked by distance alone."""
     packing: Packing = call.layout.packing
     if not packing.tiles:
@@ -29,7 +29,7 @@ def attend_packed(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, call: Call) -> Te
     return torch.cat(done).index_select(0, packing.back)
 
 
-def _one_size(q_NHK: Tensor, k_NHK: Tensor, v_NHK: Tensor, call: Call, tiles: Tiles) -> Tensor:
+def _one_size(q_NHK: Tensor, k_NHK: Tensor, v_NHK: Tensor, call: AttentionCall, tiles: Tiles) -> Tensor:
     count, size = tiles.token.shape
 
     def laid(x_NHK: Tensor) -> Tensor:
@@ -37,14 +37,14 @@ def _one_size(q_NHK: Tensor, k_NHK: Tensor, v_NHK: Tensor, call: Call, tiles: Ti
         return x_PSHK.transpose(1, 2).contiguous()
 
     q_PHSK, k_PHSK, v_PHSK = laid(q_NHK), laid(k_NHK), laid(v_NHK)
-    scores_PHSS = product(q_PHSK * call.score.scale, k_PHSK.transpose(2, 3))
+    scores_PHSS = small_matmul(q_PHSK * call.score.scale, k_PHSK.transpose(2, 3))
     query, key = tiles.place.view(count, 1, size, 1), tiles.place.view(count, 1, 1, size)
     if call.bias_HR is not None:
-        scores_PHSS = scores_PHSS + bias_between(call.bias_HR, query, key)
+        scores_PHSS = scores_PHSS + pairwise_bias(call.bias_HR, query, key)
     apart = tiles.apart
-    if not call.mask.free:
+    if not call.mask.allows_all:
         near = call.mask.allowed(query, query, query, key) | (tiles.row < 0).view(count, 1, size, 1)
         apart = apart.masked_fill(~near, float("-inf"))
     weights_PHSS = (scores_PHSS + apart).softmax(-1)
-    mixed_PHSK = product(dropout(weights_PHSS, call.drop), v_PHSK)
+    mixed_PHSK = small_matmul(dropout(weights_PHSS, call.active_dropout), v_PHSK)
     return mixed_PHSK.transpose(1, 2).flatten(0, 1)

@@ -43,7 +43,7 @@ class Packing:
     back: Tensor  # (N,)
 
 
-def pack(edges: Sequence[int]) -> Packing:
+def pack_sequences(edges: Sequence[int]) -> Packing:
     """The tiles that make the least work."""
     sizes = min((_fill(edges, tile) for tile in TILES), key=_work)
     tiles = [_lay(held, size, edges) for size, held in sizes.items()]

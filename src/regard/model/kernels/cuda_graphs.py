@@ -19,13 +19,13 @@ from regard.model.kernels.dispatch import runs_flat
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
-STEPS = 16  # sizes between a power of two and the next, so that at most a sixteenth is filling
+SIZES_PER_OCTAVE = 16  # sizes between a power of two and the next, so that at most a sixteenth is filling
 TILE = 128  # queries the kernel takes at a time
-LARGE = 6144  # tokens from which the GPU, not the host, is what one waits for; such batches run as they are
-KEPT = 64  # recordings kept, the least used given up first
+MAX_GRAPH_TOKENS = 6144  # tokens from which the GPU, not the host, is what one waits for; such batches run as they are
+MAX_RECORDINGS = 64  # recordings kept, the least used given up first
 
 
-def replayable(network: Transformer) -> bool:
+def supports_graphs(network: Transformer) -> bool:
     """Whether every launch of the network can be recorded: on a GPU, with the kernel that asks the host nothing."""
     first, config = next(network.parameters()), network.config
     plain = config.positions.kind not in ("relative", "alibi") and config.attention.select == "soft"
@@ -34,32 +34,32 @@ def replayable(network: Transformer) -> bool:
 
 
 @dataclass(frozen=True)
-class Shape:
+class GraphShape:
     """Rounded sizes of a batch."""
 
     tokens: int
     sequences: int
-    longest: int
+    max_length: int
     segments: bool
 
     @classmethod
-    def exact(cls, batch: Ragged) -> Shape:
-        return cls(batch.tokens, len(batch), batch.longest, batch.segments is not None)
+    def exact(cls, batch: Ragged) -> GraphShape:
+        return cls(batch.tokens, len(batch), batch.max_length, batch.segments is not None)
 
     @classmethod
-    def of(cls, batch: Ragged, most: int | None) -> Shape:
+    def rounded(cls, batch: Ragged, max_tokens: int | None) -> GraphShape:
         """The next sizes up. The kernel works in tiles of 128 queries and starts one for every empty sequence too."""
-        longest = -(-batch.longest // TILE) * TILE
-        longest = longest if most is None else max(min(longest, most), batch.longest)
-        tokens = rounded(batch.tokens, TILE)
-        rows = rounded(len(batch) + -(-(tokens - batch.tokens) // longest), 8)
+        longest = -(-batch.max_length // TILE) * TILE
+        longest = longest if max_tokens is None else max(min(longest, max_tokens), batch.max_length)
+        tokens = round_up(batch.tokens, TILE)
+        rows = round_up(len(batch) + -(-(tokens - batch.tokens) // longest), 8)
         rows += 8 if rows == tokens else 0  # so that a result's first axis says whether it is of tokens or of sequences
         return cls(tokens, rows, longest, batch.segments is not None)
 
 
-def rounded(size: int, least: int) -> int:
+def round_up(size: int, min_step: int) -> int:
     """The next of sixteen sizes an octave that are at least `least` apart."""
-    step = max(least, (1 << max(size, 1).bit_length()) // (2 * STEPS))
+    step = max(min_step, (1 << max(size, 1).bit_length()) // (2 * SIZES_PER_OCTAVE))
     return -(-max(size, 1) // step) * step
 
 
@@ -72,25 +72,25 @@ class Recording:
     result: Any
 
 
-class Replay:
+class GraphedForward:
     """Calls `run(batch)` through recordings. The batch may lie on the host; the result is the caller's own."""
 
-    def __init__(self, run: Callable[[Ragged], Any], *, device: torch.device, most: int | None = None) -> None:
-        self.run, self.device, self.most = run, device, most
-        self.recordings: OrderedDict[Shape, Recording] = OrderedDict()
+    def __init__(self, run: Callable[[Ragged], Any], *, device: torch.device, max_tokens: int | None = None) -> None:
+        self.run, self.device, self.max_tokens = run, device, max_tokens
+        self.recordings: OrderedDict[GraphShape, Recording] = OrderedDict()
         self.pool: Any = None
 
     def __call__(self, batch: Ragged) -> Any:
         batch = batch.to("cpu")  # where its shape is fixed without waiting for the GPU
-        if batch.tokens > LARGE:
-            numbers = packed(batch, pinned=True).to(self.device, non_blocking=True)
-            return self.run(unpacked(numbers, Shape.exact(batch)))
-        shape = Shape.of(batch, self.most)
-        filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, longest=shape.longest)
-        numbers = packed(filled, pinned=True)
+        if batch.tokens > MAX_GRAPH_TOKENS:
+            numbers = pack_batch(batch, pinned=True).to(self.device, non_blocking=True)
+            return self.run(unpack_batch(numbers, GraphShape.exact(batch)))
+        shape = GraphShape.rounded(batch, self.max_tokens)
+        filled = batch.fixed(tokens=shape.tokens, sequences=shape.sequences, max_length=shape.max_length)
+        numbers = pack_batch(filled, pinned=True)
         if shape not in self.recordings:
             self.recordings[shape] = self._record(numbers.to(self.device), shape)
-            if len(self.recordings) > KEPT:
+            if len(self.recordings) > MAX_RECORDINGS:
                 self.recordings.popitem(last=False)
         self.recordings.move_to_end(shape)
         recording = self.recordings[shape]
@@ -98,21 +98,21 @@ class Replay:
         recording.graph.replay()
         return _cut(recording.result, batch, shape)
 
-    def _record(self, numbers: Tensor, shape: Shape) -> Recording:
+    def _record(self, numbers: Tensor, shape: GraphShape) -> Recording:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):
-                self.run(unpacked(numbers, shape))
+                self.run(unpack_batch(numbers, shape))
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool):
-            result = self.run(unpacked(numbers, shape))
+            result = self.run(unpack_batch(numbers, shape))
         self.pool = self.pool or graph.pool()
         return Recording(graph, numbers, result)
 
 
-def packed(batch: Ragged, *, pinned: bool = False) -> Tensor:
+def pack_batch(batch: Ragged, *, pinned: bool = False) -> Tensor:
     """All numbers of a batch in one tensor; pinned, so that the host need not wait for the copy."""
     parts = [batch.ids, batch.positions, batch.bounds.long()]
     parts += [] if batch.segments is None else [batch.segments]
@@ -120,14 +120,14 @@ def packed(batch: Ragged, *, pinned: bool = False) -> Tensor:
     return torch.cat(parts, out=out)
 
 
-def unpacked(numbers: Tensor, shape: Shape) -> Ragged:
+def unpack_batch(numbers: Tensor, shape: GraphShape) -> Ragged:
     """The batch whose numbers these are, as views."""
     sizes = [shape.tokens, shape.tokens, shape.sequences + 1] + ([shape.tokens] if shape.segments else [])
     ids, positions, bounds, *segments = numbers.split(sizes)
-    return Ragged(ids, bounds.int(), positions, shape.longest, segments[0] if segments else None)
+    return Ragged(ids, bounds.int(), positions, shape.max_length, segments[0] if segments else None)
 
 
-def _cut(result: Any, batch: Ragged, shape: Shape) -> Any:
+def _cut(result: Any, batch: Ragged, shape: GraphShape) -> Any:
     """The rows of the batch itself, copied out of the recording."""
     if isinstance(result, Tensor):
         return result[: batch.tokens if result.shape[0] == shape.tokens else len(batch)].clone()

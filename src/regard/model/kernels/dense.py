@@ -13,44 +13,44 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.model.kernels.layout import Layout, Mask
-from regard.model.scores import Score, choose
+from regard.model.scores import AttentionScore, scores_to_weights
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class AttentionCall:
     """Everything of one attention but the tensors: who meets whom, how scores are made and used."""
 
     layout: Layout
     mask: Mask = field(default_factory=Mask)
-    score: Score = field(default_factory=Score)
+    score: AttentionScore = field(default_factory=AttentionScore)
     select: str = "soft"
     bias_HR: Tensor | None = None  # by distance key - query, R = 2 L - 1
     dropout: float = 0.0
     training: bool = False
 
     @property
-    def drop(self) -> float:
+    def active_dropout(self) -> float:
         """The share of weights that is dropped now: none but in training."""
         return self.dropout if self.training else 0.0
 
     @property
-    def fused(self) -> bool:
+    def can_fuse(self) -> bool:
         """Whether a fused kernel can do it: scores are dot products and the selection is soft."""
-        return self.select == "soft" and type(self.score).pairs is Score.pairs
+        return self.select == "soft" and type(self.score).score_pairs is AttentionScore.score_pairs
 
 
-def bias_between(bias_HR: Tensor, query: Tensor, key: Tensor) -> Tensor:
+def pairwise_bias(bias_HR: Tensor, query: Tensor, key: Tensor) -> Tensor:
     """(B, H, T, S) the bias of each pair of places (B, 1, T, 1) and (B, 1, 1, S)."""
     middle = (bias_HR.shape[1] - 1) // 2
     distance_BTS = (key - query + middle).squeeze(1).clamp(0, bias_HR.shape[1] - 1)
     return bias_HR[:, distance_BTS].transpose(0, 1)
 
 
-def fused(
+def fused_attention(
     q_BHTK: Tensor,
     k_BGSK: Tensor,
     v_BGSK: Tensor,
-    call: Call,
+    call: AttentionCall,
     allowed: Tensor | None = None,
     bias: Tensor | None = None,
     *,
@@ -66,26 +66,28 @@ def fused(
         k_BGSK,
         v_BGSK,
         attn_mask=extra,
-        dropout_p=call.drop,
+        dropout_p=call.active_dropout,
         is_causal=causal,
         scale=call.score.scale,
         enable_gqa=q_BHTK.shape[1] != k_BGSK.shape[1],
     )
 
 
-def written_out(
-    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: Call, allowed: Tensor | None, bias: Tensor | None
+def explicit_attention(
+    q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: AttentionCall, allowed: Tensor | None, bias: Tensor | None
 ) -> Tensor:
     """Score, mask, choose, mix; mask and bias broadcast over (B, H, T, S)."""
     share = q_BHTK.shape[1] // k_BGSK.shape[1]
-    scores_BHTS = call.score.pairs(q_BHTK, k_BGSK.repeat_interleave(share, 1))
+    scores_BHTS = call.score.score_pairs(q_BHTK, k_BGSK.repeat_interleave(share, 1))
     scores_BHTS = scores_BHTS if bias is None else scores_BHTS + bias
     allowed = None if allowed is None else allowed.expand_as(scores_BHTS)
-    weights_BHTS = choose(scores_BHTS, allowed, select=call.select, training=call.training)
-    return F.dropout(weights_BHTS, call.drop) @ v_BGSK.repeat_interleave(share, 1)
+    weights_BHTS = scores_to_weights(scores_BHTS, allowed, select=call.select, training=call.training)
+    return F.dropout(weights_BHTS, call.active_dropout) @ v_BGSK.repeat_interleave(share, 1)
 
 
-def explain(q_HTK: Tensor, k_HSK: Tensor, call: Call, *, row: int, rows: slice, heads: Tensor | None = None) -> Tensor:
+def sequence_weights(
+    q_HTK: Tensor, k_HSK: Tensor, call: AttentionCall, *, row: int, rows: slice, heads: Tensor | None = None
+) -> Tensor:
     """(H, T, S) the weights of the queries `rows` of one sequence, computed the obvious way.
 
     `q_HTK` holds all queries of the sequence; `heads` are the numbers of the heads given, all of them when None.
@@ -95,12 +97,12 @@ def explain(q_HTK: Tensor, k_HSK: Tensor, call: Call, *, row: int, rows: slice, 
     head_H = torch.arange(q_HTK.shape[0], device=device) if heads is None else heads
     query_T1 = (torch.arange(length_T, device=device) + length_S - length_T)[rows].unsqueeze(1)
     key_1S = torch.arange(length_S, device=device).unsqueeze(0)
-    scores_HTS = call.score.pairs(q_HTK[:, rows], k_HSK, heads)
+    scores_HTS = call.score.score_pairs(q_HTK[:, rows], k_HSK, heads)
     if call.bias_HR is not None:
         middle = (call.bias_HR.shape[1] - 1) // 2
         scores_HTS = scores_HTS + call.bias_HR[head_H][:, key_1S - query_T1 + middle]
     allowed_HTS = None
-    if not call.mask.free:
+    if not call.mask.allows_all:
         allowed_HTS = call.mask.allowed(torch.tensor(row, device=device), head_H.view(-1, 1, 1), query_T1, key_1S)
         allowed_HTS = allowed_HTS.expand_as(scores_HTS)
-    return choose(scores_HTS, allowed_HTS, select=call.select, training=call.training)
+    return scores_to_weights(scores_HTS, allowed_HTS, select=call.select, training=call.training)

@@ -28,14 +28,20 @@ from regard.device import has_cudnn, has_flash, has_triton
 from regard.errors import InputError, did_you_mean
 from regard.model.kernels import varlen as flat
 from regard.model.kernels.cpu_dropout import attend_packed
-from regard.model.kernels.dense import Call, bias_between, explain, fused, written_out
+from regard.model.kernels.dense import (
+    AttentionCall,
+    explicit_attention,
+    fused_attention,
+    pairwise_bias,
+    sequence_weights,
+)
 from regard.model.kernels.grouped import explicit, grouped
-from regard.model.kernels.layout import Slots
+from regard.model.kernels.layout import SlotLayout
 
 TILED = (torch.bfloat16, torch.float16, torch.float32)
 
 
-def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, *, kernel: str = "auto") -> Tensor:
+def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, *, kernel: str = "auto") -> Tensor:
     """(N, H, K) for each query the weighted mean of the values it may see; zeros where it may see none."""
     if kernel == "auto":
         kernel = pick_kernel(q_NHK, call)
@@ -54,95 +60,99 @@ def runs_flat(dtype: torch.dtype, width: int, gpu: int) -> bool:
     return dtype in (torch.bfloat16, torch.float16) and width % 8 == 0 and width <= 256 and has_flash(gpu)
 
 
-def pick_kernel(q_NHK: Tensor, call: Call) -> str:
+def pick_kernel(q_NHK: Tensor, call: AttentionCall) -> str:
     """The fastest kernel that can do the call on this hardware."""
-    if isinstance(call.layout, Slots):
+    if isinstance(call.layout, SlotLayout):
         return "slots"
-    if not call.fused:
+    if not call.can_fuse:
         return "explicit"
     if q_NHK.device.type != "cuda":
-        packs = call.drop > 0.0 and call.layout.own_tokens and call.mask.function is None
+        packs = call.active_dropout > 0.0 and call.layout.is_self_attention and call.mask.function is None
         return "packed" if packs and not torch.compiler.is_compiling() else "grouped"
     width, gpu = q_NHK.shape[-1], q_NHK.device.index or 0
     if call.bias_HR is None and call.mask.function is None:
-        reading = not torch.is_grad_enabled() and call.drop == 0.0
+        reading = not torch.is_grad_enabled() and call.active_dropout == 0.0
         if reading and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_tiles(gpu):
             return "tiles"
         if runs_flat(q_NHK.dtype, width, gpu):
             return "dense" if not reading and is_rectangle(q_NHK, call) and has_cudnn(gpu) else "varlen"
-    return "flex" if width >= 16 and call.drop == 0.0 else "grouped"
+    return "flex" if width >= 16 and call.active_dropout == 0.0 else "grouped"
 
 
-def is_rectangle(q_NHK: Tensor, call: Call) -> bool:
+def is_rectangle(q_NHK: Tensor, call: AttentionCall) -> bool:
     """Whether all sequences are equally long, and free or causal."""
-    return call.layout.even(q_NHK.shape[0]) and call.mask.left is None and call.mask.right in (None, 0)
+    return call.layout.equal_lengths(q_NHK.shape[0]) and call.mask.left is None and call.mask.right in (None, 0)
 
 
-def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """One sequence after the other: score, mask, softmax, mix."""
     share = q_NHK.shape[1] // k_MGK.shape[-2]
     parts = []
     for row in range(len(call.layout)):
         q_HTK = q_NHK[call.layout.spans(row)[0]].transpose(0, 1)
         k_HSK, v_HSK = (
-            call.layout.seen(x_MGK, row).transpose(0, 1).repeat_interleave(share, 0) for x_MGK in (k_MGK, v_MGK)
+            call.layout.keys_of(x_MGK, row).transpose(0, 1).repeat_interleave(share, 0) for x_MGK in (k_MGK, v_MGK)
         )
-        weights_HTS = explain(q_HTK, k_HSK, call, row=row, rows=slice(None))
-        weights_HTS = F.dropout(weights_HTS, call.drop)
+        weights_HTS = sequence_weights(q_HTK, k_HSK, call, row=row, rows=slice(None))
+        weights_HTS = F.dropout(weights_HTS, call.active_dropout)
         parts.append((weights_HTS @ v_HSK).transpose(0, 1))
     return torch.cat(parts) if parts else torch.zeros_like(q_NHK)
 
 
-def slots(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def slots(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """The new queries of each sequence against its slots, flat or (B, C, G, K); those not filled yet are masked."""
     layout = call.layout
-    assert isinstance(layout, Slots)
-    q_BHTK = q_NHK.unflatten(0, (-1, layout.q_longest)).transpose(1, 2)
-    k_BGSK, v_BGSK = (layout.held(x_MGK)[:, : layout.k_longest].transpose(1, 2) for x_MGK in (k_MGK, v_MGK))
-    if not call.fused:
-        out_BHTK = written_out(q_BHTK, k_BGSK, v_BGSK, call, *_between(layout, call, q_NHK.shape[1]))
+    assert isinstance(layout, SlotLayout)
+    q_BHTK = q_NHK.unflatten(0, (-1, layout.q_max_length)).transpose(1, 2)
+    k_BGSK, v_BGSK = (layout.in_slots(x_MGK)[:, : layout.k_max_length].transpose(1, 2) for x_MGK in (k_MGK, v_MGK))
+    if not call.can_fuse:
+        out_BHTK = explicit_attention(q_BHTK, k_BGSK, v_BGSK, call, *_between(layout, call, q_NHK.shape[1]))
     else:
-        out_BHTK = fused(q_BHTK, k_BGSK, v_BGSK, call, None, _added(layout, call, q_NHK))
+        out_BHTK = fused_attention(q_BHTK, k_BGSK, v_BGSK, call, None, _added(layout, call, q_NHK))
     return out_BHTK.transpose(1, 2).flatten(0, 1)
 
 
-def _between(layout: Slots, call: Call, heads: int) -> tuple[Tensor, Tensor | None]:
+def _between(layout: SlotLayout, call: AttentionCall, heads: int) -> tuple[Tensor, Tensor | None]:
     """Who may attend to whom, and the bias, broadcast over (B, H, 1, S)."""
     device = layout.filled.device
-    slot_S = torch.arange(layout.k_longest, device=device).view(1, 1, 1, -1)
+    slot_S = torch.arange(layout.k_max_length, device=device).view(1, 1, 1, -1)
     query_B = (layout.filled - 1).view(-1, 1, 1, 1)
     row_B = torch.arange(len(layout), device=device).view(-1, 1, 1, 1)
     head_H = torch.arange(heads, device=device).view(1, -1, 1, 1)
     allowed = call.mask.allowed(row_B, head_H, query_B, torch.where(slot_S <= query_B, slot_S, -1))
-    return allowed, None if call.bias_HR is None else bias_between(call.bias_HR, query_B, slot_S)
+    return allowed, None if call.bias_HR is None else pairwise_bias(call.bias_HR, query_B, slot_S)
 
 
-def _added(layout: Slots, call: Call, q_NHK: Tensor) -> Tensor | None:
+def _added(layout: SlotLayout, call: AttentionCall, q_NHK: Tensor) -> Tensor | None:
     """What is added to the scores, made by the first layer that needs it; None where every slot may be seen."""
     left, right, function = call.mask.left, call.mask.right, call.mask.function
-    if layout.alike and left is None and function is None and call.bias_HR is None:
+    if layout.all_filled and left is None and function is None and call.bias_HR is None:
         return None
     key = (left, right, function, q_NHK.dtype)
-    if key not in layout.kept:
+    if key not in layout.score_masks:
         allowed, bias = _between(layout, call, q_NHK.shape[1])
         start = torch.zeros((), dtype=q_NHK.dtype, device=q_NHK.device) if bias is None else bias.to(q_NHK.dtype)
-        layout.kept[key] = torch.where(allowed, start, float("-inf"))
-    return layout.kept[key]
+        layout.score_masks[key] = torch.where(allowed, start, float("-inf"))
+    return layout.score_masks[key]
 
 
-def varlen(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def varlen(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """FlashAttention on the flat tokens."""
     left, right, scale = call.mask.left, call.mask.right, call.score.scale
-    return flat.flash(q_NHK, k_MGK, v_MGK, call.layout, left=left, right=right, scale=scale, dropout=call.drop)
+    return flat.flash_attention(
+        q_NHK, k_MGK, v_MGK, call.layout, left=left, right=right, scale=scale, dropout=call.active_dropout
+    )
 
 
-def dense(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def dense(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """A rectangle of equally long sequences."""
     causal, scale = call.mask.right == 0, call.score.scale
-    return flat.dense(q_NHK, k_MGK, v_MGK, len(call.layout), causal=causal, scale=scale, drop=call.drop)
+    return flat.cudnn_attention(
+        q_NHK, k_MGK, v_MGK, len(call.layout), causal=causal, scale=scale, drop=call.active_dropout
+    )
 
 
-def tiles(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def tiles(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """Small tiles on the flat tokens, without gradients."""
     from regard.model.kernels.triton_tiles import attend_tiles
 
@@ -150,12 +160,14 @@ def tiles(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
     return attend_tiles(q_NHK, k_MGK, v_MGK, call.layout, left=left, right=right, scale=scale)
 
 
-def flex(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def flex(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """FlexAttention on the flat tokens."""
-    return flat.flex(q_NHK, k_MGK, v_MGK, call.layout, call.mask, bias_HR=call.bias_HR, scale=call.score.scale)
+    return flat.flex_attention(
+        q_NHK, k_MGK, v_MGK, call.layout, call.mask, bias_HR=call.bias_HR, scale=call.score.scale
+    )
 
 
-KERNELS: dict[str, Callable[[Tensor, Tensor, Tensor, Call], Tensor]] = {
+KERNELS: dict[str, Callable[[Tensor, Tensor, Tensor, AttentionCall], Tensor]] = {
     "reference": reference,
     "grouped": grouped,
     "packed": attend_packed,

@@ -13,26 +13,26 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from regard.model.kernels.dense import Call, bias_between, fused, written_out
-from regard.model.kernels.layout import Group, Layout, Mask
-from regard.model.scores import Score
+from regard.model.kernels.dense import AttentionCall, explicit_attention, fused_attention, pairwise_bias
+from regard.model.kernels.layout import Layout, Mask, SequenceGroup
+from regard.model.scores import AttentionScore
 
-Work: TypeAlias = Callable[[Tensor, Tensor, Tensor, Call, Group], Tensor]
+GroupKernel: TypeAlias = Callable[[Tensor, Tensor, Tensor, AttentionCall, SequenceGroup], Tensor]
 
 
-def grouped(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def grouped(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """Groups of equally long sequences through torch's fused attention."""
     if torch.compiler.is_compiling() and call.mask.function is None:
-        return opaque(q_NHK, k_MGK, v_MGK, call)
+        return grouped_op(q_NHK, k_MGK, v_MGK, call)
     return _pausing(q_NHK, k_MGK, v_MGK, call, fused_group)
 
 
-def explicit(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
+def explicit(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
     """Groups of equally long sequences with the weights written out."""
     return _pausing(q_NHK, k_MGK, v_MGK, call, explicit_group)
 
 
-def _pausing(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work) -> Tensor:
+def _pausing(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, work: GroupKernel) -> Tensor:
     """The plan of the groups is made on the host, so a compiled graph pauses here."""
     if not torch.compiler.is_compiling():
         return in_groups(q_NHK, k_MGK, v_MGK, call, work)
@@ -41,7 +41,7 @@ def _pausing(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work
     return out_NHK
 
 
-def in_groups(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call, work: Work) -> Tensor:
+def in_groups(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, work: GroupKernel) -> Tensor:
     """Lay sequences of equal size side by side (they often are), work on each size, and put the results back."""
     layout = call.layout
     q_parts = _parts(q_NHK, layout.q_order, [len(group.rows) * group.queries for group in layout.groups])
@@ -65,9 +65,9 @@ def _parts(x_NHK: Tensor, order: Tensor | None, sizes: list[int]) -> Sequence[Te
     return parts
 
 
-def _allowed(call: Call, group: Group, heads: int) -> Tensor | None:
+def _allowed(call: AttentionCall, group: SequenceGroup, heads: int) -> Tensor | None:
     """(B or 1, H or 1, T, S) True = may attend; None where everything is allowed."""
-    if call.mask.free:
+    if call.mask.allows_all:
         return None
     row, query, key = group.places
     if call.mask.function is None:
@@ -76,18 +76,18 @@ def _allowed(call: Call, group: Group, heads: int) -> Tensor | None:
     return call.mask.allowed(row, head, query, key)
 
 
-def fused_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: Call, group: Group) -> Tensor:
+def fused_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: AttentionCall, group: SequenceGroup) -> Tensor:
     if call.mask == Mask(right=0) and group.queries == group.keys and call.bias_HR is None:
-        return fused(q_BHTK, k_BGSK, v_BGSK, call, causal=True)
-    return fused(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
+        return fused_attention(q_BHTK, k_BGSK, v_BGSK, call, causal=True)
+    return fused_attention(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
 
 
-def _bias(call: Call, group: Group) -> Tensor | None:
-    return None if call.bias_HR is None else bias_between(call.bias_HR, *group.places[1:])
+def _bias(call: AttentionCall, group: SequenceGroup) -> Tensor | None:
+    return None if call.bias_HR is None else pairwise_bias(call.bias_HR, *group.places[1:])
 
 
-def explicit_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: Call, group: Group) -> Tensor:
-    return written_out(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
+def explicit_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: AttentionCall, group: SequenceGroup) -> Tensor:
+    return explicit_attention(q_BHTK, k_BGSK, v_BGSK, call, _allowed(call, group, q_BHTK.shape[1]), _bias(call, group))
 
 
 @torch.library.custom_op("regard::grouped", mutates_args=())
@@ -167,15 +167,15 @@ def _opened(
     scale: float,
     dropout: float,
     layout: Layout | None = None,
-) -> Call:
+) -> AttentionCall:
     left, right = (None if reach < 0 else reach for reach in window[:2])
     layout = layout or Layout(q_bounds, q_bounds if torch.equal(q_bounds, k_bounds) else k_bounds, 0, 0)
-    mask, score = Mask(left, right), Score(scale)
-    return Call(layout, mask, score, bias_HR=bias_HR, dropout=dropout, training=dropout > 0)
+    mask, score = Mask(left, right), AttentionScore(scale)
+    return AttentionCall(layout, mask, score, bias_HR=bias_HR, dropout=dropout, training=dropout > 0)
 
 
-def opaque(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: Call) -> Tensor:
-    dropout = call.drop
+def grouped_op(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
+    dropout = call.active_dropout
     seed = torch.randint(2**31, ()) if dropout > 0 else None
     out_NHK: Tensor = _grouped_op(
         q_NHK,

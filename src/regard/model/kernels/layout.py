@@ -13,7 +13,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from regard.model.kernels.cpu_tiles import Packing, pack
+from regard.model.kernels.cpu_tiles import Packing, pack_sequences
 
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(sequence, head, query place, key place) -> True where the query may attend to the key."""
@@ -31,7 +31,7 @@ class Mask:
     function: MaskFunction | None = None
 
     @property
-    def free(self) -> bool:
+    def allows_all(self) -> bool:
         return self.left is None and self.right is None and self.function is None
 
     def allowed(self, row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -50,13 +50,13 @@ class Layout:
 
     q_bounds: Tensor
     k_bounds: Tensor
-    q_longest: int
-    k_longest: int
+    q_max_length: int
+    k_max_length: int
 
     @classmethod
-    def own(cls, bounds: Tensor, longest: int) -> Layout:
+    def for_self_attention(cls, bounds: Tensor, max_length: int) -> Layout:
         """Queries and keys of the same tokens."""
-        return cls(bounds, bounds, longest, longest)
+        return cls(bounds, bounds, max_length, max_length)
 
     def __len__(self) -> int:
         return self.q_bounds.numel() - 1
@@ -65,7 +65,7 @@ class Layout:
         """Where the queries and the keys of one sequence lie."""
         return slice(*self.q_edges[row : row + 2]), slice(*self.k_edges[row : row + 2])
 
-    def seen(self, x_MGK: Tensor, row: int) -> Tensor:
+    def keys_of(self, x_MGK: Tensor, row: int) -> Tensor:
         """(S, G, K) keys or values of one sequence."""
         return x_MGK[self.spans(row)[1]]
 
@@ -80,7 +80,7 @@ class Layout:
         return edges
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[SequenceGroup]:
         """Sequences with as many queries and as many keys, together, in the order in which their sizes first appear."""
         found: dict[tuple[int, int], list[int]] = {}
         for row in range(len(self)):
@@ -88,21 +88,21 @@ class Layout:
             size = (queries.stop - queries.start, keys.stop - keys.start)
             if all(size):  # without queries or without keys there is nothing to do
                 found.setdefault(size, []).append(row)
-        return [Group(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in found.items()]
+        return [SequenceGroup(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in found.items()]
 
     @property
-    def own_tokens(self) -> bool:
+    def is_self_attention(self) -> bool:
         """Whether queries and keys are of the same tokens."""
         return self.k_bounds is self.q_bounds and type(self) is Layout
 
-    def even(self, tokens: int) -> bool:
+    def equal_lengths(self, tokens: int) -> bool:
         """Whether all sequences are as long as the longest: known from sizes alone, without asking the device."""
-        return self.own_tokens and tokens == len(self) * self.q_longest
+        return self.is_self_attention and tokens == len(self) * self.q_max_length
 
     @cached_property
     def packing(self) -> Packing:
         """The sequences in tiles, for attention with dropout on the CPU."""
-        return pack(self.q_edges)
+        return pack_sequences(self.q_edges)
 
     @cached_property
     def q_order(self) -> Tensor | None:
@@ -138,7 +138,7 @@ def _filled(edges: list[int]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Slots(Layout):
+class SlotLayout(Layout):
     """As many queries of each sequence; its keys lie in `capacity` slots, the first `filled` of which hold one.
 
     A query stands at the last key. Several of one sequence are beams, which look at the same memory.
@@ -146,24 +146,24 @@ class Slots(Layout):
 
     filled: Tensor  # (B,)
     capacity: int
-    alike: bool = False  # all are filled alike, up to k_longest
-    kept: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
+    all_filled: bool = False  # all are filled alike, up to k_longest
+    score_masks: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
 
-    def held(self, x_MGK: Tensor) -> Tensor:
+    def in_slots(self, x_MGK: Tensor) -> Tensor:
         """(B, C, G, K) keys or values by their slots, in which they may be given or flat."""
         return x_MGK if x_MGK.dim() == 4 else x_MGK.unflatten(0, (-1, self.capacity))
 
-    def seen(self, x_MGK: Tensor, row: int) -> Tensor:
-        return self.held(x_MGK)[row, : int(self.filled[row])]
+    def keys_of(self, x_MGK: Tensor, row: int) -> Tensor:
+        return self.in_slots(x_MGK)[row, : int(self.filled[row])]
 
     def spans(self, row: int) -> tuple[slice, slice]:
         start = row * self.capacity
-        queries = slice(row * self.q_longest, (row + 1) * self.q_longest)
+        queries = slice(row * self.q_max_length, (row + 1) * self.q_max_length)
         return queries, slice(start, start + int(self.filled[row]))
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class SequenceGroup:
     """Sequences with as many queries and as many keys: one dense tensor, without padding."""
 
     rows: list[int]

@@ -98,7 +98,7 @@ def attend_tiles(
     """(N, H, K) on flat tokens, without a host synchronisation."""
     reach = (FAR if left is None else left, FAR if right is None else right)
     work = _opaque if torch.compiler.is_compiling() else _launch
-    out_NHK: Tensor = work(q_NHK, k_MGK, v_MGK, layout.q_bounds, layout.k_bounds, layout.q_longest, *reach, scale)
+    out_NHK: Tensor = work(q_NHK, k_MGK, v_MGK, layout.q_bounds, layout.k_bounds, layout.q_max_length, *reach, scale)
     return out_NHK
 
 

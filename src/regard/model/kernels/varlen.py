@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.model.kernels.layout import Layout, Mask
 
 
-def flash(
+def flash_attention(
     q_NHK: Tensor,
     k_MGK: Tensor,
     v_MGK: Tensor,
@@ -38,8 +38,8 @@ def flash(
         v_MGK,
         layout.q_bounds,
         layout.k_bounds,
-        layout.q_longest,
-        layout.k_longest,
+        layout.q_max_length,
+        layout.k_max_length,
         dropout,
         left is None and right == 0,
         False,
@@ -50,7 +50,9 @@ def flash(
     return out_NHK
 
 
-def dense(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, rows: int, *, causal: bool, scale: float, drop: float) -> Tensor:
+def cudnn_attention(
+    q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, rows: int, *, causal: bool, scale: float, drop: float
+) -> Tensor:
     """Sequences that are all equally long, as a rectangle: cuDNN's attention, made for Hopper and later."""
     share = q_NHK.shape[1] // k_NGK.shape[1]
     if share > 1:
@@ -61,7 +63,7 @@ def dense(q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, rows: int, *, causal: boo
     return out_BHTK.transpose(1, 2).flatten(0, 1)
 
 
-def flex(
+def flex_attention(
     q_NHK: Tensor,
     k_MGK: Tensor,
     v_MGK: Tensor,

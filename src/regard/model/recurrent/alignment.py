@@ -11,26 +11,26 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import RecurrentConfig
-from regard.model.scores import build_score, choose
+from regard.model.scores import build_score, scores_to_weights
 from regard.ragged import Ragged
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class EncoderStates:
     """The states of the encoder, one slot a place as in a cache, so that rows can leave without a copy."""
 
     values_BSD: Tensor
     keys_BSD: Tensor  # prepared for the score
     lengths_B: Tensor
 
-    def first(self, rows: int) -> Memory:
-        return Memory(self.values_BSD[:rows], self.keys_BSD[:rows], self.lengths_B[:rows])
+    def first(self, rows: int) -> EncoderStates:
+        return EncoderStates(self.values_BSD[:rows], self.keys_BSD[:rows], self.lengths_B[:rows])
 
-    def select(self, rows: Tensor) -> Memory:
-        return Memory(self.values_BSD[rows], self.keys_BSD[rows], self.lengths_B[rows])
+    def select(self, rows: Tensor) -> EncoderStates:
+        return EncoderStates(self.values_BSD[rows], self.keys_BSD[rows], self.lengths_B[rows])
 
 
-class Align(nn.Module):
+class AlignmentAttention(nn.Module):
     """A state asks the memory, and what comes back joins it: tanh(W [context; state])."""
 
     def __init__(self, config: RecurrentConfig) -> None:
@@ -42,38 +42,38 @@ class Align(nn.Module):
         self.inner = nn.Linear(config.width, config.width, bias=False) if predicts else None
         self.outer = nn.Linear(config.width, 1, bias=False) if predicts else None
 
-    def remember(self, memory_MD: Tensor, source: Ragged) -> Memory:
+    def prepare(self, memory_MD: Tensor, source: Ragged) -> EncoderStates:
         """The states of all encoders in slots, keys prepared once."""
-        values_BSD = spread(memory_MD, source)
-        with exact(memory_MD):
+        values_BSD = to_slots(memory_MD, source)
+        with without_autocast(memory_MD):
             _, keys_MHD = self.score(memory_MD[:0].unsqueeze(1), memory_MD.unsqueeze(1))
-        return Memory(values_BSD, spread(keys_MHD.squeeze(1), source), source.lengths)
+        return EncoderStates(values_BSD, to_slots(keys_MHD.squeeze(1), source), source.lengths)
 
-    def forward(self, state_BTD: Tensor, memory: Memory, places_BT: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, state_BTD: Tensor, memory: EncoderStates, places_BT: Tensor) -> tuple[Tensor, Tensor]:
         """(B, T, D) states that know what they looked at, and (B, T, S) how much at what."""
-        with exact(state_BTD):  # scores are sums over the whole width, which nothing scales down
+        with without_autocast(state_BTD):  # scores are sums over the whole width, which nothing scales down
             weights_BTS = self.weights(state_BTD, memory, places_BT)
             context_BTD = weights_BTS @ memory.values_BSD
         return torch.tanh(self.join(torch.cat((context_BTD, state_BTD), -1))), weights_BTS
 
-    def weights(self, state_BTD: Tensor, memory: Memory, places_BT: Tensor) -> Tensor:
+    def weights(self, state_BTD: Tensor, memory: EncoderStates, places_BT: Tensor) -> Tensor:
         """The softmax of the scores, over the whole source or a window of it."""
         rows, steps, width = state_BTD.shape
         flat_NHD, _ = self.score(state_BTD.reshape(-1, 1, width), memory.keys_BSD[:0].reshape(-1, 1, width))
         asked_BHTD = flat_NHD.view(rows, 1, steps, width)
-        scores_BTS = self.score.pairs(asked_BHTD, memory.keys_BSD.unsqueeze(1)).squeeze(1)
+        scores_BTS = self.score.score_pairs(asked_BHTD, memory.keys_BSD.unsqueeze(1)).squeeze(1)
         lengths_B11 = memory.lengths_B.view(-1, 1, 1)
         place_S = torch.arange(scores_BTS.shape[-1], device=scores_BTS.device)
         allowed = place_S < lengths_B11
         if self.window is None:
-            return choose(scores_BTS, allowed, select="soft")
-        centre_BT1 = self.centre(state_BTD, places_BT, lengths_B11)
+            return scores_to_weights(scores_BTS, allowed, select="soft")
+        centre_BT1 = self.center(state_BTD, places_BT, lengths_B11)
         distance_BTS = place_S - centre_BT1
         if self.outer is not None:  # near the centre counts more: a Gaussian half a window wide
             scores_BTS = scores_BTS - 2 * (distance_BTS / self.window) ** 2
-        return choose(scores_BTS, allowed & (distance_BTS.abs() <= self.window), select="soft")
+        return scores_to_weights(scores_BTS, allowed & (distance_BTS.abs() <= self.window), select="soft")
 
-    def centre(self, state_BTD: Tensor, places_BT: Tensor, lengths_B11: Tensor) -> Tensor:
+    def center(self, state_BTD: Tensor, places_BT: Tensor, lengths_B11: Tensor) -> Tensor:
         """(B, T, 1) where the window stands: at the target's own place, or where the state says."""
         last_B11 = (lengths_B11 - 1).clamp(min=0)
         if self.inner is None or self.outer is None:
@@ -83,19 +83,19 @@ class Align(nn.Module):
         return share_BT1.to(exact) * last_B11
 
 
-def exact(like: Tensor) -> torch.autocast:
+def without_autocast(like: Tensor) -> torch.autocast:
     """As precise as the weights are, also where the rest is computed in half precision."""
     return torch.autocast(like.device.type, enabled=False)
 
 
-def spread(values_ND: Tensor, batch: Ragged) -> Tensor:
+def to_slots(values_ND: Tensor, batch: Ragged) -> Tensor:
     """(B, T, D) one slot a place; slots without a token hold zeros."""
-    flat = torch.arange(batch.tokens, device=values_ND.device) - batch.bounds[:-1].long()[batch.owners]
-    slots_BTD = values_ND.new_zeros(len(batch), batch.longest, *values_ND.shape[1:])
-    return slots_BTD.index_put((batch.owners, flat), values_ND)
+    flat = torch.arange(batch.tokens, device=values_ND.device) - batch.bounds[:-1].long()[batch.sequence_ids]
+    slots_BTD = values_ND.new_zeros(len(batch), batch.max_length, *values_ND.shape[1:])
+    return slots_BTD.index_put((batch.sequence_ids, flat), values_ND)
 
 
-def gathered(slots_BTD: Tensor, batch: Ragged) -> Tensor:
+def from_slots(slots_BTD: Tensor, batch: Ragged) -> Tensor:
     """(N, D) the tokens out of their slots."""
-    flat = torch.arange(batch.tokens, device=slots_BTD.device) - batch.bounds[:-1].long()[batch.owners]
-    return slots_BTD[batch.owners, flat]
+    flat = torch.arange(batch.tokens, device=slots_BTD.device) - batch.bounds[:-1].long()[batch.sequence_ids]
+    return slots_BTD[batch.sequence_ids, flat]

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from regard.config import RecurrentConfig
 from regard.errors import InputError, did_you_mean
-from regard.model.heads import Labels
+from regard.model.heads import ClassifierHead
 from regard.model.kernels.cpu_autograd import Dropout
-from regard.model.recurrent.networks import Layers
+from regard.model.recurrent.networks import RecurrentLayers
 from regard.model.recurrent.unrolled import Unrolled
 from regard.model.transformer import Output
 from regard.ragged import Ragged
@@ -22,7 +22,7 @@ from regard.ragged import Ragged
 HEADS = ("sides", "sequence", "token")
 
 
-class Sides(nn.Module):
+class BidirectionalEncoder(nn.Module):
     """Reads a text from its beginning and from its end; neither sees the other, so each may be asked for a word.
 
     Every layer stays to be had: what a word means is in none of them alone.
@@ -33,22 +33,22 @@ class Sides(nn.Module):
         self.tokens, self.dropout = nn.Embedding(config.vocabulary, config.embedding_width), Dropout(config.dropout)
         self.depth, size = config.layers, config.embedding_width
         self.ahead, self.back = (
-            nn.ModuleList(Layers(config.cell, size, size, layers=1, dropout=0.0) for _ in range(self.depth))
+            nn.ModuleList(RecurrentLayers(config.cell, size, size, layers=1, dropout=0.0) for _ in range(self.depth))
             for _ in range(2)
         )
 
     def forward(self, batch: Ragged, *, layers: int | None = None) -> Tensor:
         """(N, D) states after the last layer, or after so many `layers` (0 for the embeddings alone)."""
-        return self.every(batch, layers)[-1]
+        return self.all_layers(batch, layers)[-1]
 
-    def every(self, batch: Ragged, layers: int | None = None) -> Tensor:
+    def all_layers(self, batch: Ragged, layers: int | None = None) -> Tensor:
         """(L, N, D) the embeddings, and the states of each layer up to that one, from both sides."""
-        ahead_LNE = self.side(batch, self.ahead[:layers])
-        back_LNE = self.side(batch, self.back[:layers], mirrored=True)
+        ahead_LNE = self.run_direction(batch, self.ahead[:layers])
+        back_LNE = self.run_direction(batch, self.back[:layers], mirrored=True)
         return torch.cat((ahead_LNE, back_LNE), -1)
 
-    def side(self, batch: Ragged, layers: nn.ModuleList, *, mirrored: bool = False) -> Tensor:
-        steps, turn_N = Unrolled.of(batch), mirror(batch) if mirrored else slice(None)
+    def run_direction(self, batch: Ragged, layers: nn.ModuleList, *, mirrored: bool = False) -> Tensor:
+        steps, turn_N = Unrolled.of(batch), reversed_index(batch) if mirrored else slice(None)
         x_NE = self.dropout(self.tokens(batch.ids))
         found = [x_NE]
         for layer in layers:
@@ -58,7 +58,7 @@ class Sides(nn.Module):
         return torch.stack(found)
 
 
-class Mix(nn.Module):
+class ScalarMix(nn.Module):
     """Layers weighed by what a task learns: a softmax over them, times one number."""
 
     def __init__(self, layers: int) -> None:
@@ -70,13 +70,13 @@ class Mix(nn.Module):
         return self.scale * torch.einsum("l,lnd->nd", self.scores.softmax(0), states_LND)
 
 
-class TwoSided(nn.Module):
+class BidirectionalNetwork(nn.Module):
     """Both sides with what stands on them: the words beside each token, or labels of a mix of all layers."""
 
     def __init__(self, config: RecurrentConfig, heads: Mapping[str, int] | None = None) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Sides(config)
+        self.encoder = BidirectionalEncoder(config)
         self.heads = nn.ModuleDict()
         for name, size in (heads or {}).items():
             if name == "mix":
@@ -90,26 +90,26 @@ class TwoSided(nn.Module):
                 if config.tied:
                     self.heads[name].weight = self.encoder.tokens.weight
             else:
-                self.heads[name] = Labels(config, size, dropout=config.dropout)
+                self.heads[name] = ClassifierHead(config, size, dropout=config.dropout)
         if "sequence" in self.heads or "token" in self.heads:
-            self.heads["mix"] = Mix(config.layers + 1)
+            self.heads["mix"] = ScalarMix(config.layers + 1)
 
     @property
-    def reader(self) -> Sides:
+    def reader(self) -> BidirectionalEncoder:
         return self.encoder
 
     @property
     def decoder(self) -> None:
         """None: it guesses words from what stands on one side of them, and writes no text."""
 
-    def progress(self, done: float) -> None:
+    def set_training_progress(self, done: float) -> None:
         """How much of a training is done: nothing here depends on it."""
 
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
         """States, and what the heads make of them; of words (N, 2, V): those after each token, and those before."""
         if target is not None:
             raise InputError("a network of kind encoder reads one batch, but a target was given too.")
-        states_LND = self.encoder.every(batch)
+        states_LND = self.encoder.all_layers(batch)
         hidden_ND = self.mixed(states_LND) if "mix" in self.heads else states_LND[-1]
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
         pooled_BD = batch.mean(hidden_ND) if "sequence" in self.heads else None
@@ -125,7 +125,7 @@ class TwoSided(nn.Module):
 
     def mixture(self, batch: Ragged) -> Tensor:
         """(N, D) a mix of all layers at every token."""
-        return self.mixed(self.encoder.every(batch))
+        return self.mixed(self.encoder.all_layers(batch))
 
     def mixed(self, states_LND: Tensor) -> Tensor:
         """(N, D) all layers as a task learned to weigh them; their mean where none has."""
@@ -133,8 +133,8 @@ class TwoSided(nn.Module):
         return mixed_ND
 
 
-def mirror(batch: Ragged) -> Tensor:
+def reversed_index(batch: Ragged) -> Tensor:
     """(N,) each sequence from its end; applied twice it changes nothing."""
     flat = torch.arange(batch.tokens, device=batch.ids.device)
     first, last = batch.bounds[:-1].long(), batch.bounds[1:].long()
-    return (first + last)[batch.owners] - 1 - flat
+    return (first + last)[batch.sequence_ids] - 1 - flat

@@ -16,7 +16,7 @@ from regard.config import RecurrentConfig
 from regard.errors import InputError, pluralize
 from regard.model.cache import Cache
 from regard.model.kernels.cpu_autograd import Dropout
-from regard.model.recurrent.alignment import Align, Memory, exact, gathered, spread
+from regard.model.recurrent.alignment import AlignmentAttention, EncoderStates, from_slots, to_slots, without_autocast
 from regard.model.recurrent.unrolled import Unrolled
 from regard.model.transformer import Output
 from regard.ragged import Ragged
@@ -25,60 +25,60 @@ State = tuple[Tensor, ...]  # (L, B, D) each: hidden states, and those of the ce
 
 
 @dataclass(frozen=True, eq=False)
-class Past:
+class DecoderState:
     """What a decoder knows before its next word."""
 
     state: State
     feed_BD: Tensor  # what the last step made of what it looked at; zeros before the first
-    memory: Memory | None
+    encoder: EncoderStates | None
 
 
 @dataclass(eq=False)
-class Recall(Cache):
+class RecurrentCache(Cache):
     """What is kept between steps: states have one size, however much was read."""
 
-    past: Past | None = None
+    decoder_state: DecoderState | None = None
 
-    def spread(self, count: int) -> None:
+    def repeat(self, count: int) -> None:
         """Each sequence `count` times, one after the other."""
         self.select(torch.arange(len(self), device=self.lengths.device).repeat_interleave(count))
 
-    def select(self, rows: Tensor, *, share: int | None = None, new: Tensor | None = None) -> None:
+    def select(self, rows: Tensor, *, sequences_per_source: int | None = None, changed: Tensor | None = None) -> None:
         """Keep these sequences in this order; one may be named several times (beam search)."""
-        assert self.past is not None
-        state = tuple(part[:, rows] for part in self.past.state)
-        memory = None if self.past.memory is None else self.past.memory.select(rows)
-        self.past = Past(state, self.past.feed_BD[rows], memory)
+        assert self.decoder_state is not None
+        state = tuple(part[:, rows] for part in self.decoder_state.state)
+        memory = None if self.decoder_state.encoder is None else self.decoder_state.encoder.select(rows)
+        self.decoder_state = DecoderState(state, self.decoder_state.feed_BD[rows], memory)
         self.lengths = self.lengths[rows]
-        self.longest = int(self.lengths.max()) if len(self) else 0
+        self.max_length = int(self.lengths.max()) if len(self) else 0
 
     def rewind(self, lengths: Tensor) -> None:
         raise InputError("a recurrent network cannot go back to an earlier word, so it cannot guess ahead (lookup).")
 
 
-class Layers(nn.Module):
+class RecurrentLayers(nn.Module):
     """GRU or LSTM layers that read a ragged batch step by step, in one call."""
 
     def __init__(
         self, cell: str, size: int, width: int, *, layers: int, dropout: float, bidirectional: bool = False
     ) -> None:
         super().__init__()
-        self.both, self.depth = bidirectional, layers
+        self.bidirectional, self.depth = bidirectional, layers
         kind = nn.GRU if cell == "gru" else nn.LSTM
         each = width // 2 if bidirectional else width
         between = dropout if layers > 1 else 0.0
         self.cells = kind(size, each, layers, dropout=between, bidirectional=bidirectional)
-        self.parts = 1 if cell == "gru" else 2
+        self.state_tensors = 1 if cell == "gru" else 2
 
-    def start(self, rows: int, like: Tensor) -> State:
+    def zero_state(self, rows: int, like: Tensor) -> State:
         """Zeros."""
-        depth = self.depth * (2 if self.both else 1)
+        depth = self.depth * (2 if self.bidirectional else 1)
         zeros = like.new_zeros(depth, rows, self.cells.hidden_size, dtype=self.dtype)
-        return (zeros,) * self.parts
+        return (zeros,) * self.state_tensors
 
     def forward(self, x_NE: Tensor, batch: Ragged, steps: Unrolled, state: State | None = None) -> tuple[Tensor, State]:
         """(N, D) states at every token, and the last of each sequence; a sequence without a token keeps its own."""
-        before = self.start(len(batch), x_NE) if state is None else state
+        before = self.zero_state(len(batch), x_NE) if state is None else state
         if not steps.sizes:
             return x_NE.new_zeros(0, self.width), self.joined(before)
         packed = PackedSequence(x_NE[steps.order], torch.tensor(steps.sizes))
@@ -88,7 +88,7 @@ class Layers(nn.Module):
 
     @property
     def width(self) -> int:
-        return int(self.cells.hidden_size) * (2 if self.both else 1)
+        return int(self.cells.hidden_size) * (2 if self.bidirectional else 1)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -96,14 +96,14 @@ class Layers(nn.Module):
 
     def run(self, x: PackedSequence, state: State) -> tuple[Tensor, State]:
         """The kernel, always in the numbers of the weights: in half precision only where they are."""
-        given = state[0].contiguous() if self.parts == 1 else tuple(part.contiguous() for part in state)
-        with exact(x.data):
+        given = state[0].contiguous() if self.state_tensors == 1 else tuple(part.contiguous() for part in state)
+        with without_autocast(x.data):
             out, after = self.cells(PackedSequence(x.data.to(self.dtype), x.batch_sizes), given)
-        return out.data, (after,) if self.parts == 1 else after
+        return out.data, (after,) if self.state_tensors == 1 else after
 
     def joined(self, state: State) -> State:
         """Both directions side by side."""
-        if not self.both:
+        if not self.bidirectional:
             return state
         return tuple(part.unflatten(0, (-1, 2)).transpose(1, 2).flatten(2) for part in state)
 
@@ -114,7 +114,7 @@ class Encoder(nn.Module):
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         self.tokens, self.dropout, self.depth = tokens, Dropout(config.dropout), config.layers
-        self.layers = Layers(
+        self.layers = RecurrentLayers(
             config.cell,
             config.embedding_width,
             config.width,
@@ -135,52 +135,54 @@ class Decoder(nn.Module):
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         self.tokens, self.dropout, self.depth = tokens, Dropout(config.dropout), config.layers
-        self.feeds = config.input_feeding
-        size = config.embedding_width + (config.width if self.feeds else 0)
-        self.layers = Layers(config.cell, size, config.width, layers=config.layers, dropout=config.dropout)
-        self.align = None if config.score == "none" else Align(config)
+        self.input_feeding = config.input_feeding
+        size = config.embedding_width + (config.width if self.input_feeding else 0)
+        self.layers = RecurrentLayers(config.cell, size, config.width, layers=config.layers, dropout=config.dropout)
+        self.align = None if config.score == "none" else AlignmentAttention(config)
 
     def forward(
         self,
         target: Ragged,
-        past: Past,
+        past: DecoderState,
         *,
         weights: list[Tensor] | None = None,
-        words: nn.Module | None = None,
-        share: float = 0.0,
-    ) -> tuple[Tensor, Past]:
+        head: nn.Module | None = None,
+        sampling_fraction: float = 0.0,
+    ) -> tuple[Tensor, DecoderState]:
         """(N, D) states at every word, and what is known after the last; `weights` receives (N, S) alignments.
 
         With `words`, the language head, a `share` of the words read is replaced by those the decoder would have said.
         """
         steps = Unrolled.of(target)
-        if self.feeds or (share > 0 and words is not None):
-            return self.one_by_one(target, past, steps, weights=weights, words=words, share=share)
+        if self.input_feeding or (sampling_fraction > 0 and head is not None):
+            return self.forward_step_by_step(
+                target, past, steps, weights=weights, head=head, sampling_fraction=sampling_fraction
+            )
         x_NE = self.dropout(self.tokens(target.ids))
         hidden_ND, state = self.layers(x_NE, target, steps, past.state)
         feed_BD = past.feed_BD
-        if self.align is not None and past.memory is not None:
-            places_BT = spread(target.positions, target)
-            found_BTD, looked_BTS = self.align(spread(hidden_ND, target), past.memory, places_BT)
-            hidden_ND = gathered(found_BTD, target)
+        if self.align is not None and past.encoder is not None:
+            places_BT = to_slots(target.positions, target)
+            found_BTD, looked_BTS = self.align(to_slots(hidden_ND, target), past.encoder, places_BT)
+            hidden_ND = from_slots(found_BTD, target)
             if weights is not None:
-                weights.append(gathered(looked_BTS, target))
+                weights.append(from_slots(looked_BTS, target))
         return self.dropout(hidden_ND), replace(past, state=state, feed_BD=feed_BD)
 
-    def one_by_one(
+    def forward_step_by_step(
         self,
         target: Ragged,
-        past: Past,
+        past: DecoderState,
         steps: Unrolled,
         *,
         weights: list[Tensor] | None,
-        words: nn.Module | None,
-        share: float,
-    ) -> tuple[Tensor, Past]:
+        head: nn.Module | None,
+        sampling_fraction: float,
+    ) -> tuple[Tensor, DecoderState]:
         """A step for every word; sequences leave as they end."""
         state = tuple(part[:, steps.rows] for part in past.state)
         feed_RD = past.feed_BD[steps.rows]
-        memory = None if past.memory is None else past.memory.select(steps.rows)
+        memory = None if past.encoder is None else past.encoder.select(steps.rows)
         ids = target.ids[steps.order].split(list(steps.sizes))
         places = target.positions[steps.order].split(list(steps.sizes))
         found: list[Tensor] = []
@@ -192,10 +194,10 @@ class Decoder(nn.Module):
                 ends.append((tuple(part[:, alive:] for part in state), feed_RD[alive:]))
                 state, feed_RD = tuple(part[:, :alive] for part in state), feed_RD[:alive]
                 memory = None if memory is None else memory.first(alive)
-            if number and words is not None and share > 0:
-                ids_R = drawn(ids_R, found[-1][:alive], words, share)
+            if number and head is not None and sampling_fraction > 0:
+                ids_R = scheduled_sampling(ids_R, found[-1][:alive], head, sampling_fraction)
             hidden_RD, state, looked_RS = self.step(ids_R, places_R, state, feed_RD, memory)
-            feed_RD = hidden_RD if self.feeds else feed_RD
+            feed_RD = hidden_RD if self.input_feeding else feed_RD
             found.append(self.dropout(hidden_RD))
             looked += [] if looked_RS is None else [looked_RS]
         ends.append((state, feed_RD))
@@ -205,11 +207,11 @@ class Decoder(nn.Module):
         return hidden_ND, self.after(past, ends[::-1], steps.rows)
 
     def step(
-        self, ids_R: Tensor, places_R: Tensor, state: State, feed_RD: Tensor, memory: Memory | None
+        self, ids_R: Tensor, places_R: Tensor, state: State, feed_RD: Tensor, memory: EncoderStates | None
     ) -> tuple[Tensor, State, Tensor | None]:
         """One word of each sequence."""
         x_RE = self.dropout(self.tokens(ids_R))
-        if self.feeds:
+        if self.input_feeding:
             x_RE = torch.cat((x_RE, feed_RD.to(x_RE.dtype)), -1)
         hidden_RD, state = self.layers.run(PackedSequence(x_RE, torch.tensor([len(ids_R)])), state)
         if self.align is None or memory is None:
@@ -218,25 +220,25 @@ class Decoder(nn.Module):
         return found_R1D.squeeze(1), state, looked_R1S.squeeze(1)
 
     @staticmethod
-    def after(past: Past, ends: list[tuple[State, Tensor]], rows: Tensor) -> Past:
+    def after(past: DecoderState, ends: list[tuple[State, Tensor]], rows: Tensor) -> DecoderState:
         """What is known at the end of each sequence; `ends` in the order of the rows."""
         state = tuple(
             part.index_copy(1, rows, torch.cat([end[number] for end, _ in ends], 1))
             for number, part in enumerate(past.state)
         )
         feed_RD = torch.cat([feed for _, feed in ends])
-        return Past(state, past.feed_BD.to(feed_RD.dtype).index_copy(0, rows, feed_RD), past.memory)
+        return DecoderState(state, past.feed_BD.to(feed_RD.dtype).index_copy(0, rows, feed_RD), past.encoder)
 
 
-def drawn(ids_R: Tensor, before_RD: Tensor, words: nn.Module, share: float) -> Tensor:
+def scheduled_sampling(ids_R: Tensor, before_RD: Tensor, head: nn.Module, fraction: float) -> Tensor:
     """The words, a share of them replaced by what the states before them would have said."""
     with torch.no_grad():
-        said_R = words(before_RD).argmax(-1)
-    own_R = torch.rand(len(ids_R), device=ids_R.device) < share
+        said_R = head(before_RD).argmax(-1)
+    own_R = torch.rand(len(ids_R), device=ids_R.device) < fraction
     return torch.where(own_R, said_R, ids_R)
 
 
-class Recurrent(nn.Module):
+class RecurrentNetwork(nn.Module):
     """A GRU or LSTM decoder or encoder-decoder, by its settings. It steps and is trained as a Transformer is."""
 
     def __init__(self, config: RecurrentConfig, heads: Mapping[str, int] | None = None) -> None:
@@ -255,16 +257,16 @@ class Recurrent(nn.Module):
             self.heads["language"] = nn.Linear(config.width, config.output_vocabulary)
             if config.tied:
                 self.heads["language"].weight = tokens.weight
-        self.share = 0.0  # of its own words it is fed now, in training
+        self.sampling_fraction = 0.0  # of its own words it is fed now, in training
 
     @property
     def reader(self) -> Encoder | Decoder:
         """What reads the text: the encoder, or the decoder where there is none."""
         return self.encoder if self.encoder is not None else self.decoder
 
-    def progress(self, done: float) -> None:
+    def set_training_progress(self, done: float) -> None:
         """How much of a training is done: its own words come to stand in for those of the target (Bengio et al.)."""
-        self.share = self.config.sampling * done
+        self.sampling_fraction = self.config.sampling * done
 
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
         """States and scores of the next word at every place of the target, or of the one text, or `at` some."""
@@ -272,7 +274,7 @@ class Recurrent(nn.Module):
         if self.encoder is None:
             if target is not None:
                 raise InputError("a network of kind decoder reads one batch, but a target was given too.")
-            target, past = batch, self.nothing(len(batch))
+            target, past = batch, self.initial_state(len(batch))
         else:
             if target is None:
                 raise InputError("an encoder-decoder needs a second batch for its decoder: the target so far.")
@@ -280,62 +282,64 @@ class Recurrent(nn.Module):
                 raise InputError(
                     f"{pluralize(len(batch), 'source sequence')} but {pluralize(len(target), 'target')}; give one each."
                 )
-            memory_MD, past = self.read(batch)
+            memory_MD, past = self.encode(batch)
         words = next(iter(self.heads.values()), None)
-        share = self.share if self.training else 0.0
+        share = self.sampling_fraction if self.training else 0.0
         hidden_ND, _ = self.decoder(target, past, words=words, share=share)
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
         return Output(chosen_ND, None if words is None else words(chosen_ND), memory=memory_MD)
 
-    def nothing(self, sequences: int) -> Past:
+    def initial_state(self, sequences: int) -> DecoderState:
         """What a decoder knows that stands alone and has read nothing."""
-        state = self.decoder.layers.start(sequences, self.decoder.tokens.weight)
-        return Past(state, state[0].new_zeros(sequences, self.config.width), None)
+        state = self.decoder.layers.zero_state(sequences, self.decoder.tokens.weight)
+        return DecoderState(state, state[0].new_zeros(sequences, self.config.width), None)
 
-    def read(self, source: Ragged) -> tuple[Tensor, Past]:
+    def encode(self, source: Ragged) -> tuple[Tensor, DecoderState]:
         """The states of the encoder, and what the decoder begins with."""
         assert self.encoder is not None
         memory_MD, last = self.encoder(source)
         align = self.decoder.align
-        memory = None if align is None else align.remember(memory_MD, source)
-        return memory_MD, Past(last, last[0].new_zeros(len(source), self.config.width), memory)
+        memory = None if align is None else align.prepare(memory_MD, source)
+        return memory_MD, DecoderState(last, last[0].new_zeros(len(source), self.config.width), memory)
 
     def alignment(self, batch: Ragged, target: Ragged) -> list[Tensor]:
         """(target tokens, source tokens) weights of each pair: how much every word of the target looks where."""
         if self.decoder.align is None:
             raise InputError("this network has no attention (score none), so its words are not aligned with any.")
         found: list[Tensor] = []
-        self.decoder(target, self.read(batch)[1], weights=found)
+        self.decoder(target, self.encode(batch)[1], weights=found)
         sizes = batch.lengths.tolist()
         return [part[:, :size] for part, size in zip(target.split(found[0]), sizes, strict=True)]
 
-    def begin(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Recall:
+    def new_cache(
+        self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0
+    ) -> RecurrentCache:
         """What the decoder begins with, once the encoder has read the source, or nothing for so many sequences."""
         if self.encoder is None:
             if source is not None or sequences is None:
                 raise InputError("a decoder that stands alone begins with `sequences`, how many, and has no source.")
-            past = self.nothing(sequences)
-            return Recall(
-                [], torch.zeros(sequences, dtype=torch.int64, device=past.feed_BD.device), capacity, past=past
+            past = self.initial_state(sequences)
+            return RecurrentCache(
+                [], torch.zeros(sequences, dtype=torch.int64, device=past.feed_BD.device), capacity, decoder_state=past
             )
         if source is None:
             raise InputError("an encoder-decoder begins with its `source`.")
         lengths = torch.zeros(len(source), dtype=torch.int64, device=source.ids.device)
-        return Recall([], lengths, capacity, past=self.read(source)[1])
+        return RecurrentCache([], lengths, capacity, decoder_state=self.encode(source)[1])
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
         """(B, V) scores of the word after the last of each sequence, having read only what is new."""
-        return self.words(self.states(batch, cache)[batch.last()])
+        return self.token_logits(self.hidden_states(batch, cache)[batch.last()])
 
-    def states(self, batch: Ragged, cache: Cache) -> Tensor:
+    def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
         """(N, D) states of the tokens that are new, having read only them."""
-        assert isinstance(cache, Recall)
-        assert cache.past is not None
-        hidden_ND, cache.past = self.decoder(cache.advance(batch), cache.past)
+        assert isinstance(cache, RecurrentCache)
+        assert cache.decoder_state is not None
+        hidden_ND, cache.decoder_state = self.decoder(cache.advance(batch), cache.decoder_state)
         states_ND: Tensor = hidden_ND
         return states_ND
 
-    def words(self, hidden_ND: Tensor) -> Tensor:
+    def token_logits(self, hidden_ND: Tensor) -> Tensor:
         """(N, V) scores of the word after each of these states."""
         if "language" not in self.heads:
             raise InputError('this network has no "language" head to step with.')

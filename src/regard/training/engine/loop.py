@@ -193,7 +193,7 @@ class _Loop:
         assert settings.warmup is not None
         seed_step(settings.seed, step, self.world.rank)
         set_lr(self.optimizer, settings.lr * lr_factor(settings.schedule, step, self.job.steps, settings.warmup))
-        self.job.network.progress(step / self.job.steps)
+        self.job.network.set_training_progress(step / self.job.steps)
         for number, part in enumerate(parts):
             with self.stepper.unsynced(last=number == len(parts) - 1):
                 self.stepper.part(part)

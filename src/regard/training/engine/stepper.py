@@ -204,7 +204,7 @@ class Stepper:
 
 def gradient_free_biases(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
     """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
-    found = [module.unfelt() for module in network.modules() if isinstance(module, Attention)]
+    found = [module.redundant_key_bias() for module in network.modules() if isinstance(module, Attention)]
     return [held for held in found if held is not None and held[0].requires_grad]
 
 
