@@ -79,7 +79,7 @@ class RotaryScaling:
 
     def __post_init__(self) -> None:
         _one_of("rotary scaling", self.kind, ("linear", "llama3", "yarn"))
-        for name in ("low", "high", "attention"):
+        for name in ("low", "high", "attention_factor"):
             given = getattr(self, name)
             if given is not None and not 0 < given < math.inf:
                 raise InputError(f'"{name}" of rotary scaling must be a number above 0, not {given}.')

@@ -155,7 +155,7 @@ def naive(q_THK, k_SGK, call, row):
                 index = [torch.tensor(x) for x in (row, h, place, j)]
                 if call.mask.allowed(*index):
                     pair = q_THK[i, h].view(1, 1, -1), k_SGK[j, h // share].view(1, 1, -1)
-                    score = call.score.pairs(*pair, torch.tensor([h])).item()
+                    score = call.score.score_pairs(*pair, torch.tensor([h])).item()
                     middle = 0 if call.bias_HR is None else call.bias_HR.shape[1] // 2
                     seen[j] = score + (0.0 if call.bias_HR is None else call.bias_HR[h, j - place + middle].item())
             total = sum(torch.tensor(x).exp().item() for x in seen.values())
@@ -199,7 +199,7 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
         sizes.append(tile.numel())
         return tile
 
-    monkeypatch.setattr(taps, "explain", watched)
+    monkeypatch.setattr(taps, "sequence_weights", watched)
     call = AttentionCall(Layout.for_self_attention(torch.tensor([0, 4096]), 4096), Mask(right=0))
     found = attention_weights(q, k, call, sequence=0, heads=[1])
     assert found.shape == (1, 4096, 4096)
@@ -233,7 +233,7 @@ def test_recomputed_weights_sum_to_one_and_bring_back_what_the_kernel_did(build,
         queries = given[1] if stack != "encoder" and len(given) > 1 else given[0]
         assert list(found) == list(range(part.depth))
         for i, rows in found.items():
-            path, run_of = f"{where}.layers.{part.layer_of(i)}.{kind}", i if part.distinct < part.depth else 0
+            path, run_of = f"{where}.layers.{part.layer_index(i)}.{kind}", i if part.distinct < part.depth else 0
             mixed = queries.split(seen.runs(f"{path}.mix")[run_of])
             v = values.split(seen.runs(f"{path}.v")[run_of])
             assert len(rows) == 2

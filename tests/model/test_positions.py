@@ -144,7 +144,7 @@ def test_too_long_is_an_error_that_says_the_limit():
 def test_what_positions_are_computed_from_stays_exact_when_the_network_is_cast(kind):
     config = PositionConfig(kind)
     module = Rotary(config, 16, theta=160000.0) if kind == "rotary" else Alibi(6)
-    name = "rate_K" if kind == "rotary" else "slope_H"
+    name = "frequency_K" if kind == "rotary" else "slope_H"
     exact = getattr(module, name).clone()
     assert torch.equal(getattr(module.bfloat16(), name), exact)
     assert torch.equal(getattr(module.half().float(), name), exact)

@@ -161,7 +161,7 @@ def test_a_local_layer_sees_its_window_and_a_global_one_everything(build, tokens
 def test_shared_layers_share_and_run_as_often_as_told(build):
     network = build(replace(preset("tiny-albert").config, layers=6, distinct_layers=2))
     assert len(network.encoder.layers) == 2
-    assert [network.encoder.layer_of(i) for i in range(6)] == [0, 0, 0, 1, 1, 1]
+    assert [network.encoder.layer_index(i) for i in range(6)] == [0, 0, 0, 1, 1, 1]
 
 
 def test_tied_outputs_are_the_embeddings_and_untied_are_not(build):

@@ -176,7 +176,7 @@ def attention(
     chosen = _numbers("layer", layers, part.depth)
     rows = _numbers("sequence", sequences, len(batch))
     kind = "cross" if cross else "attention"
-    paths = {i: f"{name}.layers.{part.layer_of(i)}.{kind}" for i in range(part.depth)}
+    paths = {i: f"{name}.layers.{part.layer_index(i)}.{kind}" for i in range(part.depth)}
     with record_attention_inputs(network, sorted({paths[i] for i in chosen})) as seen:
         if target is None:
             part(batch, layers=max(chosen, default=-1) + 1)  # what stands above is not needed

@@ -79,7 +79,11 @@ class Linear(nn.Linear):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy may live on a machine without the library."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("packs", "least", "_packed")}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("keeps_packed", "min_packed_rows", "_packed")
+        }
 
 
 @functools.cache

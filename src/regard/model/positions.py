@@ -50,7 +50,7 @@ class Rotary(nn.Module):
         super().__init__()
         self.config, self.head_width, self.theta = config, head_width, theta
         self.frequency_K: Tensor
-        self.register_buffer("rate_K", self.frequencies(), persistent=False)
+        self.register_buffer("frequency_K", self.frequencies(), persistent=False)
 
     def frequencies(self) -> Tensor:
         step_K = torch.arange(0, self.head_width, 2, dtype=torch.float32, device="cpu")

@@ -20,7 +20,7 @@ def begun(network, tokens, *, capacity):
 @pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-llama", "tiny-t5", "tiny-bart", "tiny-transformer"])
 @torch.no_grad()
 def test_fixed_shapes_say_the_same(build, tokens, name, monkeypatch):
-    monkeypatch.setattr("regard.model.kernels.decode_graphs.LEAST", 12)  # so that the reach grows on the way
+    monkeypatch.setattr("regard.model.kernels.decode_graphs.MIN_SLOTS", 12)  # so that the reach grows on the way
     network = build(name)
     plain, cache = (begun(network, tokens, capacity=40) for _ in range(2))
     steps = TokenStepper(network, cache, fixed=True, limit=network.config.max_tokens)
@@ -79,7 +79,7 @@ def test_there_is_an_end_to_the_room(build, tokens):
 @pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-llama", "tiny-t5", "tiny-bart"])
 @torch.inference_mode()
 def test_recorded_steps_say_the_same(build, tokens, name, monkeypatch):
-    monkeypatch.setattr("regard.model.kernels.decode_graphs.LEAST", 12)
+    monkeypatch.setattr("regard.model.kernels.decode_graphs.MIN_SLOTS", 12)
     network = build(name).cuda()
     caches = []
     for _ in range(2):

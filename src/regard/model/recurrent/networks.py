@@ -285,7 +285,7 @@ class RecurrentNetwork(nn.Module):
             memory_MD, past = self.encode(batch)
         words = next(iter(self.heads.values()), None)
         share = self.sampling_fraction if self.training else 0.0
-        hidden_ND, _ = self.decoder(target, past, words=words, share=share)
+        hidden_ND, _ = self.decoder(target, past, head=words, sampling_fraction=share)
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
         return Output(chosen_ND, None if words is None else words(chosen_ND), memory=memory_MD)
 
