@@ -13,7 +13,7 @@ from matplotlib import pyplot
 import regard
 
 SENTENCE = "The cook who burned the soup opened a window."
-SHOWN = [(0, 3), (2, 8), (5, 0)]  # layer and head
+SHOWN = [(1, 3), (3, 8), (6, 0)]  # layer and head
 
 
 def draw(path: Path) -> None:
@@ -27,7 +27,7 @@ def draw(path: Path) -> None:
         axes.imshow(weights[layer][head].numpy(), cmap="Blues", vmin=0, vmax=1)
         axes.set_xticks(range(len(words)), words, rotation=90)
         axes.set_yticks(range(len(words)), words)
-        axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=11)
+        axes.set_title(f"layer {layer}, head {head + 1}", fontsize=11)
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)

@@ -39,7 +39,7 @@ PAIRS, UNSEEN = 1200, 100  # sentences to learn a translation from, and to test 
 
 def similarities(texts: list[str]) -> np.ndarray:
     """(texts, texts) cosines between the vectors of the texts."""
-    vectors = np.asarray(regard.load("minilm").embed(texts, normalise=True))
+    vectors = np.asarray(regard.load("minilm").embed(texts, normalize=True))
     return np.asarray(vectors @ vectors.T)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard.evaluation import evaluate
     from regard.predict import Model, create, load
-    from regard.predict.search import search
+    from regard.predict.search.search_file import search
     from regard.ragged import Ragged
     from regard.training.pretrain import pretrain
     from regard.training.train import train
@@ -35,7 +35,7 @@ _HOMES = {
     "evaluate": "regard.evaluation",
     "load": "regard.predict",
     "pretrain": "regard.training.pretrain",
-    "search": "regard.predict.search",
+    "search": "regard.predict.search.search_file",
     "train": "regard.training.train",
 }
 

@@ -203,7 +203,7 @@ def _answered(
                 f"{setting('beams', beams)} was given, but beams are for models that translate; "
                 f"this is a model for {task.name}."
             )
-        run, batch_tokens = beam_run(model, task, beams), -(-batch_tokens // max(beams, 1))
+        run, batch_tokens = beam_run(model.network, model.writer, task, beams), -(-batch_tokens // max(beams, 1))
     if isinstance(task, SlidingPerplexity):
         batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))
     return answered(

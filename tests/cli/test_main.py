@@ -72,13 +72,13 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["embd"], 'Did you mean "embed"?'),
         (["info"], "model"),
         (["info", "tiny-bert", "--jsn"], "--json"),
-        (["embed", "minilm", "a", "--pool", "meen"], "mean"),
+        (["embed", "minilm", "a", "--pooling", "meen"], "mean"),
         (["embed", "minilm", "a", "--layer", "two"], "--layer"),
         (["embed", "minilm"], "no text was given"),
         (["embed", "minilm", "a", "--input", "b.txt"], "give one of them"),
         (["embed", "minilm", "a", "--columns", "text=b"], "without --input"),
         (["embed", "minilm", "a", "--output", "b.csv"], "must end in .npy"),
-        (["embed", "minilm", "a", "--output", "b.npy", "--pool", "none"], "must end in .npz"),
+        (["embed", "minilm", "a", "--output", "b.npy", "--pooling", "none"], "must end in .npz"),
     ],
 )
 def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str], argv: list[str], says: str) -> None:
@@ -152,7 +152,9 @@ def test_embed_writes_an_array(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 def test_embed_writes_one_array_a_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source, target = tmp_path / "texts.jsonl", tmp_path / "out.npz"
     source.write_text("".join(json.dumps({"id": 1, "text": text}) + "\n" for text in TEXTS))
-    status, out, _ = run(capsys, "embed", "minilm", "--input", str(source), "--output", str(target), "--pool", "none")
+    status, out, _ = run(
+        capsys, "embed", "minilm", "--input", str(source), "--output", str(target), "--pooling", "none"
+    )
     assert status == 0
     assert str(target) in out
     with np.load(target) as found:
@@ -160,9 +162,9 @@ def test_embed_writes_one_array_a_text(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_embed_takes_layer_pool_and_length(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ("embed", "minilm", TEXTS[0], "--layer", "2", "--pool", "first", "--normalise", "--json")
+    argv = ("embed", "minilm", TEXTS[0], "--layer", "2", "--pooling", "first", "--normalize", "--json")
     status, out, _ = run(capsys, *argv)
-    expected = regard.load("minilm").embed(TEXTS[:1], layer=2, pool="first", normalise=True)
+    expected = regard.load("minilm").embed(TEXTS[:1], layer=2, pooling="first", normalize=True)
     assert status == 0
     np.testing.assert_allclose(json.loads(out)["vector"], expected[0], atol=1e-6)
     assert np.linalg.norm(expected[0]) == pytest.approx(1, abs=1e-5)

@@ -229,7 +229,7 @@ def test_words_of_another_model_are_neither_filled_in_nor_follow(foreign: Foreig
     for call in (lambda: model.fill("[MASK] " + " ".join(more)), lambda: model.next_sentence(" ".join(more), "a")):
         with pytest.raises(InputError, match="belongs to another model"):
             call()
-    assert len(model.fill("[MASK]", top=words.size + 60)) == words.size
+    assert [len(candidates) for candidates in model.fill("[MASK]", top=words.size + 60)] == [words.size]
     with pytest.raises(InputError, match="has no token this tokenizer can read"):
         model.next_sentence("", " ")
 
@@ -246,20 +246,20 @@ def test_filled_words_are_those_of_transformers(foreign: Foreign, words: Tokeniz
     found = model.fill(text, top=4)
     assert len(found) == 2
     for place, best in zip(places, found, strict=True):
-        assert isinstance(best, list)
         assert [one.score for one in best] == pytest.approx(expected[place].topk(4).values.tolist(), abs=1e-5)
-    assert [one.word for one in found[0]] == [  # type: ignore[union-attr]  # a list of lists where there are two
+    assert [one.word for one in found[0]] == [
         words.backend.id_to_token(token) for token in expected[places[0]].topk(4).indices.tolist()
     ]
-    alone = model.fill("a <mask> film")
+    (alone,) = model.fill("a <mask> film")
     assert len(alone) == 5
-    assert alone[0].text.endswith(" film")  # type: ignore[union-attr]
+    assert alone[0].text.endswith(" film")
 
 
 def test_a_mask_far_down_a_long_text(foreign: Foreign) -> None:
     folder, _ = foreign("BertForPreTraining")
     model = regard.load(folder, device="cpu")
-    assert len(model.fill("warm and lovely " * 60 + "[MASK] film")) == 5
+    (filled,) = model.fill("warm and lovely " * 60 + "[MASK] film")
+    assert len(filled) == 5
 
 
 def test_what_follows_is_as_in_transformers(foreign: Foreign, words: Tokenizer) -> None:
@@ -267,7 +267,7 @@ def test_what_follows_is_as_in_transformers(foreign: Foreign, words: Tokenizer) 
     model = regard.load(folder, device="cpu")
     expected = logits(theirs, words, "a dull film", "the worst").seq_relationship_logits[0].softmax(0)[0]
     assert model.next_sentence("a dull film", "the worst") == pytest.approx(float(expected), abs=1e-5)
-    with pytest.raises(InputError, match="this network has places for 64"):
+    with pytest.raises(InputError, match="the maximum of this network is 64"):
         model.next_sentence("a dull film " * 40, "the worst")
 
 

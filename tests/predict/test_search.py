@@ -15,7 +15,8 @@ import regard
 from regard import cli
 from regard.errors import DataError, InputError
 from regard.predict import Model
-from regard.predict.search import Match, search
+from regard.predict.search.passages import Match
+from regard.predict.search.search_file import search
 
 TEXTS = ["a lovely film", "a dull film", "the worst of the year", "great and warm", "cold and dull", "a lovely film"]
 
@@ -120,9 +121,9 @@ def test_a_cache_that_does_not_fit_is_made_again(model: Model, file: Path, damag
 
 def test_settings_are_part_of_the_key(model: Model, file: Path) -> None:
     search(model, file, "a film")
-    assert not search(model, file, "a film", pool="max").cached
+    assert not search(model, file, "a film", pooling="max").cached
     assert not search(model, file, "a film", window=16).cached
-    assert search(model, file, "a film", pool="max").cached
+    assert search(model, file, "a film", pooling="max").cached
 
 
 def test_another_folder_for_the_cache(model: Model, file: Path, tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_command(trained: Path, file: Path, capsys: pytest.CaptureFixture[str]) 
 MEASURE = """
 import sys, time, resource
 import regard
-from regard.predict.search import search
+from regard.predict.search.search_file import search
 model = regard.load(sys.argv[1], device="cpu")
 began = time.monotonic()
 first = search(model, sys.argv[2], "a lovely film")

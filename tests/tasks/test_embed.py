@@ -53,7 +53,7 @@ def test_vectors_are_those_of_embed(preprocessing: Preprocessing, longest: int) 
     model = Model(checkpoint, tokenizer=preprocessing.tokenizer)
     for row, vectors in enumerate(found):
         texts = [(PAIRS[number].first, PAIRS[number].second)[row] for number in (3, 0, 4)]
-        expected = model.embed(texts, pool="mean", normalise=True)
+        expected = model.embed(texts, pooling="mean", normalize=True)
         np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-6)
 
 

@@ -60,10 +60,10 @@ def test_the_folder_comes_back_the_same(model: Model, tmp_path: Path) -> None:
 
 
 def test_every_layer_makes_vectors(model: Model) -> None:
-    layers = [np.asarray(model.embed([TEXT], layer=layer, pool=None)[0]) for layer in (0, 1, 2)]
+    layers = [np.asarray(model.embed_tokens([TEXT], layer=layer)[0]) for layer in (0, 1, 2)]
     assert all(layer.shape == layers[0].shape for layer in layers)
     assert np.allclose(layers[0][:, :16], layers[0][:, 16:])  # before any layer both sides are the word itself
-    mixed = model.embed([TEXT], layer="mix", pool=None)[0]
+    mixed = model.embed_tokens([TEXT], layer="mix")[0]
     assert np.allclose(mixed, np.mean(layers, axis=0), atol=1e-6)
     for layer, said in ((3, "0 .embeddings. to 2"), ("all", 'or "mix"')):
         with pytest.raises(InputError, match=said):

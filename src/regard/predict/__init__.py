@@ -1,4 +1,4 @@
-"""A model in hand: a network with its tokenizer, from texts to vectors and answers."""
+"""A model: a network with its tokenizer, from texts to vectors and answers."""
 
 from __future__ import annotations
 

@@ -1,60 +1,51 @@
-"""A model in hand: a network with its tokenizer, from texts to vectors and answers."""
+"""A network with its tokenizer: from texts to vectors, answers, filled masks and generated text."""
 
 from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint, write_folder
-from regard.config import POOLS, Config
-from regard.data.batching.examples import Inputs
-from regard.data.batching.sequences import SequenceWindow, split_into_windows, token_batches
-from regard.data.inputs import check_ids, check_segments, check_texts
+from regard.config import Config
+from regard.data.inputs import check_texts
 from regard.data.records import Record
-from regard.errors import InputError, NotFinite, did_you_mean, pluralize, setting
-from regard.model import hooks as taps
-from regard.model.heads import TOKEN_HEADS
-from regard.model.kernels.compiled import compiled
-from regard.model.kernels.cuda_graphs import GraphedForward, supports_graphs
+from regard.errors import InputError
 from regard.model.linear import pack_weights
 from regard.model.network import Network
-from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
-from regard.model.recurrent.networks import RecurrentNetwork
-from regard.model.transformer import Output, Transformer
+from regard.model.transformer import Output
+from regard.predict.embedding import check_pooling, embed_texts
 from regard.predict.generation import GenerationMixin
-from regard.predict.info import ModelInfo
-from regard.predict.inputs import as_items, as_list, as_records, check_encoding, is_pair, token_error
+from regard.predict.info import ModelInfo, model_info
+from regard.predict.inputs import as_list
 from regard.predict.masked_words import Filled, fill, next_sentence
-from regard.predict.model_task import RUN, name_of, no_answers, task_for, trained
-from regard.predict.pooling import joined, pooled, split
+from regard.predict.model_task import RUN, name_of, trained
+from regard.predict.outputs import sequence_outputs
+from regard.predict.runner import NetworkRunner
 from regard.progress import OnProgress, Progress
-from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
-if TYPE_CHECKING:  # imported where an answer is asked for: vectors need none of them
+if TYPE_CHECKING:  # imported by the methods that need them: embedding needs none of them
     from regard.data.batching.preprocessing import Preprocessing
     from regard.predict.attention import AttentionWeights
-    from regard.predict.search import Match
+    from regard.predict.search.passages import Match
     from regard.predict.translation import Translated
     from regard.tasks.inference import RunNetwork
     from regard.tasks.task import Answer, Task
 
 BATCH_TOKENS = 8192
-TEXTS_AT_ONCE = 1024
-MIX = "mix"  # in the place of a layer: all of them
 
 
 class Model(GenerationMixin):
-    """A network, its tokenizer, and what its folder says of them."""
+    """A network, its tokenizer and the settings of its folder. `regard.load` and `regard.create` make one."""
 
     def __init__(
         self,
@@ -64,47 +55,54 @@ class Model(GenerationMixin):
         folder: Path | None = None,
         compile: bool = False,
     ) -> None:
-        self.checkpoint, self.tokenizer, self.folder, self.compile = checkpoint, tokenizer, folder, compile
-        self._runs: dict[int | str | None, Callable[..., Any]] = {}
-        self._drawn = _sample(checkpoint.network) if checkpoint.untrained else None
-        pack_weights(checkpoint.network)  # it reads more often than it changes
+        self.checkpoint = checkpoint
+        self.tokenizer = tokenizer
+        self.folder = folder
+        self.compile = compile
+        self._initial_weights = _sample_weights(checkpoint.network) if checkpoint.untrained else None
+        pack_weights(checkpoint.network)  # the network runs more often than its weights change
 
     @property
     def network(self) -> Network:
+        """The `nn.Module`."""
         return self.checkpoint.network
 
     @property
     def config(self) -> Config:
+        """The settings of the network: layers, width, heads, …"""
         return self.checkpoint.config
 
     @property
     def family(self) -> str:
+        """The family of the network, such as "bert" or "gpt2"."""
         return self.checkpoint.family
 
     @property
     def labels(self) -> tuple[str, ...] | None:
+        """The names of the classes in order; None for a network without labels."""
         return self.checkpoint.labels
 
     @property
     def pooling(self) -> str:
-        """How texts become one vector unless told otherwise: as the folder says, else the mean."""
+        """The default pooling of `embed`: that of the folder (sentence-transformers), else "mean"."""
         return self.checkpoint.pooling or "mean"
 
     @property
     def task(self) -> str | None:
-        """What the model was made for: as its training says, else by its heads; None for a plain network."""
-        kept = trained(self.folder)
-        if kept is not None:
-            return kept.task
+        """The task of the model: as its training recorded it, else by its heads; None for a plain network."""
+        training = trained(self.folder)
+        if training is not None:
+            return training.task
         return name_of(self.network.heads, encoder=self.network.encoder is not None)
 
     @property
     def untrained(self) -> bool:
-        """Whether the weights are randomly initialized, and were not changed since."""
-        return self.checkpoint.untrained and _is_same(self._drawn, _sample(self.network))
+        """Whether the weights are randomly initialized and have not changed since."""
+        return self.checkpoint.untrained and _is_same(self._initial_weights, _sample_weights(self.network))
 
     @property
     def device(self) -> torch.device:
+        """The device of the weights."""
         return next(self.network.parameters()).device
 
     def __repr__(self) -> str:
@@ -113,26 +111,27 @@ class Model(GenerationMixin):
         return f"Model({self.family}, {self.task or 'no task'}, {parameters:,} parameters, {self.device}{untrained})"
 
     def info(self) -> ModelInfo:
-        """Shape and size."""
-        return ModelInfo.from_model(self)
+        """The family, shape, size, task and labels of the model."""
+        return model_info(
+            self.checkpoint, self.tokenizer, self.folder, task=self.task, pooling=self.pooling, untrained=self.untrained
+        )
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the model as a folder, which `regard.load` reads back bit for bit.
 
-        transformers' `from_pretrained` opens it too where its families can hold these settings; see docs/families.md.
+        transformers' `from_pretrained` opens it too if the family can hold these settings; see docs/families.md.
         """
         target = Path(folder).expanduser()
         checkpoint = replace(self.checkpoint, untrained=self.untrained)
-        write_folder(target, checkpoint, overwrite=overwrite, write_extra_files=self._save_beside)
+        write_folder(target, checkpoint, overwrite=overwrite, write_extra_files=self._write_extra_files)
         return target
 
-    def _save_beside(self, fresh: Path) -> None:
+    def _write_extra_files(self, target: Path) -> None:
         if self.tokenizer is not None:
-            self.tokenizer.save(fresh)
+            self.tokenizer.save(target)
         if self.folder is not None and trained(self.folder) is not None:
-            shutil.copy2(self.folder / RUN, fresh / RUN)  # its task, and how it came about
+            shutil.copy2(self.folder / RUN, target / RUN)  # the task and the settings of its training
 
-    @torch.inference_mode()
     def outputs(
         self,
         ids: Sequence[Sequence[int]],
@@ -141,77 +140,75 @@ class Model(GenerationMixin):
         decoder_ids: Sequence[Sequence[int]] | None = None,
         batch_tokens: int = BATCH_TOKENS,
     ) -> list[Output]:
-        """States and logits of each sequence, in order; encoder-decoders also need what the decoder has so far."""
-        sources = check_ids(ids, "ids", vocabulary=self.config.vocabulary, max_tokens=self.config.max_tokens)
-        kinds = None if segments is None else check_segments(segments, sources, kinds=self.config.segments)
-        both = self.config.kind == "encoder-decoder"
-        if both != (decoder_ids is not None):
-            raise InputError(
-                f"a model of kind {self.config.kind} {'needs' if both else 'takes no'} decoder_ids"
-                + (": the target of each sequence so far, beginning with its start token." if both else ".")
-            )
-        targets = None
-        if decoder_ids is not None:
-            targets = check_ids(
-                decoder_ids, "decoder_ids", vocabulary=self.config.output_vocabulary, max_tokens=self.config.max_tokens
-            )
-            if len(targets) != len(sources):
-                count = pluralize(len(sources), "sequence")
-                raise InputError(f"{count} of ids but {len(targets)} of decoder_ids; give one each.")
-        found: list[Output | None] = [None] * len(sources)
-        sizes = [len(source) + (len(targets[row]) if targets else 0) for row, source in enumerate(sources)]
-        for rows in token_batches(sizes, batch_tokens):
-            batch = self.make_batch([sources[row] for row in rows], kinds and [kinds[row] for row in rows])
-            target = None if targets is None else self.make_batch([targets[row] for row in rows])
-            output = self._runner("outputs")(batch) if target is None else self._runner("both")(batch, target)
-            for row, one in zip(rows, split(output, batch, target, by_token=self._by_token), strict=True):
-                found[row] = one
-        return [one for one in found if one is not None]
+        """Hidden states and logits of each sequence, in order.
 
-    @torch.inference_mode()
+        segments: segment ids (token types) of each sequence, for networks that have them.
+        decoder_ids: the target so far of each sequence, for encoder-decoders.
+        """
+        return sequence_outputs(
+            self._runner, ids, segments=segments, decoder_ids=decoder_ids, batch_tokens=batch_tokens
+        )
+
     def embed(
         self,
         texts: Iterable[str],
         *,
         layer: int | str = -1,
-        pool: str | None = "auto",
-        normalise: bool = False,
+        pooling: str = "auto",
+        normalize: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         progress: OnProgress | None = None,
-    ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of texts: (texts, width), or one (tokens, width) array a text when `pool` is None.
+    ) -> NDArray[np.float32]:
+        """One vector per text, as an array of shape (texts, width).
 
-        `layer` counts as the blocks do: 0 is the embeddings, 1 the first block, -1 the last; "mix" is all layers of a
-        two-sided network (ELMo), weighed as its task learned to, or their mean. A text longer than the
-        network has places for is read in overlapping windows, and each of its tokens is taken from the window that
-        shows most around it; `first` is then the mean over the windows' first tokens.
+        layer: 0 is the embeddings, 1 the first block, -1 the last; "mix" is the weighted sum of all layers of a
+            bidirectional language model (ELMo).
+        pooling: "mean", "max" or "first" (the first token); "auto" is that of the model's folder, else "mean".
+        normalize: scale every vector to length 1, so that a dot product is a cosine.
+
+        A text longer than the model's maximum is split into overlapping windows; each token is taken from the window
+        with the most context around it. With "first" the result is the mean over the windows' first tokens.
         """
-        how = self.pooling if pool == "auto" else pool
-        if how is not None and how not in POOLS:
-            raise InputError(f'{setting("pool")} "{how}" is not known.{did_you_mean(how, [*POOLS, "auto"])}')
-        depth = self._layer(layer)
-        texts = check_texts(texts)
-        pieces = self._pieces(texts)
-        parts: list[list[Tensor]] = [[] for _ in texts]
-        counts: list[list[int]] = [[] for _ in texts]
-        done = 0
-        for rows in token_batches([len(piece.ids) for piece in pieces], batch_tokens):
-            chosen = [pieces[row] for row in rows]
-            batch = self.make_batch([piece.ids for piece in chosen], [piece.segments for piece in chosen])
-            states = batch.split(self._runner(depth)(batch).float())
-            for piece, state_TD in zip(chosen, states, strict=True):
-                parts[piece.text].append(pooled(state_TD, piece.keep, how).cpu())
-                counts[piece.text].append(piece.keep.stop - piece.keep.start)
-            done += sum(piece.last for piece in chosen)
-            if progress is not None:
-                progress(Progress("texts", done, len(texts)))
-        vectors = [joined(part, count, how) for part, count in zip(parts, counts, strict=True)]
-        for number, vector in enumerate(vectors):
-            if not bool(vector.isfinite().all()):
-                raise NotFinite(f"text {number}")
-        if normalise:
-            vectors = [torch.nn.functional.normalize(vector, dim=-1) for vector in vectors]
-        return [vector.numpy() for vector in vectors] if how is None else torch.stack(vectors).numpy()
+        chosen = self.pooling if pooling == "auto" else pooling
+        check_pooling(chosen)
+        vectors = self._embed(texts, layer, chosen, normalize, batch_tokens, progress)
+        return torch.stack(vectors).numpy()
+
+    def embed_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        layer: int | str = -1,
+        normalize: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
+        progress: OnProgress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """One array per text with one vector per token, special tokens included: (tokens, width).
+
+        `layer` and `normalize` are those of `embed`.
+        """
+        vectors = self._embed(texts, layer, None, normalize, batch_tokens, progress)
+        return [vector.numpy() for vector in vectors]
+
+    def _embed(
+        self,
+        texts: Iterable[str],
+        layer: int | str,
+        pooling: str | None,
+        normalize: bool,
+        batch_tokens: int,
+        progress: OnProgress | None,
+    ) -> list[Tensor]:
+        return embed_texts(
+            self._runner,
+            self.require_tokenizer(),
+            check_texts(texts),
+            layer=layer,
+            pooling=pooling,
+            normalize=normalize,
+            batch_tokens=batch_tokens,
+            progress=progress,
+        )
 
     def search(
         self,
@@ -220,20 +217,28 @@ class Model(GenerationMixin):
         *,
         top: int = 10,
         window: int | None = None,
-        pool: str = "auto",
+        pooling: str = "auto",
         batch_tokens: int = BATCH_TOKENS,
         progress: OnProgress | None = None,
     ) -> list[Match] | list[list[Match]]:
-        """The texts nearest to a query by the cosine of their vectors, the best first; a list for each of several.
+        """The `top` texts with the highest cosine similarity to a query, best first; one list per query of several.
 
-        A text longer than `window` tokens (as many as the model can read) is searched in overlapping passages.
-        `regard.search` does the same for a file, and keeps the vectors.
+        A text longer than `window` tokens (default: the model's maximum) is searched in overlapping passages.
+        `regard.search` does the same for a file and caches the vectors.
         """
-        from regard.predict.search import search_texts
+        from regard.predict.search.passages import search_texts
 
-        settings: Any = {"top": top, "window": window, "pool": pool, "batch_tokens": batch_tokens}
-        found = search_texts(self, texts, query, **settings, progress=progress)
-        return found[0] if isinstance(query, str) else found
+        matches = search_texts(
+            functools.partial(self.embed, pooling=pooling, normalize=True, batch_tokens=batch_tokens),
+            self.require_tokenizer(),
+            texts,
+            query,
+            top=top,
+            window=window,
+            max_tokens=self.config.max_tokens,
+            progress=progress,
+        )
+        return matches[0] if isinstance(query, str) else matches
 
     def predict(
         self,
@@ -242,73 +247,58 @@ class Model(GenerationMixin):
         batch_tokens: int = BATCH_TOKENS,
         progress: OnProgress | None = None,
     ) -> list[Answer]:
-        """An answer for each: texts, or what the task reads: (first, second), (question, context), words to tag; or for
-        each row of a dict of columns, a data frame, a pyarrow table or a `datasets.Dataset`.
+        """One answer per input, in order.
 
-        Long texts are read in windows; every answer says in how many. `answer.json()` is a plain dict.
+        texts: texts, or what the task takes: (first, second), (question, context), a list of words to tag. Also a dict
+            of columns, a data frame, a pyarrow table or a `datasets.Dataset`, one answer per row.
+
+        Long texts are split into windows; every answer says into how many. `answer.json()` is a plain dict.
         """
-        given = as_list(texts)
-        found: list[Answer] = []
-        for answer in self.answers(given, batch_tokens=batch_tokens):
-            found.append(answer)
+        items = as_list(texts)
+        answers: list[Answer] = []
+        for answer in self.answers(items, batch_tokens=batch_tokens):
+            answers.append(answer)
             if progress is not None:
-                progress(Progress("answers", len(found), len(given)))
-        return found
+                progress(Progress("answers", len(answers), len(items)))
+        return answers
 
-    def answers(self, given: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
-        """The same, one after the other: neither what is given nor the answers have to fit in memory."""
+    def answers(self, items: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
+        """The same as `predict`, one after the other: neither the inputs nor the answers have to fit in memory."""
         from regard.tasks.inference import answer_records
 
-        task, stream = self.task_and_records(given)
-        found = answer_records(
-            task, self.task_runner(task), stream, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
+        task, records = self.task_and_records(items)
+        numbered = answer_records(
+            task, self.task_runner(task), records, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
         )
-        return (answer for _, answer in found)
+        return (answer for _, answer in numbered)
 
     def task_runner(self, task: Task) -> RunNetwork:
-        """The network as a task reads it; a tokenizer of another model is found out here."""
-        from regard.tasks.inference import network_runner
+        """The network as a task runs it, with an error for ids that are outside its vocabulary."""
+        from regard.predict.answers import checked_runner
 
-        plain = network_runner(self.network, task)
+        return checked_runner(self.network, task)
 
-        def run(inputs: Inputs) -> Output:
-            for batch, words in (
-                (inputs.tokens, self.config.vocabulary),
-                (inputs.target, self.config.output_vocabulary),
-            ):
-                most = -1 if batch is None else int(batch.ids.max())
-                if most >= words:
-                    raise InputError(token_error("a text", most, words))
-            return plain(inputs)
+    def task_and_records(self, items: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
+        """The task of the model, and the items as records of this task."""
+        from regard.predict.answers import task_and_records
 
-        return run
-
-    def task_and_records(self, given: Iterable[Any]) -> tuple[Task, Iterator[Record]]:
-        """The task that answers what is given, and its records."""
-        task = task_for(self.checkpoint, self.folder)
-        if task.language_model:
-            raise no_answers(self.network, task.name)
-        items = iter(as_items(given))
-        ahead = list(islice(items, 1))
-        first = ahead[0] if ahead else None
-        if is_pair(first) and trained(self.folder) is None:
-            task = task.for_pairs()  # a folder from elsewhere does not say which of the two
-        return task, as_records(chain(ahead, items), task.record)
+        return task_and_records(self.checkpoint, self.folder, items)
 
     def preprocessing(self, *, prefix: str | None = None) -> Preprocessing:
-        """How texts are read: in the windows the model was trained with, after its `prefix` unless another is told."""
+        """How texts become sequences: the tokenizer, the windows the model was trained with, and the prefix."""
         from regard.checkpoint.reading import preprocessing_of
 
-        kept = trained(self.folder)
-        window, overlap = (None, 0.25) if kept is None else (kept.window, kept.overlap)
+        training = trained(self.folder)
+        window = None if training is None else training.window
+        overlap = 0.25 if training is None else training.overlap
         return preprocessing_of(
             self.checkpoint, self.require_tokenizer(), window=window, overlap=overlap, prefix=prefix
         )
 
     def translate(self, texts: Sequence[str], *, batch_tokens: int = 2048, **settings: Any) -> list[str]:
         """The best translation of each text; `settings` are those of `generate`: beams, length_penalty, …"""
-        found = self.translations(texts, batch_tokens=batch_tokens, **settings)
-        return [best[0].text for best in found]
+        translated = self.translations(texts, batch_tokens=batch_tokens, **settings)
+        return [best[0].text for best in translated]
 
     def translations(
         self,
@@ -320,23 +310,34 @@ class Model(GenerationMixin):
         prefix: str | None = None,
         **settings: Any,
     ) -> list[list[Translated]]:
-        """The `best` translations of each text, the best first, with their scores, and alignments where asked for.
+        """The `best` translations of each text, best first, with scores, and alignments if `alignment` is true.
 
-        prefix: what is put before each text, where a model wants it (T5); as its folder says unless told.
+        prefix: a text put before each text, as T5 expects it; by default that of the model's folder.
         """
         from regard.predict.translation import translations
 
-        told: Any = {"best": best, "alignment": alignment, "tokens": batch_tokens, "prefix": prefix}
-        return translations(self, texts, **told, settings=settings)
+        if self.config.kind != "encoder-decoder":
+            raise InputError(
+                f"this {self.family} model is of kind {self.config.kind}; only encoder-decoders translate."
+            )
+        return translations(
+            self.network,
+            self.writer,
+            self.preprocessing(prefix=prefix),
+            texts,
+            best=best,
+            alignment=alignment,
+            batch_tokens=batch_tokens,
+            settings=settings,
+        )
 
-    def fill(self, text: str, *, top: int = 5) -> list[Filled] | list[list[Filled]]:
-        """The likeliest words in the place of [MASK]; one list a mask where there are several."""
-        found = fill(self, text, top=top)
-        return found[0] if len(found) == 1 else found
+    def fill(self, text: str, *, top: int = 5) -> list[list[Filled]]:
+        """The `top` most likely words for each [MASK] of the text: one list per mask, the most likely word first."""
+        return fill(self.network, self.require_tokenizer(), text, top=top)
 
     def next_sentence(self, first: str, second: str) -> float:
-        """The probability that the second text comes right after the first, for models that learned to tell (BERT)."""
-        return next_sentence(self, first, second)
+        """The probability that the second text comes right after the first, for models with such a head (BERT)."""
+        return next_sentence(self.network, self.require_tokenizer(), first, second)
 
     def attention(
         self,
@@ -346,87 +347,37 @@ class Model(GenerationMixin):
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
     ) -> AttentionWeights:
-        """(heads, tokens, tokens) weights by layer of a text, while the network runs on its fast kernel.
+        """Attention weights of a text by layer, each of shape (heads, tokens, tokens).
 
-        A text longer than the model's window is read in overlapping windows. Then `.windows` holds the weights of each,
-        with its tokens and their offsets; tokens of different windows do not attend to each other.
+        layers: 1 is the first block, -1 the last; all of them if not given.
+        heads: counted from 0; all of them if not given.
+
+        A text longer than the model's maximum is split into overlapping windows. Then `.windows` has the weights of
+        each window with its tokens and offsets; tokens of different windows do not attend to each other.
         """
         from regard.predict.attention import AttentionWeights, attention_windows
 
-        return AttentionWeights([*attention_windows(self, text, pair, layers=layers, heads=heads)])
+        windows = attention_windows(self.network, self.require_tokenizer(), text, pair, layers=layers, heads=heads)
+        return AttentionWeights(list(windows))
 
     def require_tokenizer(self) -> Tokenizer:
-        """The tokenizer; an error where the model has none."""
+        """The tokenizer; raises an error where the model has none."""
         if self.tokenizer is None and self.folder is not None:
-            return Tokenizer.load(self.folder)  # says what was looked for, and what to do about other kinds
+            return Tokenizer.load(self.folder)  # its error names the files that were looked for
         if self.tokenizer is None:
             raise InputError(
-                "this model has no tokenizer (an untrained shape has none of its own), so it cannot read texts. "
+                "this model has no tokenizer (a preset has none of its own), so it cannot read texts. "
                 "Give ids, load a model that has one, or make it with regard.create(…, tokenizer=folder)."
             )
         return self.tokenizer
 
-    @property
-    def _by_token(self) -> bool:
-        """Whether logits are of tokens, not of sequences."""
-        main = next((name for name in self.network.heads if name not in ("pooled", "next")), None)
-        return main in (*TOKEN_HEADS, "sides")
-
-    def _layer(self, layer: int | str) -> int | str | None:
-        if isinstance(self.network, RecurrentNetwork):
-            raise InputError(f"a recurrent {self.config.kind} makes no vectors of texts; it writes them.")
-        depth = self.network.reader.depth
-        if layer == MIX and isinstance(self.network, BidirectionalNetwork):
-            return MIX
-        if isinstance(layer, str):
-            raise InputError(
-                f'{setting("layer")} "{layer}" was asked for; expected a number, or "{MIX}" of a two-sided network.'
-            )
-        if not -depth - 1 <= layer <= depth:
-            raise InputError(
-                f"{setting('layer')} {layer} was asked for; this network has 0 (embeddings) to {depth}, "
-                "or -1 for the last."
-            )
-        counted = layer % (depth + 1)
-        return None if counted == depth else counted
-
-    def make_batch(self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None) -> Ragged:
-        """Sequences of ids as a batch, with their segments where the network has some."""
-        return Ragged.of(ids, segments=segments if self.config.segments > 1 else None)
-
-    def _runner(self, what: int | str | None) -> Callable[..., Any]:
-        """The network ("outputs" of one batch or of "both"), or its reader up to a layer, for batches on the host.
-
-        What is compiled or recorded does not see taps that are set later: while any is set, the network itself runs.
-        """
-        plain: Callable[..., Any] = self.network
-        if what == MIX and isinstance(self.network, BidirectionalNetwork):
-            plain = self.network.mixture
-        elif what not in ("outputs", "both"):
-            plain = functools.partial(self.network.reader, layers=what)
-        if not self.compile or taps.has_hooks(self.network):
-            return lambda *batches: plain(*(batch.to(self.device) for batch in batches))
-        if what not in self._runs:
-            fast = compiled(plain, dynamic=True)
-            if what != "both" and isinstance(self.network, Transformer) and supports_graphs(self.network):
-                self._runs[what] = GraphedForward(fast, device=self.device, max_tokens=self.config.max_tokens)
-            else:
-                self._runs[what] = lambda *batches: fast(*(batch.to(self.device) for batch in batches))
-        return self._runs[what]
-
-    def _pieces(self, texts: Sequence[str]) -> list[SequenceWindow]:
-        """Every text as one sequence, or as windows where it is too long."""
-        tokenizer = self.require_tokenizer()
-        pieces: list[SequenceWindow] = []
-        for start in range(0, len(texts), TEXTS_AT_ONCE):  # offsets and words of all texts at once would be gigabytes
-            for row, encoding in enumerate(tokenizer.encode_batch(texts[start : start + TEXTS_AT_ONCE]), start):
-                check_encoding(encoding, f"text {row}", self.config.vocabulary)
-                pieces += split_into_windows(row, encoding, self.config.max_tokens)
-        return pieces
+    @functools.cached_property
+    def _runner(self) -> NetworkRunner:
+        return NetworkRunner(self.network, compile=self.compile)
 
 
-def _sample(network: Network) -> Tensor | None:
-    """One number of every weight, which tells whether the network was trained since; None of a mere layout."""
+def _sample_weights(network: Network) -> Tensor | None:
+    """One number of every weight, to see whether the network was trained since; None without values (meta device)."""
     weights = [weight.detach() for weight in network.parameters()]
     if any(weight.is_meta for weight in weights):
         return None
@@ -434,7 +385,7 @@ def _sample(network: Network) -> Tensor | None:
 
 
 def _is_same(before: Tensor | None, now: Tensor | None) -> bool:
-    """Whether these are the same numbers, in another number format perhaps."""
+    """Whether these are the same numbers, possibly in another dtype."""
     if before is None or now is None:
         return before is now
     return before.shape == now.shape and torch.equal(before.to(now.dtype), now)

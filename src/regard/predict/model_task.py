@@ -16,7 +16,7 @@ from regard.model.network import Network
 from regard.model.recurrent.networks import RecurrentNetwork
 
 if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked for: loading a model needs none
-    from regard.predict.remembered import TrainingReadOptions
+    from regard.predict.batch.read_options import TrainingReadOptions
     from regard.tasks.task import Task
 
 RUN = "run.json"
@@ -41,7 +41,7 @@ class Trained:
     @property
     def data(self) -> TrainingReadOptions:
         """How its data was read."""
-        from regard.predict.remembered import TrainingReadOptions
+        from regard.predict.batch.read_options import TrainingReadOptions
 
         return TrainingReadOptions.of(self.read_as)
 

@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from regard.cli.arguments import Device, Json, ModelName, check_output
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, untrained_field
+from regard.errors import InputError
 
 if TYPE_CHECKING:
     from regard.predict.attention import AttentionWindow
@@ -50,23 +51,29 @@ class AttentionCommand:
 def run(command: AttentionCommand) -> None:
     _check(command)
     from regard.config import RecurrentConfig
-    from regard.errors import InputError
     from regard.predict import load
-    from regard.predict.attention import attention_windows
+    from regard.predict.attention import attention_layers, attention_windows
 
     model = load(command.model, device=command.device)
-    if isinstance(model.config, RecurrentConfig):
-        raise InputError(f"a {model.family} model is recurrent: its tokens do not attend to each other.")
-    layers = _layers(command.layers, model.network.reader.depth)
-    heads = [head % model.config.attention.heads for head in command.heads] or [*range(model.config.attention.heads)]
-    windows = attention_windows(model, command.text, command.pair, layers=layers, heads=command.heads or None)
+    try:
+        layers = attention_layers(model.network, _layers(command.layers))
+    except InputError as error:
+        if isinstance(model.config, RecurrentConfig):
+            raise
+        raise UsageError(error.with_flags) from error
+    windows = attention_windows(
+        model.network, model.require_tokenizer(), command.text, command.pair, layers=layers, heads=command.heads or None
+    )
+    assert not isinstance(model.config, RecurrentConfig)
+    count = model.config.attention.heads
+    heads = [head % count for head in command.heads] or list(range(count))
     if command.plot is not None:
         _plot(command.plot, windows, heads)
     elif command.output is not None:
-        count = _write(command.output, windows, heads)
-        said: dict[str, Any] = {"windows": count, "layers": [layer + 1 for layer in layers], "heads": heads}
-        said |= {"output": str(command.output)} | untrained_field(model)
-        print_json(said) if command.json else print(_summary(count, len(layers), len(heads), command.output))
+        written = _write(command.output, windows, heads)
+        summary: dict[str, Any] = {"windows": written, "layers": layers, "heads": heads}
+        summary |= {"output": str(command.output)} | untrained_field(model)
+        print_json(summary) if command.json else print(_summary(written, len(layers), len(heads), command.output))
     elif command.json:
         _print_json(model, windows, heads)
     else:
@@ -84,18 +91,11 @@ def _check(command: AttentionCommand) -> None:
     check_output(command.plot, "--plot", model=command.model)
 
 
-def _layers(asked: tuple[int | Literal["all"], ...], depth: int) -> list[int]:
-    """As the network counts them, from 0."""
-    if "all" in asked or not asked:
-        return list(range(depth))
-    layers = []
-    for layer in asked:
-        assert isinstance(layer, int)
-        if layer == 0 or not -depth <= layer <= depth:
-            why = "layer 0 is the embeddings, which attend to nothing" if layer == 0 else f"there is no layer {layer}"
-            raise UsageError(f"--layers {layer}: {why}. This model has layers 1 to {depth}; -1 is the last.")
-        layers.append(layer - 1 if layer > 0 else depth + layer)
-    return layers
+def _layers(layers: tuple[int | Literal["all"], ...]) -> list[int] | None:
+    """The chosen layers; None for all of them."""
+    if "all" in layers:
+        return None
+    return [layer for layer in layers if isinstance(layer, int)] or None
 
 
 def _stacked(window: AttentionWindow) -> Any:
@@ -108,15 +108,15 @@ def _stacked(window: AttentionWindow) -> Any:
 def _print_json(model: Model, windows: Iterator[AttentionWindow], heads: list[int]) -> None:
     """One object a window."""
     for number, window in enumerate(windows):
-        said = {
+        values = {
             "window": number,
             "tokens": list(window.tokens),
             "offsets": [list(span) for span in window.offsets],
-            "layers": [layer + 1 for layer in window.weights],
+            "layers": list(window.weights),
             "heads": heads,
             "weights": _stacked(window).round(6).tolist(),
         }
-        print_json(said | untrained_field(model))
+        print_json(values | untrained_field(model))
 
 
 def _write(path: Path, windows: Iterator[AttentionWindow], heads: list[int]) -> int:
@@ -139,7 +139,7 @@ def _write(path: Path, windows: Iterator[AttentionWindow], heads: list[int]) -> 
             put(f"tokens_{count}", np.array(window.tokens, dtype=np.str_))
             put(f"offsets_{count}", np.array(window.offsets, dtype=np.int64))
             if count == 0:
-                put("layers", [layer + 1 for layer in window.weights])
+                put("layers", list(window.weights))
                 put("heads", heads)
             count += 1
     return count
@@ -159,18 +159,18 @@ def _summary(windows: int, layers: int, heads: int, path: Path) -> str:
 
 
 def _print(windows: Iterator[AttentionWindow]) -> None:
-    """For each token, where it looks most on the mean of the heads."""
+    """For each token the tokens it attends to most, on the mean of the heads."""
     for number, window in enumerate(windows):
         if number:
             print()
         width = max(len(token) for token in window.tokens)
         for layer, weights_HTT in window.weights.items():
-            print(f"window {number + 1}, layer {layer + 1}, mean of {len(weights_HTT)} heads")
+            print(f"window {number + 1}, layer {layer}, mean of {len(weights_HTT)} heads")
             mean_TT = weights_HTT.float().mean(0)
             best = mean_TT.topk(min(STRONGEST, mean_TT.shape[1]))
             for token, values, places in zip(window.tokens, best.values.tolist(), best.indices.tolist(), strict=True):
-                seen = [f"{window.tokens[place]} {value:.2f}" for value, place in zip(values, places, strict=True)]
-                print(f"  {token.ljust(width)}  {', '.join(seen)}")
+                strongest = [f"{window.tokens[place]} {value:.2f}" for value, place in zip(values, places, strict=True)]
+                print(f"  {token.ljust(width)}  {', '.join(strongest)}")
 
 
 COMMAND = Command(name="attention", arguments=AttentionCommand, help=HELP, run=run)

@@ -30,15 +30,19 @@ from regard.errors import pluralize
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
+
+    from regard.predict import Model
+    from regard.progress import OnProgress
 
 HELP = """Vectors of texts, from any layer.
 
 Examples:
   regard embed minilm "a text" "another text"
   regard embed minilm --input texts.txt --output vectors.npy
-  regard embed minilm --input rows.jsonl --layer 3 --pool first --json
+  regard embed minilm --input rows.jsonl --layer 3 --pooling first --json
   regard embed minilm --input reviews.csv --columns text=opinion --output vectors.npy
-  cat texts.txt | regard embed minilm --input - --pool none --output tokens.npz"""
+  cat texts.txt | regard embed minilm --input - --pooling none --output tokens.npz"""
 
 
 @dataclass(frozen=True)
@@ -51,17 +55,17 @@ class EmbedCommand:
     literal: LiteralTexts = False
     output: Annotated[
         Path | None,
-        arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pool none.", metavar="FILE"),
+        arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pooling none.", metavar="FILE"),
     ] = None
     layer: Annotated[
         int | Literal["mix"],
         arg(help="Which layer: -1 the last, 0 the embeddings, 1 the first block; mix is all of a two-sided network."),
     ] = -1
-    pool: Annotated[
+    pooling: Annotated[
         Literal["auto", "mean", "first", "max", "none"],
         arg(help="How tokens become one vector; auto is the model's own way, none keeps one vector a token."),
     ] = "auto"
-    normalise: Annotated[bool, arg(help="Scale every vector to length 1.")] = False
+    normalize: Annotated[bool, arg(help="Scale every vector to length 1.")] = False
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -72,7 +76,7 @@ def run(command: EmbedCommand) -> None:
     check_texts(command.texts, command.input, command.columns, command.encoding)
     check_not_files(command.texts, command.literal, "To read its texts, use --input {name}.")
     if command.output is not None:
-        _check_name(command.output, per_token=command.pool == "none")
+        _check_name(command.output, per_token=command.pooling == "none")
         check_output(command.output, "--output", inputs=(command.input,), model=command.model)
     texts = (
         list(command.texts) if command.input is None else read_texts(command.input, command.columns, command.encoding)
@@ -82,14 +86,7 @@ def run(command: EmbedCommand) -> None:
 
     model = load(command.model, device=command.device, dtype=command.dtype)
     with progress_bar() as progress:
-        vectors = model.embed(
-            texts,
-            layer=command.layer,
-            pool=None if command.pool == "none" else command.pool,
-            normalise=command.normalise,
-            batch_tokens=command.batch_tokens,
-            progress=progress,
-        )
+        vectors = _embed(model, texts, command, progress)
     if command.output is not None:
         _write_arrays(command.output, vectors)
         said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(command.output)}
@@ -98,17 +95,32 @@ def run(command: EmbedCommand) -> None:
             f"{pluralize(len(texts), 'text')}, {pluralize(said['width'], 'number')} each: {command.output}"
         )
     elif command.json:
-        name = "vectors" if command.pool == "none" else "vector"
+        name = "vectors" if command.pooling == "none" else "vector"
         for text, vector in zip(texts, vectors, strict=True):
             print_json({"text": text, name: vector.tolist()} | untrained_field(model))
     else:
         print_table([(shorten(text), _numbers(vector)) for text, vector in zip(texts, vectors, strict=True)])
 
 
+def _embed(
+    model: Model, texts: list[str], command: EmbedCommand, progress: OnProgress | None
+) -> NDArray[np.float32] | list[NDArray[np.float32]]:
+    """One vector per text, or with `--pooling none` one array of token vectors per text."""
+    options: dict[str, Any] = {
+        "layer": command.layer,
+        "normalize": command.normalize,
+        "batch_tokens": command.batch_tokens,
+        "progress": progress,
+    }
+    if command.pooling == "none":
+        return model.embed_tokens(texts, **options)
+    return model.embed(texts, pooling=command.pooling, **options)
+
+
 def _check_name(path: Path, *, per_token: bool) -> None:
     wanted = ".npz" if per_token else ".npy"
     if path.suffix != wanted:
-        why = "one array a text (--pool none)" if per_token else "one vector a text"
+        why = "one array a text (--pooling none)" if per_token else "one vector a text"
         raise UsageError(f"--output {path} must end in {wanted} for {why}.")
 
 

@@ -53,28 +53,27 @@ def _next(command: FillCommand) -> None:
 
     first, second = command.next
     model = load(command.model, device=command.device)
-    chance = model.next_sentence(first, second)
+    probability = model.next_sentence(first, second)
     if command.json:
-        print_json({"first": first, "second": second, "next_sentence": chance} | untrained_field(model))
+        print_json({"first": first, "second": second, "next_sentence": probability} | untrained_field(model))
     else:
-        print(f"{chance:.3f}  probability that the second text comes right after the first")
+        print(f"{probability:.3f}  probability that the second text comes right after the first")
 
 
 def _fill(command: FillCommand) -> None:
     from regard.predict import load
-    from regard.predict.masked_words import fill
 
     model = load(command.model, device=command.device)
-    found = fill(model, command.text, top=command.top)
+    masks = model.fill(command.text, top=command.top)
     if command.json:
-        masks = [[dataclasses.asdict(one) for one in words] for words in found]
-        print_json({"text": command.text, "masks": masks} | untrained_field(model))
+        values = [[dataclasses.asdict(candidate) for candidate in candidates] for candidates in masks]
+        print_json({"text": command.text, "masks": values} | untrained_field(model))
         return
-    for number, words in enumerate(found, 1):
-        if len(found) > 1:
+    for number, candidates in enumerate(masks, 1):
+        if len(masks) > 1:
             print(f"mask {number}")
-        for one in words:
-            print(f"{one.score:6.3f}  {one.word:<16}  {one.text}")
+        for candidate in candidates:
+            print(f"{candidate.score:6.3f}  {candidate.word:<16}  {candidate.text}")
 
 
 COMMAND = Command(name="fill", arguments=FillCommand, help=HELP, run=run)

@@ -140,7 +140,7 @@ def input_rows(command: PredictCommand, model: Model, context: str | None) -> It
             task,
             columns=columns,
             encoding=command.encoding,
-            remembered=None if run is None else run.data,
+            read_options=None if run is None else run.data,
             context=context,
         )
     roles = input_roles(task)

@@ -13,7 +13,8 @@ from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_status, progress_bar, shorten
 
 if TYPE_CHECKING:
-    from regard.predict.search import Match, SearchResult
+    from regard.predict.search.passages import Match
+    from regard.predict.search.search_file import SearchResult
 
 HELP = """Find the texts of a file that are nearest to a query.
 
@@ -47,7 +48,7 @@ class SearchCommand:
         int | None,
         arg(help="Most tokens of a passage; longer texts are cut. As many as the model can read if not given."),
     ] = None
-    pool: Annotated[
+    pooling: Annotated[
         Literal["auto", "mean", "first", "max"],
         arg(help="How tokens become one vector; auto is the model's own way."),
     ] = "auto"
@@ -64,7 +65,7 @@ def run(command: SearchCommand) -> None:
         raise UsageError("--cache and --no-cache were given; give one of them.")
     from regard.data.names import parse_columns
     from regard.predict import load
-    from regard.predict.search import search
+    from regard.predict.search.search_file import search
 
     model = load(command.model, device=command.device, dtype=command.dtype)
     with progress_bar() as progress:
@@ -76,7 +77,7 @@ def run(command: SearchCommand) -> None:
             columns=None if command.columns is None else parse_columns(command.columns),
             encoding=command.encoding,
             window=command.window,
-            pool=command.pool,
+            pooling=command.pooling,
             cache=command.cache,
             use_cache=not command.no_cache,
             batch_tokens=command.batch_tokens,

@@ -14,7 +14,7 @@ from regard.data.recognize import ReadOptions, Schema
 from regard.data.records import AnswerRecord, DocumentRecord, Record, TagRecord
 from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
 from regard.errors import DataError, InputError
-from regard.predict.remembered import Sources, TrainingReadOptions, has_columns
+from regard.predict.batch.read_options import Sources, TrainingReadOptions, has_columns
 from regard.text.file_encodings import parse_encoding
 
 UNNAMED = ("text", "lines", "conll")  # formats whose columns have no names of their own
@@ -59,16 +59,16 @@ def file_rows(
     *,
     columns: Columns | None = None,
     encoding: str | None = None,
-    remembered: TrainingReadOptions | None = None,
+    read_options: TrainingReadOptions | None = None,
     context: str | None = None,
 ) -> Iterator[InputRow]:
     """What a file holds for a task, row by row. Labels in it are not looked at, and kept like all its columns.
 
-    columns: which column is what; if not given, those `remembered` from the training, where the file has them.
+    columns: which column is what; if not given, those of `read_options` from the training, where the file has them.
     context: for a task that answers questions, the text that all questions of the file are about.
     """
     sources = find_sources(name)
-    known = remembered or TrainingReadOptions()
+    known = read_options or TrainingReadOptions()
     opened = _Opened(name, sources, columns or {}, known, encoding or known.encoding_of(sources))
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
@@ -87,7 +87,7 @@ class _Opened:
     name: str
     sources: Sources
     columns: Columns
-    remembered: TrainingReadOptions
+    read_options: TrainingReadOptions
     encoding: str | None
 
     def rows(self, task: str | None) -> Reader:
@@ -111,7 +111,7 @@ class _Opened:
         named = self.columns.get("question", self.columns.get("text"))
         if named is not None:
             return self._reader([{"text": named}], task="text")
-        known = self.remembered.columns.get("question")
+        known = self.read_options.columns.get("question")
         usual = [name for lower in COLUMN_ALIASES["question"] for name in (lower, lower.title(), lower.upper())]
         choices = [{"text": name} for name in (*([known] if known else []), *usual)]
         return self._reader([*choices, {}], task="text")
@@ -136,14 +136,14 @@ class _Opened:
         """The columns to try, one choice after the other."""
         if self.columns:
             return [self.columns]
-        known = {role: name for role, name in self.remembered.columns.items() if role in roles}
+        known = {role: name for role, name in self.read_options.columns.items() if role in roles}
         return [known, {}] if known else [{}]
 
     def _text_choices(self) -> list[Columns]:
         """The same where one text is wanted: of a translator, the source."""
         if self.columns:
             return [self.columns]
-        named = self.remembered.columns.get("text", self.remembered.columns.get("source"))
+        named = self.read_options.columns.get("text", self.read_options.columns.get("source"))
         return [{}] if named is None else [{"text": named}, {}]
 
     def _reader(self, choices: Sequence[Columns], **told: Any) -> Reader:

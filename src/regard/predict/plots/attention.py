@@ -36,7 +36,7 @@ def draw_attention(window: AttentionWindow, heads: list[int], path: Path) -> Non
         panel.imshow(window.weights[layer][place].float().cpu().numpy(), cmap="Blues", vmin=0, vmax=1)
         panel.set_xticks(range(size), window.tokens, rotation=90, fontsize=7)
         panel.set_yticks(range(size), window.tokens, fontsize=7)
-        panel.set_title(f"layer {layer + 1}, head {heads[place]}", fontsize=9)
+        panel.set_title(f"layer {layer}, head {heads[place]}", fontsize=9)
         panel.tick_params(length=0)
         panel.spines[:].set_visible(False)
     with atomic_path(path) as fresh:

@@ -173,8 +173,8 @@ BERT, T5, ROBERTA, GPT2 = "tiny-bert", "tiny-t5", "tiny-roberta", "tiny-gpt2"
             "sequence 1, place 1: id 100 is outside the vocabulary, whose ids are 0 to 99",
         ),
         (BERT, {"ids": [[1, 2, -3]]}, "sequence 0, place 2: id -3 is outside the vocabulary"),
-        (BERT, {"ids": [[1], [1] * 513]}, "sequence 1 has 513 tokens; this network has places for 512. Cut it into"),
-        (ROBERTA, {"ids": [[1] * 129]}, "sequence 0 has 129 tokens; this network has places for 128."),
+        (BERT, {"ids": [[1], [1] * 513]}, "sequence 1 has 513 tokens; the limit of this network is 512. Split it into"),
+        (ROBERTA, {"ids": [[1] * 129]}, "sequence 0 has 129 tokens; the limit of this network is 128."),
         (BERT, {"ids": [1, 2]}, "ids must be a list of sequences, such as [[5, 6], [7]], not [1, 2]."),
         (BERT, {"ids": np.array([1, 2])}, "ids must be a list of sequences"),
         (BERT, {"ids": 5}, "ids must be a list of sequences"),
@@ -222,19 +222,19 @@ def test_minilm_is_the_reference_with_mean_pooling(
     assert found.dtype == np.float32
     assert np.abs(found - expected).max() < 1e-5
     scaled = expected / np.linalg.norm(expected, axis=1, keepdims=True)
-    assert np.abs(minilm.embed(TEXTS, normalise=True, batch_tokens=batch_tokens) - scaled).max() < 1e-5
+    assert np.abs(minilm.embed(TEXTS, normalize=True, batch_tokens=batch_tokens) - scaled).max() < 1e-5
 
 
 def test_attention_of_minilm_is_that_of_the_reference(minilm: Model, reference: Any, theirs: Any) -> None:
     with torch.no_grad():
         expected = reference(**theirs(TEXTS[2], return_tensors="pt"), output_attentions=True).attentions
     found = minilm.attention(TEXTS[2])
-    assert sorted(found) == list(range(6))
+    assert sorted(found) == [1, 2, 3, 4, 5, 6]
     for layer, weights in found.items():
-        assert torch.allclose(weights, expected[layer][0], atol=1e-5)
+        assert torch.allclose(weights, expected[layer - 1][0], atol=1e-5)
     part = minilm.attention(TEXTS[2], layers=[-1], heads=[3])
-    assert {layer: tuple(weights.shape) for layer, weights in part.items()} == {5: (1, *found[5].shape[1:])}
-    assert torch.equal(part[5][0], found[5][3])
+    assert {layer: tuple(weights.shape) for layer, weights in part.items()} == {6: (1, *found[6].shape[1:])}
+    assert torch.equal(part[6][0], found[6][3])
 
 
 @pytest.mark.parametrize(
@@ -253,12 +253,12 @@ def test_every_layer_is_that_of_the_reference(name: str, tmp_path: Path) -> None
         assert len(expected) == model.network.reader.depth + 1
         for layer, states in enumerate(expected):
             for asked in (layer, layer - len(expected)):
-                found = model.embed(texts, layer=asked, pool=None)[number]
+                found = model.embed_tokens(texts, layer=asked)[number]
                 assert np.abs(found - states[0].numpy()).max() < 1e-4, asked
 
 
 def test_pools(minilm: Model) -> None:
-    tokens = minilm.embed(TEXTS, pool=None)
+    tokens = minilm.embed_tokens(TEXTS)
     assert [len(one) for one in tokens] == [len(minilm.tokenizer.encode(text)) for text in TEXTS]  # type: ignore[union-attr]
     pools: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "first": lambda one: one[0],
@@ -267,16 +267,16 @@ def test_pools(minilm: Model) -> None:
         "auto": lambda one: one.mean(0),
     }
     for how, make in pools.items():
-        assert np.abs(minilm.embed(TEXTS, pool=how) - np.stack([make(one) for one in tokens])).max() < 1e-5
-    for one in minilm.embed(TEXTS, pool=None, normalise=True):
+        assert np.abs(minilm.embed(TEXTS, pooling=how) - np.stack([make(one) for one in tokens])).max() < 1e-5
+    for one in minilm.embed_tokens(TEXTS, normalize=True):
         assert np.allclose(np.linalg.norm(one, axis=1), 1, atol=1e-5)
 
 
 def test_the_folder_says_how_to_pool() -> None:
-    model = Model(dataclasses.replace(random("tiny-bert"), pool="max"), words(special=True))
+    model = Model(dataclasses.replace(random("tiny-bert"), pooling="max"), words(special=True))
     assert model.pooling == "max"
-    assert np.array_equal(model.embed([said(5)]), model.embed([said(5)], pool="max"))
-    assert not np.allclose(model.embed([said(5)]), model.embed([said(5)], pool="mean"), atol=1e-3)
+    assert np.array_equal(model.embed([said(5)]), model.embed([said(5)], pooling="max"))
+    assert not np.allclose(model.embed([said(5)]), model.embed([said(5)], pooling="mean"), atol=1e-3)
 
 
 # long texts
@@ -288,16 +288,16 @@ def test_a_long_text_is_windowed_and_every_token_is_given_once(length: int, spec
     model = Model(random("tiny-bert", longest=16), words(special=special))
     texts = [said(length), said(4, start=3), said(2 * length, start=1)]
     around = 2 * special
-    found = model.embed(texts, pool=None)
+    found = model.embed_tokens(texts)
     assert [len(states) for states in found] == [length + around, 4 + around, 2 * length + around]
-    whole = model.embed([texts[1]], pool=None)[0]
+    whole = model.embed_tokens([texts[1]])[0]
     assert np.allclose(found[1], whole, atol=1e-5)
     for how in ("mean", "max"):
-        pooled = model.embed(texts, pool=how)
+        pooled = model.embed(texts, pooling=how)
         expected = [getattr(states, how)(0) for states in found]
         assert np.abs(pooled - np.stack(expected)).max() < 1e-5
     for batch_tokens in (1, 17, 100):
-        again = model.embed(texts, pool=None, batch_tokens=batch_tokens)
+        again = model.embed_tokens(texts, batch_tokens=batch_tokens)
         assert all(np.allclose(one, other, atol=1e-5) for one, other in zip(found, again, strict=True))
 
 
@@ -308,7 +308,7 @@ def test_each_token_of_a_long_text_is_at_its_own_place() -> None:
         checkpoint.network.reader.embeddings.places.weight.zero_()
     model = Model(checkpoint, words(special=True))
     text = said(97)
-    (found,) = model.embed([text], layer=0, pool=None)
+    (found,) = model.embed_tokens([text], layer=0)
     table = checkpoint.network.get_parameter("decoder.embeddings.tokens.weight").detach().numpy()
     ids = model.tokenizer.encode(text).ids  # type: ignore[union-attr]
     assert np.allclose(found, table[list(ids)], atol=1e-6)
@@ -316,7 +316,7 @@ def test_each_token_of_a_long_text_is_at_its_own_place() -> None:
 
 def test_a_text_that_fits_is_read_whole(minilm: Model) -> None:
     fitting = " ".join(["word"] * 510)
-    (states,) = minilm.embed([fitting], pool=None)
+    (states,) = minilm.embed_tokens([fitting])
     ids = minilm.tokenizer.encode(fitting).ids  # type: ignore[union-attr]
     assert len(ids) == 512
     assert np.allclose(states, minilm.outputs([ids])[0].hidden.numpy(), atol=1e-5)
@@ -325,7 +325,7 @@ def test_a_text_that_fits_is_read_whole(minilm: Model) -> None:
 def test_a_very_long_text_of_minilm(minilm: Model) -> None:
     count = len(minilm.tokenizer.encode(LONG))  # type: ignore[union-attr]
     assert count > 600
-    (states,) = minilm.embed([LONG], pool=None)
+    (states,) = minilm.embed_tokens([LONG])
     assert len(states) == count
     one, other = (minilm.embed([LONG, "hi"], batch_tokens=tokens)[0] for tokens in (100, 10_000))
     assert np.abs(one - other).max() < 1e-5
@@ -338,7 +338,7 @@ def test_the_first_of_a_long_text_is_the_mean_over_its_windows() -> None:
     ids = model.tokenizer.encode(said(20)).ids  # type: ignore[union-attr]
     parts = [[0, *ids[1:15], 1], [0, *ids[7:21], 1]]
     expected = torch.stack([output.hidden[0] for output in model.outputs(parts)]).mean(0)
-    assert np.allclose(model.embed([said(20)], pool="first")[0], expected, atol=1e-5)
+    assert np.allclose(model.embed([said(20)], pooling="first")[0], expected, atol=1e-5)
 
 
 def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
@@ -382,9 +382,9 @@ def test_texts_may_come_one_by_one(minilm: Model) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"pool": "mena"}, 'pool "mena" is not known. Did you mean "mean"?'),
-        ({"layer": 7}, "layer 7 was asked for; this network has 0 (embeddings) to 6, or -1 for the last."),
-        ({"layer": -8}, "layer -8 was asked for"),
+        ({"pooling": "mena"}, 'pooling "mena" is not known. Did you mean "mean"?'),
+        ({"layer": 7}, "layer 7 was given; this network has 0 (embeddings) to 6, or -1 for the last."),
+        ({"layer": -8}, "layer -8 was given"),
         ({"batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
@@ -415,7 +415,7 @@ def test_a_tokenizer_of_another_model_is_told() -> None:
 def test_a_preset_cannot_read_texts() -> None:
     model = regard.create("tiny-bert")
     for call in (lambda: model.embed(["a"]), lambda: model.attention("a")):
-        with pytest.raises(InputError, match=r"no tokenizer \(an untrained shape has none of its own\).* Give ids"):
+        with pytest.raises(InputError, match=r"no tokenizer \(a preset has none of its own\).* Give ids"):
             call()
 
 
@@ -437,7 +437,7 @@ def test_a_tokenizer_that_is_a_link_out_is_refused(tmp_path: Path) -> None:
 
 
 def test_attention_of_a_long_text_is_given_by_window(minilm: Model) -> None:
-    found = minilm.attention(LONG, layers=[0, 5], heads=[3])
+    found = minilm.attention(LONG, layers=[1, 6], heads=[3])
     assert len(found.windows) > 1
     covered: set[int] = set()
     for window in found.windows:
@@ -446,28 +446,28 @@ def test_attention_of_a_long_text_is_given_by_window(minilm: Model) -> None:
         assert (window.tokens[0], window.tokens[-1]) == ("[CLS]", "[SEP]")
         assert len(window.offsets) == size
         assert {layer: tuple(weights.shape) for layer, weights in window.weights.items()} == {
-            0: (1, size, size),
-            5: (1, size, size),
+            1: (1, size, size),
+            6: (1, size, size),
         }
-        assert torch.allclose(window.weights[5].sum(-1), torch.ones(1, size), atol=1e-5)
+        assert torch.allclose(window.weights[6].sum(-1), torch.ones(1, size), atol=1e-5)
         covered |= {place for start, end in window.offsets for place in range(start, end)}
     assert covered >= {place for place, letter in enumerate(LONG) if not letter.isspace()}
-    with pytest.raises(InputError, match=r"was read in \d+, each with weights of its own. Take them from .windows"):
-        found[5]
+    with pytest.raises(InputError, match=r"was split into \d+ windows. Their weights are in .windows"):
+        found[6]
 
 
 def test_a_window_of_attention_is_that_of_its_text_alone(minilm: Model) -> None:
-    window = minilm.attention(LONG, layers=[5]).windows[0]
+    window = minilm.attention(LONG, layers=[6]).windows[0]
     end = window.offsets[-2][1]
-    alone = minilm.attention(LONG[:end], layers=[5])
+    alone = minilm.attention(LONG[:end], layers=[6])
     assert alone.tokens == window.tokens
     assert alone.offsets == window.offsets
-    assert torch.allclose(alone[5], window.weights[5], atol=1e-6)
+    assert torch.allclose(alone[6], window.weights[6], atol=1e-6)
 
 
 def test_attention_of_a_pair_that_is_too_long_is_refused(minilm: Model) -> None:
-    assert minilm.attention("a cat", pair="a dog", layers=[5])[5].shape[-1] == 7
-    with pytest.raises(InputError, match=r"the two texts have \d+ tokens together; .* 512. Give shorter ones"):
+    assert minilm.attention("a cat", pair="a dog", layers=[6])[6].shape[-1] == 7
+    with pytest.raises(InputError, match=r"the two texts have \d+ tokens together; .* 512. Give shorter texts"):
         minilm.attention(LONG, pair="a dog")
 
 
@@ -484,7 +484,7 @@ def test_minilm_saved_is_minilm_here_and_there(minilm: Model, theirs: Any, tmp_p
     assert tokenizer(TEXTS)["input_ids"] == theirs(TEXTS)["input_ids"]
     with torch.no_grad():
         states = network(**tokenizer(TEXTS[0], return_tensors="pt")).last_hidden_state[0]
-    assert np.abs(states.numpy() - minilm.embed(TEXTS, pool=None)[0]).max() < 1e-5
+    assert np.abs(states.numpy() - minilm.embed_tokens(TEXTS)[0]).max() < 1e-5
     assert json.loads((tmp_path / "copy" / "modules.json").read_text())[1]["path"] == "1_Pooling"
 
 
