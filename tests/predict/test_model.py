@@ -116,9 +116,9 @@ def test_batched_is_single_in_the_order_given(name: str, batch_tokens: int) -> N
         (
             "tiny-bert",
             {"masked": 0, "next": 0},
-            {"hidden": (5, 32), "logits": (5, 100), "pooled": (32,), "next": (2,)},
+            {"hidden": (5, 32), "logits": (5, 100), "pooled": (32,), "next_sentence": (2,)},
         ),
-        ("tiny-bert", {"next": 0}, {"hidden": (5, 32), "pooled": (32,), "next": (2,)}),
+        ("tiny-bert", {"next": 0}, {"hidden": (5, 32), "pooled": (32,), "next_sentence": (2,)}),
         ("tiny-bert", {"sequence": 3}, {"hidden": (5, 32), "logits": (3,), "pooled": (32,)}),
         ("tiny-bert", {"token": 4}, {"hidden": (5, 32), "logits": (5, 4)}),
         ("tiny-bert", {"span": 0}, {"hidden": (5, 32), "logits": (5, 2)}),
@@ -424,7 +424,7 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match=f"{tmp_path}/model has no tokenizer: expected tokenizer.json"):
         regard.load(tmp_path / "model").embed(["a"])
     (tmp_path / "model" / "spiece.model").write_bytes(b"x")
-    with pytest.raises(FolderError, match=r"It has spiece.model, which transformers turns into a tokenizer.json"):
+    with pytest.raises(FolderError, match=r"It has spiece.model, which transformers converts into a tokenizer.json"):
         regard.load(tmp_path / "model").embed(["a"])
 
 

@@ -205,7 +205,7 @@ class Transformer(nn.Module):
             return None
         if "pooled" not in self.heads:
             return at
-        return torch.cat((at, batch.first())) if self.heads["pooled"].how == "first" else None
+        return torch.cat((at, batch.first())) if self.heads["pooled"].pooling == "first" else None
 
     def set_training_progress(self, done: float) -> None:
         """How much of a training is done: nothing here depends on it."""
