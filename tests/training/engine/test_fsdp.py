@@ -63,5 +63,5 @@ def test_one_rank_saves_the_same_way_and_resumes_to_the_bit(
 
 
 def test_not_with_small_matrices(small: Train, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lora\.rank and shard were both given"):
+    with pytest.raises(InputError, match=r"lora\.rank and fsdp were both given"):
         small(tmp_path / "run", **TEN, lora=4)

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.errors import RegardError
 from regard.tasks.classify import Classify
 from regard.tasks.task import Loss
-from regard.training.engine.guard import PATIENT, LossGuard
+from regard.training.engine.guard import MIN_STEPS, LossGuard
 from regard.training.metrics_log import TrainingEvent, read_metrics
 from regard.training.train import TrainResult
 
@@ -37,7 +37,7 @@ def test_what_is_no_number_is_skipped() -> None:
 def test_a_loss_far_from_the_usual_is_skipped_once_it_is_known_what_is_usual() -> None:
     guard, luck = LossGuard(torch.device("cpu")), torch.Generator().manual_seed(0)
     assert not judged(guard, 2.0)
-    for _ in range(PATIENT):
+    for _ in range(MIN_STEPS):
         assert not judged(guard, 1.0 + 0.1 * float(torch.randn((), generator=luck)))
     assert not judged(guard, 1.9), "far from the usual, but no worse than the start"
     assert judged(guard, 50.0)

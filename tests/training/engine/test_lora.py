@@ -62,7 +62,7 @@ def test_so_many_are_trained() -> None:
     dense = [(width, 3 * width), (width, width), (width, inner), (inner, width)]
     assert sum(small.values()) == layers * sum(4 * (wide + narrow) for wide, narrow in dense)
     assert sum(trained.values()) - sum(small.values()) == (width * width + width) + (3 * width + 3)
-    with pytest.raises(InputError, match=r"lora.rank is 64, but the network is 32 wide"):
+    with pytest.raises(InputError, match=r"lora.rank is 64, but the width of the network is 32"):
         add_lora(network, Lora(rank=64), seed=0)
 
 

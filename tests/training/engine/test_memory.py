@@ -64,7 +64,7 @@ def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda _: 100_000)
     fits = tokens_at_once(plan, gpu, step=10**6)
     assert fits % 64 == 0
-    assert plan.total(fits) <= 100_000 + plan.weights < plan.total(fits) / memory.SPARE + 2000
+    assert plan.total(fits) <= 100_000 + plan.weights < plan.total(fits) / memory.USABLE + 2000
     assert tokens_at_once(plan, gpu, step=500) == 500
     monkeypatch.setattr(memory, "free_memory", lambda _: 10**9)
     assert tokens_at_once(plan, cpu, step=10**6) == CPU_TOKENS
@@ -86,5 +86,5 @@ def test_a_disk_without_room_is_told_before_the_first_step(
 ) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000))
-    with pytest.warns(UserWarning, match=r"has 0\.0 MB free, but the model and its states take up to 1\.4 MB"):
+    with pytest.warns(UserWarning, match=r"has 0\.0 MB free, but the model and its training states need up to 1\.4 MB"):
         small(tmp_path / "run", steps=1)

@@ -29,7 +29,7 @@ def network() -> Transformer:
 def by_name(network: Transformer, settings: Settings) -> dict[str, tuple[float, float]]:
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     return {
-        names[id(parameter)]: (group["share"], group["weight_decay"])
+        names[id(parameter)]: (group["lr_scale"], group["weight_decay"])
         for group in parameter_groups(network, settings)
         for parameter in group["params"]
     }
@@ -82,7 +82,7 @@ def test_frozen_parts(network: Transformer) -> None:
     assert by_name(network, Settings()).keys() == trained
     with pytest.raises(InputError, match=r'no part "7" to freeze; expected .* a layer from 0 to 1'):
         freeze(network, ["7"])
-    with pytest.raises(InputError, match="nothing to train"):
+    with pytest.raises(InputError, match="nothing is trained"):
         freeze(network, ["encoder", "heads"])
 
 

@@ -1,4 +1,4 @@
-"""The ranks of a run: one, unless torchrun started several."""
+"""Ranks of a distributed run: one, unless torchrun started several."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from regard.data.batching.packing import Ints
 
 @dataclass(frozen=True)
 class World:
-    """This rank among all of them."""
+    """This process among all ranks."""
 
     rank: int = 0
     ranks: int = 1
 
     @property
     def is_main_process(self) -> bool:
-        """Whether this rank writes files and speaks."""
+        """Whether this rank writes files and prints."""
         return self.rank == 0
 
     def rank_rows(self, rows: Ints) -> Ints:
-        """This rank's part of the rows of a step: they are sorted by length, so every rank has about as many tokens."""
+        """This rank's rows of a step. Rows are sorted by length, so every rank gets about as many tokens."""
         return rows[self.rank :: self.ranks]
 
     def all_reduce(self, numbers: Tensor) -> None:
-        """The sum over all ranks, in place."""
+        """Sum over all ranks, in place."""
         if self.ranks > 1:
             dist.all_reduce(numbers)
 
@@ -40,34 +40,34 @@ class World:
             dist.barrier()
 
     def wrap(self, network: nn.Module) -> nn.Module | None:
-        """The network with gradients averaged over ranks as they come; None where there is one rank."""
+        """The network in DistributedDataParallel; None if there is one rank."""
         if self.ranks == 1:
             return None
         from torch.nn.parallel import DistributedDataParallel
 
         device = next(network.parameters()).device
-        places = [device.index] if device.type == "cuda" else None
-        return DistributedDataParallel(network, device_ids=places)
+        device_ids = [device.index] if device.type == "cuda" else None
+        return DistributedDataParallel(network, device_ids=device_ids)
 
     def broadcast_path(self, path: Path) -> Path:
-        """The path that the first rank names."""
+        """The path of the main process."""
         if self.ranks == 1:
             return path
-        held: list[Any] = [str(path)]
-        dist.broadcast_object_list(held)
-        return Path(held[0])
+        paths: list[Any] = [str(path)]
+        dist.broadcast_object_list(paths)
+        return Path(paths[0])
 
     def any_rank(self, flag: bool, device: torch.device) -> bool:
-        """Whether any rank says so: they all hear the same."""
+        """Whether the flag is set on any rank; the same answer on all."""
         if self.ranks == 1:
             return flag
-        said = torch.tensor(float(flag), device=device)
-        dist.all_reduce(said)
-        return bool(said > 0)
+        total = torch.tensor(float(flag), device=device)
+        dist.all_reduce(total)
+        return bool(total > 0)
 
 
 def join_process_group(device: torch.device) -> tuple[World, torch.device]:
-    """The world that torchrun made, and this rank's device in it."""
+    """Join the process group that torchrun started; returns the world and this rank's device."""
     if not dist.is_torchelastic_launched():
         return World(), device
     local = int(os.environ["LOCAL_RANK"])
@@ -80,11 +80,11 @@ def join_process_group(device: torch.device) -> tuple[World, torch.device]:
 
 
 def is_main_process() -> bool:
-    """Whether this process is the only one, or the first of those that torchrun started; also after they have left."""
+    """Whether this is the only process or rank 0; also valid after the process group was left."""
     return not dist.is_torchelastic_launched() or os.environ["RANK"] == "0"
 
 
 def leave_process_group(world: World) -> None:
-    """After the last step: the ranks go their own ways."""
+    """Destroy the process group after the last step."""
     if world.ranks > 1 and dist.is_torchelastic_launched():
         dist.destroy_process_group()

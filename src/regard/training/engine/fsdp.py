@@ -1,4 +1,4 @@
-"""Weights, gradients and optimizer split over the ranks (FSDP), and a state in shards for any number of ranks."""
+"""Fully sharded training (FSDP2): weights, gradients and optimizer state split over the ranks, saved in shards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.model.network import Network
 
 
 def shard(network: Network) -> None:
-    """Split every weight over all ranks. Gradients come back summed, each rank holding its part of them."""
+    """Shard every weight over all ranks. Gradients are summed; each rank holds its shard of them."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FSDPModule, fully_shard
 
@@ -36,26 +36,26 @@ def is_shard(tensor: Tensor) -> bool:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """What this rank holds of a tensor."""
-    part: Any = tensor
-    held: Tensor = part.to_local() if is_shard(tensor) else tensor
-    return held
+    """This rank's shard of a tensor."""
+    shard: Any = tensor
+    values: Tensor = shard.to_local() if is_shard(tensor) else tensor
+    return values
 
 
 def unshard(network: nn.Module) -> None:
-    """Every rank holds every weight again, for the folder to be written; the network does not run after it."""
-    known: dict[int, nn.Parameter] = {}
+    """Gather every weight on every rank, to write the model folder; the network cannot run afterwards."""
+    full: dict[int, nn.Parameter] = {}
     for module in network.modules():
-        for name, held in module._parameters.items():
-            if held is not None and is_shard(held):
-                part: Any = held
-                if id(held) not in known:
-                    known[id(held)] = nn.Parameter(part.full_tensor().detach())
-                module._parameters[name] = known[id(held)]
+        for name, parameter in module._parameters.items():
+            if parameter is not None and is_shard(parameter):
+                sharded: Any = parameter
+                if id(parameter) not in full:  # tied weights stay tied
+                    full[id(parameter)] = nn.Parameter(sharded.full_tensor().detach())
+                module._parameters[name] = full[id(parameter)]
 
 
 def save_shards(folder: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Each rank writes what it holds, as safetensors. What one of them cannot write is an error of all."""
+    """Each rank writes its shards as safetensors. If one rank fails, all raise an error."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
     from torch.distributed.checkpoint.state_dict_saver import save
@@ -66,29 +66,29 @@ def save_shards(folder: Path, tensors: Mapping[str, Tensor]) -> None:
         try:
             save(dict(tensors), storage_writer=writer, no_dist=not dist.is_initialized())
         except CheckpointException as error:
-            said = [f"rank {rank}: {failure[0]}" for rank, failure in error.failures.items()]
-            raise OSError("; ".join(said)) from error
+            failures = [f"rank {rank}: {failure[0]}" for rank, failure in error.failures.items()]
+            raise OSError("; ".join(failures)) from error
 
 
 def load_shards(folder: Path, parameters: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-    """Weights, optimizer and best weights, each laid out like the parameter it belongs to."""
+    """Weights, optimizer state and best weights, each sharded like its parameter."""
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
 
     reader = HuggingFaceStorageReader(str(folder))
-    wanted = {key: _like(key, parameters) for key in reader.read_metadata().state_dict_metadata}
+    tensors = {key: _like(key, parameters) for key in reader.read_metadata().state_dict_metadata}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        load(wanted, storage_reader=reader, no_dist=not dist.is_initialized())
-    found: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "best": {}}
-    for key, tensor in wanted.items():
+        load(tensors, storage_reader=reader, no_dist=not dist.is_initialized())
+    state: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "best": {}}
+    for key, tensor in tensors.items():
         kind, _, name = key.partition("|")
-        found[kind][name] = tensor
-    return found
+        state[kind][name] = tensor
+    return state
 
 
 def _like(key: str, parameters: Mapping[str, Tensor]) -> Tensor:
-    _, name, what = [*key.split("|"), ""][:3]
-    if what == "step":
+    _, name, moment = [*key.split("|"), ""][:3]
+    if moment == "step":
         return torch.zeros((), device=parameters[name].device)
     return torch.zeros_like(parameters[name].detach())

@@ -1,49 +1,50 @@
-"""Steps that would spoil the weights: not a number, or a loss far outside what is usual. Judged on the device."""
+"""Skip optimizer steps whose gradient is not finite or whose loss is an outlier. Decided on the device."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-USUAL = 0.02  # weight of the newest loss in the mean
-PATIENT = 50  # steps before a loss can be called unusual
-FAR = 10.0  # standard deviations
+MIN_WEIGHT = 0.02  # of the newest loss in the running mean
+MIN_STEPS = 50  # before a loss can be called an outlier
+MAX_DEVIATION = 10.0  # standard deviations above the running mean
 
 
 class LossGuard:
-    """Keeps a mean of the losses, and counts what was skipped. No number is read back unless `counts` is called.
+    """Tracks a running mean and variance of the loss and decides which steps to skip.
 
-    A step is skipped when its gradient is not finite, or when its loss is both far outside what is usual and worse than
-    at the start: a hard batch late in a training is neither.
+    A step is skipped when its gradient or loss is not finite, or when its loss is more than `MAX_DEVIATION` standard
+    deviations above the running mean and also above the losses of the first steps: a hard batch late in a training is
+    not skipped. Everything is computed on the device; only `counts` copies numbers to the host.
     """
 
     def __init__(self, device: torch.device) -> None:
-        # mean, variance, loss at the start, steps, skipped, skipped in a row
+        # running mean, running variance, highest loss of the first steps, steps, skipped, consecutive skipped
         self.state = torch.zeros(6, dtype=torch.float64, device=device)
 
     def should_skip(self, loss: Tensor, norm: Tensor) -> Tensor:
-        """1.0 where the step is to be skipped, else 0.0."""
-        mean, spread, start, seen, skipped, row = self.state.unbind()
+        """1.0 if the step should be skipped, else 0.0; updates the statistics."""
+        mean, variance, start, steps, skipped, consecutive = self.state.unbind()
         loss = loss.detach().double()
-        unusual = (seen >= PATIENT) & (loss > mean + FAR * spread.sqrt()) & (loss > start)
-        bad = unusual | ~torch.isfinite(norm) | ~torch.isfinite(loss)
+        outlier = (steps >= MIN_STEPS) & (loss > mean + MAX_DEVIATION * variance.sqrt()) & (loss > start)
+        bad = outlier | ~torch.isfinite(norm) | ~torch.isfinite(loss)
         good = ~bad
-        share = torch.clamp(1 / (seen + 1), min=USUAL)
-        away = torch.where(good, loss - mean, 0.0)
-        fresh = torch.stack(
+        weight = torch.clamp(1 / (steps + 1), min=MIN_WEIGHT)
+        difference = torch.where(good, loss - mean, 0.0)
+        state = torch.stack(
             (
-                mean + share * away,
-                torch.where(good, (1 - share) * (spread + share * away.square()), spread),
-                torch.where(good & (seen < PATIENT), torch.maximum(start, loss), start),
-                seen + good,
+                mean + weight * difference,
+                torch.where(good, (1 - weight) * (variance + weight * difference.square()), variance),
+                torch.where(good & (steps < MIN_STEPS), torch.maximum(start, loss), start),
+                steps + good,
                 skipped + bad,
-                torch.where(bad, row + 1, 0.0),
+                torch.where(bad, consecutive + 1, 0.0),
             )
         )
-        self.state.copy_(fresh)
+        self.state.copy_(state)
         return bad.float()
 
     def counts(self) -> tuple[int, int]:
-        """Steps skipped so far, and how many of them in a row just now."""
-        _, _, _, _, skipped, row = self.state.tolist()
-        return int(skipped), int(row)
+        """Steps skipped so far, and the number of consecutive skipped steps at the moment."""
+        *_, skipped, consecutive = self.state.tolist()
+        return int(skipped), int(consecutive)

@@ -1,4 +1,4 @@
-"""AdamW with what fine-tuning needs: no decay on norms and biases, rates by layer, frozen parts."""
+"""AdamW (https://arxiv.org/abs/1711.05101) without weight decay on norms and biases, layer-wise rates, frozen parts."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from regard.training.engine.fsdp import is_shard
 from regard.training.settings import Settings
 
 LAYER = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.")
-WORDS = re.compile(r"^(encoder|decoder)\.(embeddings|tokens)\.")
-PLACES = re.compile(r"^(encoder|decoder)\.bias\.")  # distances between places, which the first layer reads already
+EMBEDDINGS = re.compile(r"^(encoder|decoder)\.(embeddings|tokens)\.")
+POSITION_BIAS = re.compile(r"^(encoder|decoder)\.bias\.")  # relative position bias, used from the first layer on
 
 
 def freeze(network: Network, parts: Iterable[str]) -> None:
-    """Take parts out of the training: "embeddings", "encoder", "decoder", "heads", or the number of a layer."""
+    """Exclude parts from training: "embeddings", "encoder", "decoder", "heads", or a layer number."""
     for part in parts:
-        held = [parameter for name, parameter in network.named_parameters() if _belongs(name, part)]
-        if not held:
+        parameters = [parameter for name, parameter in network.named_parameters() if _belongs(name, part)]
+        if not parameters:
             depth = network.reader.depth
             raise InputError(
                 f'{setting("freeze")}: there is no part "{part}" to freeze; expected embeddings, encoder, decoder, '
                 f"heads, or a layer from 0 to {depth - 1}."
             )
-        for parameter in held:
+        for parameter in parameters:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in network.parameters()):
-        fix = f"Leave one out of {setting('freeze')}."
-        raise InputError(f"every part of the network is frozen, so there is nothing to train. {fix}")
+        raise InputError(
+            f"every part of the network is frozen, so nothing is trained. Remove a part from {setting('freeze')}."
+        )
 
 
 def _belongs(name: str, part: str) -> bool:
     if part == "embeddings":
-        return WORDS.match(name) is not None
+        return EMBEDDINGS.match(name) is not None
     layer = LAYER.match(name)
     if part.isdigit():
         return layer is not None and layer[2] == part
@@ -46,28 +47,39 @@ def _belongs(name: str, part: str) -> bool:
 
 
 def depth_of(name: str, layers: int) -> int:
-    """How far up a parameter stands: 0 the embeddings, 1 the first layer, above the last the heads."""
+    """The depth of a parameter: 0 for the embeddings, 1 for the first layer, layers + 1 for the heads."""
     layer = LAYER.match(name)
     if layer is not None:
         return int(layer[2]) + 1
-    return 0 if WORDS.match(name) else 1 if PLACES.match(name) else layers + 1
+    if EMBEDDINGS.match(name):
+        return 0
+    if POSITION_BIAS.match(name):
+        return 1
+    return layers + 1
 
 
 def parameter_groups(network: Network, settings: Settings) -> list[dict[str, Any]]:
-    """Parameters that share a rate and a decay; `share` is the rate's share of the highest."""
+    """Parameters grouped by learning rate and weight decay; `lr_scale` is a group's fraction of the full rate.
+
+    With layer-wise decay d (https://arxiv.org/abs/1801.06146) the heads have the full rate, the last layer d times it,
+    the one below d² times it, and so on down to the embeddings.
+    """
     numbers = [int(layer[2]) for name, _ in network.named_parameters() if (layer := LAYER.match(name))]
-    layers = 1 + max(numbers, default=-1)  # that have weights of their own
-    found: dict[tuple[float, float], list[Tensor]] = {}
+    layers = 1 + max(numbers, default=-1)  # with weights of their own
+    groups: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            share = settings.layerwise_lr_decay ** (layers + 1 - depth_of(name, layers))
+            scale = settings.layerwise_lr_decay ** (layers + 1 - depth_of(name, layers))
             decay = settings.weight_decay if parameter.dim() > 1 else 0.0
-            found.setdefault((share, decay), []).append(parameter)
-    return [{"params": held, "share": share, "weight_decay": decay} for (share, decay), held in found.items()]
+            groups.setdefault((scale, decay), []).append(parameter)
+    return [
+        {"params": parameters, "lr_scale": scale, "weight_decay": decay}
+        for (scale, decay), parameters in groups.items()
+    ]
 
 
 def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch.optim.AdamW:
-    """Fused; on a GPU with rates that a recorded graph can read."""
+    """Fused AdamW; the learning rates are tensors, so that a recorded CUDA graph reads new values."""
     device = next(network.parameters()).device
     assert settings.adam_beta2 is not None
     optimizer = torch.optim.AdamW(
@@ -80,26 +92,26 @@ def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch
     )
     if not any(is_shard(parameter) for parameter in network.parameters()):  # shards and plain tensors do not mix
         for group in optimizer.param_groups:
-            group["lr"] = torch.tensor(lr * group["share"], dtype=torch.float32, device=device)
+            group["lr"] = torch.tensor(lr * group["lr_scale"], dtype=torch.float32, device=device)
     return optimizer
 
 
 def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
-    """The rate of every group, in place."""
+    """Set the learning rate of every group in place."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(lr * group["share"])
+            group["lr"].fill_(lr * group["lr_scale"])
         else:
-            group["lr"] = lr * group["share"]
+            group["lr"] = lr * group["lr_scale"]
 
 
 def allocate_state(optimizer: torch.optim.Optimizer) -> None:
-    """Make the moments of every parameter that has a gradient, all of them or none.
+    """Allocate the moments of every parameter that has a gradient, all of them or none.
 
-    AdamW itself makes them one after the other inside its first step: where memory runs out there, part of the step is
-    applied and one parameter keeps half of its state.
+    AdamW itself allocates them one by one inside its first step: if memory runs out there, part of the step is applied
+    and one parameter keeps half of its state.
     """
-    fresh = {
+    state = {
         parameter: {
             "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
             "exp_avg": torch.zeros_like(parameter, memory_format=torch.preserve_format),
@@ -109,27 +121,27 @@ def allocate_state(optimizer: torch.optim.Optimizer) -> None:
         for parameter in group["params"]
         if parameter.grad is not None and parameter not in optimizer.state
     }
-    optimizer.state.update(fresh)
+    optimizer.state.update(state)
 
 
 def named_state(network: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Everything the optimizer remembers, by the name of the parameter and of what it is."""
+    """The optimizer state as one dict with keys "parameter name|moment name"."""
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     return {
-        f"{names[id(parameter)]}|{what}": value
-        for parameter, held in optimizer.state.items()
-        for what, value in held.items()
+        f"{names[id(parameter)]}|{key}": value
+        for parameter, state in optimizer.state.items()
+        for key, value in state.items()
     }
 
 
 def restore_state(network: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Tensor]) -> None:
-    """Give back what `named_state` told."""
+    """Load a state that `named_state` returned."""
     parameters = dict(network.named_parameters())
-    for key, value in state.items():
-        name, _, what = key.rpartition("|")
+    for full_name, value in state.items():
+        name, _, key = full_name.rpartition("|")
         parameter = parameters[name]
-        held = optimizer.state[parameter]
-        if what in held:
-            held[what].copy_(value)
+        own = optimizer.state[parameter]
+        if key in own:
+            own[key].copy_(value)
         else:
-            held[what] = value.clone().to(parameter.device)
+            own[key] = value.clone().to(parameter.device)

@@ -1,4 +1,4 @@
-"""Epochs in which every label comes equally often."""
+"""Class-balanced sampling: epochs in which every label is equally frequent."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from regard.errors import InputError, setting
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Sequences of some examples, some more than once."""
+    """A sample of the sequences, with repetitions."""
 
     examples: Examples
-    chosen: Ints
+    rows: Ints
 
     @property
     def lengths(self) -> npt.NDArray[Any]:
-        return self.examples.lengths[self.chosen]
+        return self.examples.lengths[self.rows]
 
     def take(self, rows: Ints) -> Inputs:
-        return self.examples.take(self.chosen[rows])
+        return self.examples.take(self.rows[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class BalancedSource:
-    """As many sequences an epoch as there are, each drawn by a chance that makes the labels equal."""
+    """Each epoch samples as many sequences as there are, with probabilities that make all labels equally frequent."""
 
     examples: Examples
-    chances: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64]
     seed: int
 
     def epoch(self, number: int) -> SampledRows:
-        luck = np.random.Generator(np.random.Philox(key=[self.seed, number]))
-        chosen = luck.choice(len(self.examples), size=len(self.examples), p=self.chances)
-        return SampledRows(self.examples, chosen.astype(np.int64))
+        generator = np.random.Generator(np.random.Philox(key=[self.seed, number]))
+        rows = generator.choice(len(self.examples), size=len(self.examples), p=self.probabilities)
+        return SampledRows(self.examples, rows.astype(np.int64))
 
 
 def balanced_source(examples: Examples, seed: int) -> BalancedSource:
-    """Sampling by label; for tasks with one label a sequence."""
+    """Sample by label; for tasks with one label per sequence."""
     labels = examples.by_sequence.get("label")
     if labels is None or labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-        raise InputError(f"{setting('class_balance', 'sampling')} needs one label a text; use weights, or none.")
+        raise InputError(f"{setting('class_balance', 'sampling')} needs one label per text; use weights, or none.")
     counts = np.bincount(labels)
-    chances = 1.0 / counts[labels]
-    return BalancedSource(examples, chances / chances.sum(), seed)
+    weights = 1.0 / counts[labels]
+    return BalancedSource(examples, weights / weights.sum(), seed)
