@@ -31,12 +31,12 @@ import numpy as np
 import torch
 
 from regard import samples
+from regard.checkpoint.families import preset
 from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.data.corpus.masking import MaskSettings, mask_tokens
 from regard.data.corpus.token_store import Corpus
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
-from regard.model.presets import preset
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer

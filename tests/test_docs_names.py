@@ -16,10 +16,9 @@ import pytest
 
 import regard
 from regard import cli, samples
-from regard.checkpoint.families import FAMILIES
+from regard.checkpoint.families import FAMILIES, PRESETS
 from regard.cli.trainer_names import NOT_NEEDED, OLD_NAMES, OWN
 from regard.data.names import TASKS as DATA_TASKS
-from regard.model.presets import PRESETS
 from regard.predict import Model
 from regard.tasks import TASKS
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 import transformers
 
-from regard.checkpoint.families import FAMILIES, family_for
+from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.folder import Checkpoint, read_folder, write_folder
 from regard.checkpoint.source import from_preset
 from regard.config import (
@@ -31,7 +31,6 @@ from regard.config import (
     RotaryScaling,
 )
 from regard.errors import FolderError, InputError
-from regard.model.presets import PRESETS
 from regard.ragged import Ragged
 
 SOURCE, TARGET = Ragged.of([[5, 6, 7, 8, 9, 10, 11], [9, 3]]), Ragged.of([[1, 2, 3], [4, 5]])

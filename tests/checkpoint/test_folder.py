@@ -16,11 +16,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 import regard
+from regard.checkpoint.families import preset
 from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import FolderError, InputError
 from regard.model.initialization import initialize
-from regard.model.presets import preset
 from regard.ragged import Ragged
 
 WEIGHTS = "model.safetensors"

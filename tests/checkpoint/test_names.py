@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.checkpoint.check_tensors import part_sizes, saved_tensors, tensor_mappings
-from regard.checkpoint.families import FAMILIES, family_for
+from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.family import Family
 from regard.checkpoint.folder import Checkpoint, export_tensors
 from regard.checkpoint.names import LeadingAxis, TensorMapping, Transposed, find_mapping, normalize_name
@@ -18,7 +18,6 @@ from regard.config import Config
 from regard.errors import FolderError
 from regard.model.initialization import initialize
 from regard.model.network import Network, build_network
-from regard.model.presets import PRESETS
 from regard.model.transformer import Transformer
 
 TABLE = {

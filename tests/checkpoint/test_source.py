@@ -20,6 +20,7 @@ import transformers
 
 import regard
 from regard import samples
+from regard.checkpoint.families import PRESETS
 from regard.checkpoint.folder import build_on_meta, write_folder
 from regard.checkpoint.hub import fetch, looks_like_hub_id
 from regard.checkpoint.manifest import MANIFEST
@@ -27,7 +28,6 @@ from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.source import MINILM, find_folder, from_preset, minilm_folder, open_checkpoint
 from regard.cli import main
 from regard.errors import FolderError, InputError, MissingExtra, UntrainedWarning
-from regard.model.presets import PRESETS
 from regard.predict import info
 from regard.text.learn import train_tokenizer_from_texts
 

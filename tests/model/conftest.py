@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from regard.checkpoint.families import preset
 from regard.model.initialization import initialize
 from regard.model.network import build_network as network_of
-from regard.model.presets import preset
 from regard.ragged import Ragged
 
 

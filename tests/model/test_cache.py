@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from regard.checkpoint.families import preset
 from regard.config import AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model.cache import Cache
 from regard.model.hooks import replace as put
-from regard.model.presets import preset
 from regard.ragged import Ragged
 
 TINY = preset("tiny-gpt2").config

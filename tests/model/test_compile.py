@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
+from regard.checkpoint.families import preset
 from regard.config import AttentionConfig
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend
 from regard.model.kernels.layout import Layout, Mask
-from regard.model.presets import preset
 from regard.model.scores import AttentionScore
 
 LENGTHS = [[3, 5], [4, 4, 7], [9, 1, 2, 6], [2, 0, 3], [10, 11, 12, 13, 14]]

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.checkpoint.families import PRESETS
 from regard.checkpoint.source import from_preset
 from regard.device import has_cudnn
 from regard.model.initialization import initialize
@@ -12,7 +13,6 @@ from regard.model.kernels.dispatch import attend, pick_kernel
 from regard.model.kernels.layout import Layout, Mask
 from regard.model.network import build_network
 from regard.model.positions import Alibi
-from regard.model.presets import PRESETS
 from regard.model.scores import AttentionScore
 from regard.model.transformer import Transformer
 from regard.predict import Model

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from regard.checkpoint.families import preset
 from regard.config import PoolConfig
 from regard.errors import InputError
-from regard.model.presets import preset
 from regard.ragged import Ragged
 
 BERT = preset("tiny-bert").config

@@ -3,14 +3,13 @@ from dataclasses import replace as changed
 import pytest
 import torch
 
-from regard.checkpoint.families import FAMILIES
+from regard.checkpoint.families import FAMILIES, PRESETS, preset
 from regard.config import SCORES, AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model import hooks as taps
 from regard.model.hooks import attention, attention_weights, hook_names, record, replace
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.layout import Layout, Mask
-from regard.model.presets import PRESETS, preset
 from regard.model.scores import build_score
 from regard.ragged import Ragged
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from regard.checkpoint.families import preset
 from regard.config import SCORES, AttentionConfig
 from regard.model.initialization import initialize
-from regard.model.presets import preset
 from regard.model.transformer import Transformer
 
 WIDE = replace(preset("tiny-bert").config, width=128, ffn_width=256, vocabulary=500)

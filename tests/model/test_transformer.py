@@ -5,11 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.checkpoint.families import PRESETS, preset
 from regard.config import AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model.block import FeedForward
 from regard.model.hooks import record
-from regard.model.presets import PRESETS, preset
 from regard.ragged import Ragged
 
 TINY = [name for name in PRESETS if name.startswith("tiny-")]

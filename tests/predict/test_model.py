@@ -17,11 +17,11 @@ import transformers
 
 import regard
 from regard.checkpoint.check_tensors import saved_tensors
+from regard.checkpoint.families import PRESETS, preset
 from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
 from regard.checkpoint.source import minilm_folder
 from regard.errors import FolderError, InputError
 from regard.model import hooks as taps
-from regard.model.presets import PRESETS, preset
 from regard.predict import Model
 from regard.progress import Progress
 from regard.text.tokenizer import Tokenizer

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from regard.checkpoint.families import family_for
+from regard.checkpoint.families import family_for, preset
 from regard.checkpoint.folder import export_tensors, read_folder
 from regard.checkpoint.source import from_preset
 from regard.data.batching.preprocessing import Preprocessing
@@ -20,7 +20,6 @@ from regard.data.records import (
     TranslateRecord,
 )
 from regard.data.records import AnswerSpan as Gold
-from regard.model.presets import preset
 from regard.tasks import task_class
 from regard.tasks.inference import answer_records, network_runner, score_records
 from regard.text.learn import train_tokenizer_from_texts

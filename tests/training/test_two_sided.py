@@ -97,7 +97,7 @@ def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model,
     tuned = load(out, device="cpu")
     for name, parameter in model.network.encoder.named_parameters():  # type: ignore[union-attr]  # it has one
         assert torch.equal(parameter, tuned.network.get_parameter(f"encoder.{name}"))
-    assert json.loads((out / "config.json").read_text())["architectures"] == ["TwoSidedForSequenceClassification"]
+    assert json.loads((out / "config.json").read_text())["architectures"] == ["ElmoForSequenceClassification"]
 
 
 @pytest.mark.parametrize(

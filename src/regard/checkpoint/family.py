@@ -35,6 +35,13 @@ class Family:
     model_type: str | None = None  # in config.json, where it is not the name
     in_transformers: bool = True  # whether transformers opens its folders too
     own_names: bool = False  # whether tensors are stored under our names
+    presets: Mapping[str, Config] = field(default_factory=dict)  # settings of untrained networks by name
+    preset_heads: Mapping[str, int] = field(default_factory=dict)  # heads of these networks
+    vocabulary_kind: str = "wordpiece"  # of the tokenizer that is trained with a preset
+    special_tokens: str | None = None  # of a byte-level BPE tokenizer: those of "gpt2", "roberta" or "bert"
+    docs: str = ""  # remark in the table of docs/families.md
+    select_by_json: Callable[[HFConfig], Family] | None = None  # the variant that a config.json describes
+    select_by_config: Callable[[Any], Family] | None = None  # the variant that these settings need
 
     def head_names(self, heads: Iterable[str], *, tied: bool) -> NameTable:
         """Names of the heads' tensors; the network's own are in `base`."""
@@ -44,6 +51,20 @@ class Family:
         if tied:
             return theirs
         return {ours: self.untied.get(name, name) if isinstance(name, str) else name for ours, name in theirs.items()}
+
+    def for_json(self, hf: HFConfig) -> Family:
+        """The family, or its variant that this config.json describes."""
+        return self if self.select_by_json is None else self.select_by_json(hf)
+
+    def for_config(self, config: Config) -> Family:
+        """The family, or its variant that these settings need."""
+        return self if self.select_by_config is None else self.select_by_config(config)
+
+    def docs_row(self) -> str:
+        """The row of the family in docs/families.md: name, classes, presets."""
+        classes = ", ".join(self.classes)
+        remark = f" ({self.docs})" if self.docs else ""
+        return f"| `{self.name}` | {classes}{remark} | {', '.join(self.presets)} |"
 
     def architecture(self, heads: Iterable[str]) -> str:
         """The class there that has these heads."""

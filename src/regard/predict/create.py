@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from regard.checkpoint.families import preset
 from regard.checkpoint.source import from_preset
 from regard.device import pick_device, pick_dtype
 from regard.errors import InputError, did_you_mean
-from regard.model.presets import preset
 from regard.predict.model import Model
 from regard.text.tokenizer import Tokenizer
 

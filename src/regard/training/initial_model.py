@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from regard.checkpoint.families import family_for
+from regard.checkpoint.families import FAMILIES, family_for
 from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find_folder, from_preset
@@ -29,7 +29,6 @@ from regard.text.vocabularies.common import VocabularyTooSmall
 
 SUCH = "T5, BART, Marian"
 LEAST_PIECES = 1000
-BYTE_LEVEL = {"gpt2": "gpt2", "llama": "gpt2", "bart": "gpt2", "roberta": "roberta", "modernbert": "bert"}
 TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
@@ -218,12 +217,10 @@ def vocabulary_of(name: str) -> VocabularySpec:
     """The vocabulary that is learned for a preset; models of masked words get one with a mask token."""
     shape: Any = from_preset(name, weights=False)
     size: int = shape.config.vocabulary
-    family = shape.family
-    if family in BYTE_LEVEL:
-        return VocabularySpec("bpe", max(size, LEAST_PIECES), BYTE_LEVEL[family])  # every byte has a piece
-    if family in ("t5", "marian", "transformer", "recurrent"):
-        return VocabularySpec("unigram", size)
-    return VocabularySpec("char" if family == "recurrent-language" else "wordpiece", size)
+    family = FAMILIES[shape.family]
+    if family.vocabulary_kind == "bpe":
+        size = max(size, LEAST_PIECES)  # a byte-level vocabulary has all 256 bytes
+    return VocabularySpec(family.vocabulary_kind, size, family.special_tokens)
 
 
 def set_dropout(network: Network, share: float) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from regard import cli, samples
+from regard.checkpoint.families import PRESETS
 from regard.cli.commands import pretrain, train
-from regard.model.presets import PRESETS
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.checkpoint.families import PRESETS
 from regard.model.kernels.cuda_graphs import GraphShape, pack_batch, round_up, supports_graphs, unpack_batch
-from regard.model.presets import PRESETS
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 

@@ -1,82 +1,115 @@
-"""The families, one file each. To add one: a file here, a line below, a parity test."""
+"""The registry of families. To add one: a file in this folder, a line in `FAMILIES`, a parity test."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from regard.checkpoint.extra_fields import KEY, format_for, regard_fields, regard_format
-from regard.checkpoint.families.albert import ALBERT
-from regard.checkpoint.families.bart import BART
-from regard.checkpoint.families.bert import BERT
-from regard.checkpoint.families.distilbert import DISTILBERT
-from regard.checkpoint.families.electra import ELECTRA
-from regard.checkpoint.families.gpt2 import GPT2
-from regard.checkpoint.families.llama import LLAMA
-from regard.checkpoint.families.marian import LAYOUT, MARIAN, MARIAN_APART, SHARED, TRANSFORMER, TRANSFORMER_APART
-from regard.checkpoint.families.modernbert import MODERNBERT
-from regard.checkpoint.families.recurrent import ELMO, RECURRENT, RECURRENT_LANGUAGE
-from regard.checkpoint.families.roberta import ROBERTA
-from regard.checkpoint.families.t5 import T5, T5_GATED
+from regard.checkpoint.families import (
+    albert,
+    bart,
+    bert,
+    distilbert,
+    electra,
+    gpt2,
+    llama,
+    marian,
+    modernbert,
+    recurrent,
+    roberta,
+    t5,
+)
 from regard.checkpoint.family import Family, HFConfig
-from regard.config import Config, ModelConfig
-from regard.errors import FolderError, did_you_mean
+from regard.config import Config
+from regard.errors import FolderError, InputError, did_you_mean
 
-FAMILIES: Mapping[str, Family] = {
+FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        BERT,
-        ROBERTA,
-        DISTILBERT,
-        ELECTRA,
-        ALBERT,
-        MODERNBERT,
-        GPT2,
-        LLAMA,
-        T5,
-        BART,
-        MARIAN,
-        TRANSFORMER,
-        RECURRENT,
-        RECURRENT_LANGUAGE,
-        ELMO,
+        bert.BERT,
+        roberta.ROBERTA,
+        distilbert.DISTILBERT,
+        electra.ELECTRA,
+        albert.ALBERT,
+        modernbert.MODERNBERT,
+        gpt2.GPT2,
+        llama.LLAMA,
+        t5.T5,
+        bart.BART,
+        marian.MARIAN,
+        marian.TRANSFORMER,
+        recurrent.RECURRENT,
+        recurrent.RECURRENT_LANGUAGE,
+        recurrent.ELMO,
     )
 }
-OURS = {family.model_type or family.name: family for family in FAMILIES.values() if not family.in_transformers}
-
-APART: Mapping[str, Family] = {family.name: family for family in (MARIAN_APART, TRANSFORMER_APART)}
 
 
-def family_of(foreign: HFConfig) -> Family:
+@dataclass(frozen=True)
+class Preset:
+    """An untrained network by name: its family, its settings and its heads."""
+
+    family: str
+    config: Config
+    heads: Mapping[str, int]
+
+
+class Presets(Mapping[str, Preset]):
+    """The presets of all families by name."""
+
+    def __getitem__(self, name: str) -> Preset:
+        for family in FAMILIES.values():
+            if name in family.presets:
+                return Preset(family.name, family.presets[name], family.preset_heads)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for family in FAMILIES.values() for name in family.presets)
+
+    def __len__(self) -> int:
+        return sum(len(family.presets) for family in FAMILIES.values())
+
+
+PRESETS = Presets()
+
+
+def register(family: Family) -> None:
+    """Add a family that is defined outside this package, with its presets."""
+    FAMILIES[family.name] = family
+
+
+def preset(name: str) -> Preset:
+    """The preset of that name."""
+    if name not in PRESETS:
+        raise InputError(
+            f'preset "{name}" is not known: presets are settings of untrained networks.{did_you_mean(name, PRESETS)} '
+            "A trained model is given with --start, or regard.load."
+        )
+    return PRESETS[name]
+
+
+def family_of(hf: HFConfig) -> Family:
     """The family of a config.json."""
-    name = foreign.get("model_type")
+    name = hf.get("model_type")
     if not isinstance(name, str):
         raise FolderError(f'config.json has no "model_type". Expected one of: {", ".join(FAMILIES)}.')
     if name == KEY:
-        return regard_format(_named(regard_fields(foreign).get("family")))
-    if name in OURS:
-        return OURS[name]
-    if name not in FAMILIES:
-        raise FolderError(f'config.json: the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
-    if name == "marian":
-        family = TRANSFORMER if LAYOUT in foreign else MARIAN
-        return family if foreign.get(SHARED, True) else APART[family.name]
-    if name == "t5" and str(foreign.get("feed_forward_proj", "")).startswith("gated"):
-        return T5_GATED
-    return FAMILIES[name]
+        return regard_format(_family_named(regard_fields(hf).get("family")))
+    for family in FAMILIES.values():
+        if not family.in_transformers and name == family.model_type:
+            return family
+    return _family_named(name).for_json(hf)
 
 
 def family_for(name: str, config: Config) -> Family:
-    """The family of that name for these settings (T5 and Marian have two); our own format where it cannot hold them."""
+    """The family of that name, in the variant for these settings; our own format if the family cannot hold them."""
     if name not in FAMILIES:
         raise FolderError(f'the family "{name}" is not known.{did_you_mean(name, FAMILIES)}')
-    if name in APART and config.target_vocabulary is not None:
-        return format_for(APART[name], config)
-    gated = isinstance(config, ModelConfig) and config.activation in ("geglu", "geglu-tanh", "swiglu")
-    return format_for(T5_GATED if name == "t5" and gated else FAMILIES[name], config)
+    return format_for(FAMILIES[name].for_config(config), config)
 
 
-def _named(name: object) -> Family:
-    """The family of a folder in our own format."""
+def _family_named(name: object) -> Family:
     if not isinstance(name, str) or name not in FAMILIES:
         shown = str(name)[:80]
         raise FolderError(f'config.json: the family "{shown}" is not known.{did_you_mean(shown, FAMILIES)}')

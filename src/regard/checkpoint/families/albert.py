@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.checkpoint.families import bert
 from regard.checkpoint.family import Family, HFConfig, require_settings
-from regard.config import ModelConfig
+from regard.config import AttentionConfig, ModelConfig
 
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0."
 
@@ -31,8 +31,25 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, embedding_width: int) -> ModelConfig:
+    """The settings of a preset."""
+    return replace(
+        bert.preset_config(vocabulary, width, layers, heads),
+        attention=AttentionConfig(heads),
+        embedding_width=embedding_width,
+        activation="gelu-tanh",
+        distinct_layers=1,
+        dropout=0.0,
+    )
+
+
 ALBERT = Family(
     name="albert",
+    presets={
+        "albert-base": preset_config(30000, 768, 12, 12, embedding_width=128),
+        "tiny-albert": preset_config(100, 32, 3, 4, embedding_width=16),
+    },
+    preset_heads={"pooled": 0},
     classes={
         "AlbertModel": ("pooled",),
         "AlbertForMaskedLM": ("masked",),

@@ -114,8 +114,32 @@ ALIASES = {
     "lm_head.weight": "shared.weight",
 }
 
+
+def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, max_tokens: int = 1024) -> ModelConfig:
+    """The settings of a preset."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        ffn_width=4 * width,
+        kind="encoder-decoder",
+        decoder_layers=layers,
+        attention=AttentionConfig(heads),
+        positions=PositionConfig(max_tokens=max_tokens, offset=2),
+        eps=1e-5,
+        output="biased",
+    )
+
+
 BART = Family(
     name="bart",
+    presets={
+        "bart-base": preset_config(50265, 768, 6, 12),
+        "tiny-bart": preset_config(100, 32, 2, 4, max_tokens=128),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="bpe",
+    special_tokens="gpt2",
     classes={"BartModel": (), "BartForConditionalGeneration": ("language",)},
     defaults=DEFAULTS,
     read=read,

@@ -13,7 +13,7 @@ from regard.checkpoint.family import (
     require_settings,
 )
 from regard.checkpoint.names import NameTable
-from regard.config import ModelConfig, PositionConfig
+from regard.config import AttentionConfig, ModelConfig, PositionConfig
 
 DEFAULTS: HFConfig = {
     "vocab_size": 30522,
@@ -91,8 +91,34 @@ EMBEDDINGS: NameTable = {
 POOLER: NameTable = {"heads.pooled.transform.dense": "pooler.dense"}
 DROPPED = ("embeddings.position_ids", "embeddings.token_type_ids")
 
+
+def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, ffn_width: int | None = None) -> ModelConfig:
+    """The settings of a preset."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        ffn_width=ffn_width or 4 * width,
+        attention=AttentionConfig(heads, dropout=0.1),
+        segments=2,
+    )
+
+
 BERT = Family(
     name="bert",
+    presets={
+        "bert-tiny": preset_config(30522, 128, 2, 2),
+        "bert-mini": preset_config(30522, 256, 4, 4),
+        "bert-small": preset_config(30522, 512, 4, 8),
+        "bert-medium": preset_config(30522, 512, 8, 8),
+        "bert-base-uncased": preset_config(30522, 768, 12, 12),
+        "bert-base-cased": preset_config(28996, 768, 12, 12),
+        "bert-base-chinese": preset_config(21128, 768, 12, 12),
+        "bert-base-multilingual-cased": preset_config(119547, 768, 12, 12),
+        "bert-large-uncased": preset_config(30522, 1024, 24, 16),
+        "tiny-bert": preset_config(100, 32, 2, 4, ffn_width=64),
+    },
+    preset_heads={"pooled": 0},
     classes={
         "BertModel": ("pooled",),
         "BertForMaskedLM": ("masked",),

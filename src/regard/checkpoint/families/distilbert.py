@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from regard.checkpoint.families import bert
 from regard.checkpoint.family import Family, HFConfig, activation_from_hf, activation_to_hf
 from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig
 
@@ -56,8 +58,17 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def preset_config(vocabulary: int, width: int, layers: int, heads: int) -> ModelConfig:
+    """The settings of a preset."""
+    return replace(bert.preset_config(vocabulary, width, layers, heads), segments=0, pool=PoolConfig(activation="relu"))
+
+
 DISTILBERT = Family(
     name="distilbert",
+    presets={
+        "distilbert-base": preset_config(30522, 768, 6, 12),
+        "tiny-distilbert": preset_config(100, 32, 2, 4),
+    },
     classes={
         "DistilBertModel": (),
         "DistilBertForMaskedLM": ("masked",),

@@ -23,8 +23,21 @@ def write(config: ModelConfig) -> dict[str, Any]:
     return bert.write(config) | {"embedding_size": config.embedding_width or config.width}
 
 
+def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, embedding_width: int) -> ModelConfig:
+    """The settings of a preset."""
+    return replace(
+        bert.preset_config(vocabulary, width, layers, heads),
+        embedding_width=embedding_width,
+        pool=PoolConfig(activation="gelu"),
+    )
+
+
 ELECTRA = Family(
     name="electra",
+    presets={
+        "electra-small": preset_config(30522, 256, 12, 4, embedding_width=128),
+        "tiny-electra": preset_config(100, 32, 2, 4, embedding_width=16),
+    },
     classes={
         "ElectraModel": (),
         "ElectraForMaskedLM": ("masked",),

@@ -65,8 +65,33 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, max_tokens: int = 1024) -> ModelConfig:
+    """The settings of a preset."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        ffn_width=4 * width,
+        kind="decoder",
+        attention=AttentionConfig(heads, dropout=0.1),
+        positions=PositionConfig(max_tokens=max_tokens),
+        activation="gelu-tanh",
+        norm_first=True,
+        eps=1e-5,
+        embedding_norm=False,
+    )
+
+
 GPT2 = Family(
     name="gpt2",
+    presets={
+        "gpt2": preset_config(50257, 768, 12, 12),
+        "gpt2-mini": preset_config(8000, 384, 6, 6, max_tokens=256),
+        "tiny-gpt2": preset_config(100, 32, 2, 4, max_tokens=128),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="bpe",
+    special_tokens="gpt2",
     classes={"GPT2Model": (), "GPT2LMHeadModel": ("language",)},
     defaults=DEFAULTS,
     read=read,

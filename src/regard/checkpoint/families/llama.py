@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regard.checkpoint.family import Family, HFConfig, require_settings, rope_parameters, rotary_config
-from regard.config import AttentionConfig, ModelConfig
+from regard.config import AttentionConfig, ModelConfig, PositionConfig
 
 DEFAULTS: HFConfig = {
     "vocab_size": 32000,
@@ -75,8 +75,46 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def preset_config(
+    vocabulary: int,
+    width: int,
+    layers: int,
+    heads: int,
+    *,
+    kv_heads: int,
+    ffn_width: int,
+    max_tokens: int = 2048,
+    tied: bool = False,
+) -> ModelConfig:
+    """The settings of a preset."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        ffn_width=ffn_width,
+        kind="decoder",
+        attention=AttentionConfig(heads, kv_heads=kv_heads),
+        positions=PositionConfig("rotary", max_tokens=max_tokens),
+        activation="swiglu",
+        norm="rms",
+        norm_first=True,
+        eps=1e-6,
+        bias=False,
+        embedding_norm=False,
+        tied=tied,
+        dropout=0.0,
+    )
+
+
 LLAMA = Family(
     name="llama",
+    presets={
+        "llama-micro": preset_config(8000, 128, 4, 4, kv_heads=4, ffn_width=352, max_tokens=256, tied=True),
+        "tiny-llama": preset_config(100, 32, 2, 4, kv_heads=2, ffn_width=64),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="bpe",
+    special_tokens="gpt2",
     classes={"LlamaModel": (), "LlamaForCausalLM": ("language",)},
     defaults=DEFAULTS,
     read=read,

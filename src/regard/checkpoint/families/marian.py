@@ -58,8 +58,56 @@ def tables(config: ModelConfig) -> Mapping[str, Tensor]:
     return {name: table.clone() for name in TABLES}
 
 
+def preset_config(vocabulary: int, width: int, layers: int, heads: int) -> ModelConfig:
+    """The settings of a preset."""
+    return replace(
+        bart.preset_config(vocabulary, width, layers, heads),
+        positions=PositionConfig("sinusoidal-halves"),
+        activation="silu",
+        embedding_norm=False,
+        embedding_scale=True,
+    )
+
+
+def preset_config_2017(vocabulary: int, width: int, layers: int, heads: int) -> ModelConfig:
+    """The settings of a preset."""
+    return replace(
+        preset_config(vocabulary, width, layers, heads),
+        positions=PositionConfig("sinusoidal"),
+        activation="relu",
+        output="plain",
+        init_std=None,
+    )
+
+
+def select_by_json(hf: HFConfig) -> Family:
+    """Marian or the 2017 Transformer, with one vocabulary or two."""
+    shared = hf.get(SHARED, True)
+    if LAYOUT in hf:
+        return TRANSFORMER if shared else TRANSFORMER_SEPARATE
+    return MARIAN if shared else MARIAN_SEPARATE
+
+
+def select_by_config(config: ModelConfig) -> Family:
+    """Marian with one vocabulary or two."""
+    return MARIAN if config.target_vocabulary is None else MARIAN_SEPARATE
+
+
+def select_2017_by_config(config: ModelConfig) -> Family:
+    """The 2017 Transformer with one vocabulary or two."""
+    return TRANSFORMER if config.target_vocabulary is None else TRANSFORMER_SEPARATE
+
+
 MARIAN = Family(
     name="marian",
+    select_by_json=select_by_json,
+    select_by_config=select_by_config,
+    presets={
+        "marian": preset_config(58101, 512, 6, 8),
+        "tiny-marian": preset_config(100, 32, 2, 4),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="unigram",
     classes={"MarianModel": (), "MarianMTModel": ("language",)},
     defaults={
         **bart.DEFAULTS,
@@ -83,6 +131,15 @@ MARIAN = Family(
 TRANSFORMER = replace(
     MARIAN,
     name="transformer",
+    docs="the Transformer of 2017, written in Marian's classes",
+    select_by_config=select_2017_by_config,
+    presets={
+        "transformer-base": preset_config_2017(37000, 512, 6, 8),
+        "transformer-small": preset_config_2017(8000, 256, 3, 4),
+        "tiny-transformer": preset_config_2017(100, 32, 2, 4),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="unigram",
     model_type="marian",
     read=read_2017,
     write=write_2017,
@@ -91,10 +148,11 @@ TRANSFORMER = replace(
 )
 
 
-def apart(family: Family) -> Family:
-    """The same for two languages with a vocabulary each, and the words of the decoder tied to its own."""
+def separate_vocabularies(family: Family) -> Family:
+    """The variant for two languages with a vocabulary each; the output is tied to the decoder's embeddings."""
     tokens = {f"{side}.embeddings.tokens": f"{side}.embed_tokens" for side in ("encoder", "decoder")}
     return replace(family, base={**family.base, **tokens}, aliases={"lm_head.weight": "decoder.embed_tokens.weight"})
 
 
-MARIAN_APART, TRANSFORMER_APART = apart(MARIAN), apart(TRANSFORMER)
+MARIAN_SEPARATE = separate_vocabularies(MARIAN)
+TRANSFORMER_SEPARATE = separate_vocabularies(TRANSFORMER)

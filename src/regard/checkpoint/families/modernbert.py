@@ -13,7 +13,7 @@ from regard.checkpoint.family import (
     rope_parameters,
     rotary_config,
 )
-from regard.config import AttentionConfig, ModelConfig, PoolConfig
+from regard.config import AttentionConfig, ModelConfig, PoolConfig, PositionConfig
 from regard.errors import FolderError, did_you_mean
 
 GATES = {"gelu": "geglu", "gelu-tanh": "geglu-tanh", "silu": "swiglu"}
@@ -140,8 +140,34 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+def preset_config(
+    vocabulary: int, width: int, layers: int, heads: int, *, ffn_width: int, window: int = 64
+) -> ModelConfig:
+    """The settings of a preset."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        ffn_width=ffn_width,
+        attention=AttentionConfig(heads, window=window, global_every=3),
+        positions=PositionConfig("rotary", max_tokens=8192, theta=160000.0, local_theta=10000.0),
+        pool=PoolConfig(activation="gelu", norm=True, bias=False, transform_tokens=True),
+        activation="geglu",
+        norm_first=True,
+        eps=1e-5,
+        bias=False,
+        dropout=0.0,
+    )
+
+
 MODERNBERT = Family(
     name="modernbert",
+    presets={
+        "modernbert-base": preset_config(50368, 768, 22, 12, ffn_width=1152),
+        "tiny-modernbert": preset_config(100, 32, 4, 4, ffn_width=48, window=4),
+    },
+    vocabulary_kind="bpe",
+    special_tokens="bert",
     classes={
         "ModernBertModel": (),
         "ModernBertForMaskedLM": ("masked",),

@@ -59,8 +59,32 @@ def write_elmo(config: RecurrentConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in BOTH_SIDES}
 
 
+def preset_config(vocabulary: int, width: int, score: str = "none", **settings: Any) -> RecurrentConfig:
+    """The settings of a preset."""
+    return RecurrentConfig(vocabulary, width, embedding_width=width, score=score, tied=True, **settings)
+
+
 RECURRENT = Family(
     name="recurrent",
+    docs="GRU and LSTM encoder-decoders of our own, which transformers cannot open",
+    presets={
+        "gru": preset_config(8000, 512),
+        "gru-dot": preset_config(8000, 512, "dot"),
+        "gru-bilinear": preset_config(8000, 512, "bilinear"),
+        "gru-additive": preset_config(8000, 512, "additive"),
+        "gru-local": preset_config(8000, 512, "bilinear", window=5, center="predicted"),
+        "gru-feeding": preset_config(8000, 512, "additive", input_feeding=True),
+        "gru-mini": preset_config(2000, 128, "additive"),
+        "lstm": preset_config(8000, 512, cell="lstm"),
+        "lstm-dot": preset_config(8000, 512, "dot", cell="lstm"),
+        "lstm-bilinear": preset_config(8000, 512, "bilinear", cell="lstm"),
+        "lstm-additive": preset_config(8000, 512, "additive", cell="lstm"),
+        "tiny-gru": preset_config(100, 32),
+        "tiny-gru-additive": preset_config(100, 32, "additive"),
+        "tiny-lstm-feeding": preset_config(100, 32, "bilinear", cell="lstm", input_feeding=True),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="unigram",
     model_type="regard-recurrent",
     in_transformers=False,
     classes={"Recurrent": (), "RecurrentForTranslation": ("language",)},
@@ -70,8 +94,23 @@ RECURRENT = Family(
     base={part: part for part in PARTS},
     heads=LANGUAGE,
 )
+
+
+def language_preset_config(vocabulary: int, width: int, cell: str, *, layers: int = 2) -> RecurrentConfig:
+    """The settings of a preset."""
+    return RecurrentConfig(vocabulary, width, embedding_width=width, layers=layers, kind="decoder", cell=cell)
+
+
 RECURRENT_LANGUAGE = Family(
     name="recurrent-language",
+    docs="GRU and LSTM language models of our own, which transformers cannot open",
+    presets={
+        "gru-characters": language_preset_config(1000, 512, "gru"),
+        "lstm-characters": language_preset_config(1000, 512, "lstm"),
+        "tiny-lstm-language": language_preset_config(100, 32, "lstm"),
+    },
+    preset_heads={"language": 0},
+    vocabulary_kind="char",
     model_type="regard-recurrent-language",
     in_transformers=False,
     classes={"RecurrentDecoder": (), "RecurrentForLanguage": ("language",)},
@@ -81,15 +120,28 @@ RECURRENT_LANGUAGE = Family(
     base={part: part for part in ("decoder.tokens", "decoder.layers.cells")},
     heads=LANGUAGE,
 )
+
+
+def elmo_preset_config(vocabulary: int, side: int, *, layers: int = 2) -> RecurrentConfig:
+    """The settings of a preset."""
+    return RecurrentConfig(vocabulary, 2 * side, embedding_width=side, layers=layers, kind="encoder", cell="lstm")
+
+
 ELMO = Family(
     name="elmo",
+    docs="a forward and a backward language model of our own, which transformers cannot open",
+    presets={
+        "elmo-small": elmo_preset_config(8000, 256),
+        "tiny-elmo": elmo_preset_config(100, 16),
+    },
+    preset_heads={"sides": 0},
     model_type="regard-elmo",
     in_transformers=False,
     classes={
-        "TwoSided": (),
-        "TwoSidedForLanguage": ("sides",),
-        "TwoSidedForSequenceClassification": ("sequence",),
-        "TwoSidedForTokenClassification": ("token",),
+        "Elmo": (),
+        "ElmoForLanguageModeling": ("sides",),
+        "ElmoForSequenceClassification": ("sequence",),
+        "ElmoForTokenClassification": ("token",),
     },
     defaults=asdict(
         RecurrentConfig(vocabulary=8000, width=512, embedding_width=256, layers=2, kind="encoder", cell="lstm")

@@ -24,8 +24,25 @@ def write(config: ModelConfig) -> dict[str, Any]:
     return bert.write(config) | more
 
 
+def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, max_tokens: int = 512) -> ModelConfig:
+    """The settings of a preset."""
+    return replace(
+        bert.preset_config(vocabulary, width, layers, heads),
+        positions=PositionConfig(max_tokens=max_tokens, offset=2),
+        segments=1,
+        eps=1e-5,
+    )
+
+
 ROBERTA = Family(
     name="roberta",
+    presets={
+        "roberta-base": preset_config(50265, 768, 12, 12),
+        "tiny-roberta": preset_config(100, 32, 2, 4, max_tokens=128),
+    },
+    preset_heads={"pooled": 0},
+    vocabulary_kind="bpe",
+    special_tokens="roberta",
     classes={
         "RobertaModel": ("pooled",),
         "RobertaForMaskedLM": ("masked",),

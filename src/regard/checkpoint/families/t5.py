@@ -102,10 +102,53 @@ def stack(ours: str, *, feed: int, gated: bool) -> NameTable:
     }
 
 
+def preset_config(
+    vocabulary: int, width: int, layers: int, heads: int, *, ffn_width: int, head_width: int
+) -> ModelConfig:
+    """The settings of a preset."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=width,
+        layers=layers,
+        ffn_width=ffn_width,
+        kind="encoder-decoder",
+        decoder_layers=layers,
+        attention=AttentionConfig(heads, head_width=head_width, score="dot", dropout=0.1),
+        positions=PositionConfig("relative", max_tokens=None),
+        activation="relu",
+        norm="rms",
+        norm_first=True,
+        eps=1e-6,
+        bias=False,
+        embedding_norm=False,
+        output="scaled",
+        init_std=None,
+    )
+
+
+def select_by_json(hf: HFConfig) -> Family:
+    """The gated variant where config.json names one."""
+    return T5_GATED if str(hf.get("feed_forward_proj", "")).startswith("gated") else T5
+
+
+def select_by_config(config: ModelConfig) -> Family:
+    """The gated variant for gated activations."""
+    return T5_GATED if config.activation in ("geglu", "geglu-tanh", "swiglu") else T5
+
+
 def family(*, gated: bool) -> Family:
+    """The family with one matrix into the feed-forward layer, or with two (gated)."""
     cross = "decoder.block.{}.layer.1."
     return Family(
         name="t5",
+        select_by_json=select_by_json,
+        select_by_config=select_by_config,
+        presets={
+            "t5-small": preset_config(32128, 512, 6, 8, ffn_width=2048, head_width=64),
+            "tiny-t5": preset_config(100, 32, 2, 4, ffn_width=64, head_width=8),
+        },
+        preset_heads={"language": 0},
+        vocabulary_kind="unigram",
         classes={"T5Model": (), "T5ForConditionalGeneration": ("language",)},
         defaults=DEFAULTS,
         read=read,

@@ -2,9 +2,9 @@ import pytest
 import torch
 import transformers
 
+from regard.checkpoint.families import PRESETS, preset
 from regard.errors import InputError
 from regard.model.network import build_network
-from regard.model.presets import PRESETS, preset
 
 PUBLISHED = {
     "bert-tiny": 4_385_920,
