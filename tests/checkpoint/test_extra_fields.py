@@ -117,7 +117,7 @@ def computed(checkpoint: Checkpoint) -> list[torch.Tensor]:
     network = checkpoint.network.eval()
     both = checkpoint.config.kind == "encoder-decoder"
     output = network(SOURCE, TARGET) if both else network(SOURCE)
-    return [one for one in (output.hidden, output.logits, output.pooled, output.next) if one is not None]
+    return [one for one in (output.hidden, output.logits, output.pooled, output.next_sentence) if one is not None]
 
 
 def check_round_trip(checkpoint: Checkpoint, folder: Path) -> None:

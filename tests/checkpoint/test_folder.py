@@ -241,7 +241,7 @@ def test_a_file_keeps_the_heads_it_has_beside_those_of_its_class(tmp_path: Path)
     found = read_folder(folder)
     assert same(found, before)
     output = found.network(BATCH)
-    assert (output.logits.shape, output.next.shape, output.pooled.shape) == ((5, 100), (2, 2), (2, 32))
+    assert (output.logits.shape, output.next_sentence.shape, output.pooled.shape) == ((5, 100), (2, 2), (2, 32))
     write_folder(tmp_path / "again", found)
     assert json.loads((tmp_path / "again" / "config.json").read_text())["architectures"] == ["BertForPreTraining"]
 

@@ -186,7 +186,7 @@ def run(network, ids, targets):
 def said_by(output, kind):
     if kind == "Model":
         return output.hidden
-    return output.next if kind == "ForNextSentencePrediction" else output.logits
+    return output.next_sentence if kind == "ForNextSentencePrediction" else output.logits
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES, ids=[f"{name} {kind}" for name, kind in CASES])

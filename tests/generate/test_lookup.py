@@ -23,7 +23,7 @@ def test_repetition_takes_fewer_passes(decoder, monkeypatch):
     _, model = decoder
     passes = []
     states = model.network.hidden_states
-    monkeypatch.setattr(model.network, "states", lambda batch, cache: passes.append(1) or states(batch, cache))
+    monkeypatch.setattr(model.network, "hidden_states", lambda batch, cache: passes.append(1) or states(batch, cache))
     prompt = [[5, 6] * 8]
     plain = model.generate_ids(prompt, max_tokens=30, min_tokens=30)
     many = len(passes)

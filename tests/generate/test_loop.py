@@ -132,9 +132,9 @@ def test_a_sequence_that_has_ended_makes_no_place_for_others_scarce(decoder, pro
 def test_no_more_is_kept_than_the_context_holds(decoder, prompts, monkeypatch):
     _, model = decoder
     kept = []
-    begin = type(model.network).begin
+    begin = type(model.network).new_cache
     monkeypatch.setattr(
-        type(model.network), "begin", lambda *given, **told: kept.append(told["capacity"]) or begin(*given, **told)
+        type(model.network), "new_cache", lambda *given, **told: kept.append(told["capacity"]) or begin(*given, **told)
     )
     special = SpecialIds()
     (found,) = dataclasses.replace(model.writer, special=special).ids(prompts[:1], {"max_tokens": 200, "slide": True})

@@ -48,12 +48,12 @@ def loss(network, batch):
 
 def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
     batch = tokens(LENGTHS, vocabulary=20)
-    logits, states = language(batch).logits, sides.encoder.every(batch)
+    logits, states = language(batch).logits, sides.encoder.all_layers(batch)
     assert states.shape == (3, 17, 16)
     for row in (0, 1, 2, 4):
         alone = batch.select([row])
         assert torch.allclose(batch.split(logits)[row], language(alone).logits, atol=1e-12)
-        assert torch.allclose(states[:, batch.owners == row], sides.encoder.every(alone), atol=1e-12)
+        assert torch.allclose(states[:, batch.sequence_ids == row], sides.encoder.all_layers(alone), atol=1e-12)
     for network in (language, sides):
         parts = [loss(network, batch.select([row])) for row in range(len(LENGTHS)) if LENGTHS[row]]
         total, count = loss(network, batch)
@@ -99,7 +99,7 @@ def test_stepping_is_the_whole_pass(language, tokens):
 
 def test_no_side_sees_what_it_is_to_say(sides):
     """A token changes the states from the left at it and after it, those from the right at it and before it."""
-    one, other = (sides.encoder.every(Ragged.of([[1, 2, token, 4, 5]])) for token in (3, 9))
+    one, other = (sides.encoder.all_layers(Ragged.of([[1, 2, token, 4, 5]])) for token in (3, 9))
     sides = (slice(0, 8), slice(8, 16))
     moved = [[(one[2, place, half] != other[2, place, half]).any().item() for place in range(5)] for half in sides]
     assert moved == [[False, False, True, True, True], [True, True, True, False, False]]
@@ -137,7 +137,7 @@ def test_perplexity_falls(kind):
 def test_a_task_learns_which_layer_it_needs(sides, tokens):
     """The target is the first layer from both sides: its weight grows to almost one, and the scale stays near one."""
     batch = tokens((9, 6, 7), vocabulary=20)
-    states, mix = sides.encoder.every(batch).detach(), ScalarMix(3).double()
+    states, mix = sides.encoder.all_layers(batch).detach(), ScalarMix(3).double()
     assert torch.allclose(mix(states), states.mean(0))
     optimizer = torch.optim.Adam(mix.parameters(), lr=0.2)
     for _ in range(100):
@@ -157,7 +157,7 @@ def test_embeddings_as_wide_as_states():
 
 def test_layers_may_be_asked_for(sides, tokens):
     batch = tokens((4, 2), vocabulary=20)
-    every = sides.encoder.every(batch)
+    every = sides.encoder.all_layers(batch)
     for layer in range(3):
         assert torch.equal(sides.reader(batch, layers=layer), every[layer])
     assert torch.equal(sides(batch).hidden, every[2])

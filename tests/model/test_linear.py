@@ -141,7 +141,7 @@ def test_too_many_weights_are_not_kept_twice(monkeypatch):
     pack_weights(one)
     pack_weights(two)
     assert one.keeps_packed
-    assert not two[0].packs
+    assert not two[0].keeps_packed
 
 
 @packs

@@ -76,7 +76,7 @@ def test_what_is_said_at_some_places_is_what_the_whole_says_there(build, tokens,
         output = network(batch, target if both else None, at=places)
         chosen = slice(None) if places is not None else at
         said = {"hidden": output.hidden[chosen], "logits": output.logits[chosen]}
-        said |= {part: value for part in ("pooled", "next") if (value := getattr(output, part)) is not None}
+        said |= {part: value for part in ("pooled", "next_sentence") if (value := getattr(output, part)) is not None}
         sum((x * torch.arange(x.numel()).view(x.shape).cos()).sum() for x in said.values()).backward()
         found.append(said | {path: one.grad for path, one in network.named_parameters() if one.grad is not None})
     assert found[0].keys() == found[1].keys()
@@ -219,9 +219,9 @@ def test_a_network_can_be_laid_out_without_storage():
         (lambda build: build("tiny-t5")(Ragged.of([[1]])), "needs a second batch for its decoder"),
         (lambda build: build("tiny-t5")(Ragged.of([[1]]), Ragged.of([[1], [2]])), "1 source sequences but 2 targets"),
         (lambda build: build("tiny-bert")(Ragged.of([[1]]), Ragged.of([[1]])), "kind encoder reads one batch"),
-        (lambda build: build("tiny-bert").new_cache(sequences=1), "it has no decoder that could step"),
-        (lambda build: build("tiny-gpt2").new_cache(source=Ragged.of([[1]])), "begins with `sequences`"),
-        (lambda build: build("tiny-t5").new_cache(sequences=1), "begins with its `source`"),
+        (lambda build: build("tiny-bert").new_cache(sequences=1), "encoder-only network"),
+        (lambda build: build("tiny-gpt2").new_cache(source=Ragged.of([[1]])), "Give `sequences`"),
+        (lambda build: build("tiny-t5").new_cache(sequences=1), "needs `source`"),
         (lambda build: build("tiny-gpt2", {}).step(Ragged.of([[1]]), None), 'has no "language" head'),
     ],
 )

@@ -76,8 +76,8 @@ def test_two_losses_are_added_as_means() -> None:
     inputs = task.prepare(batch(30, 40, 20))
     output = network(inputs.tokens, at=inputs.at)
     both, one = task.loss(output, inputs), words.loss(output, inputs)
-    assert output.next is not None
-    next_ = torch.nn.functional.cross_entropy(output.next, inputs["next"])
+    assert output.next_sentence is not None
+    next_ = torch.nn.functional.cross_entropy(output.next_sentence, inputs["next"])
     torch.testing.assert_close(both.sum / both.count, one.sum / one.count + next_)
 
 

@@ -140,95 +140,147 @@ class DecodingJob:
 
 
 def decode_step_by_step(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> Iterator[list[Hypothesis]]:
-    """All rows after every step; a row with a `why` has ended."""
-    settings, copies = job.settings, job.settings.best if job.settings.is_sampling else 1
-    rows = job.hypotheses(prompts, copies)
-    starts = [start for start in _tails(job, job.decoder_prompts(prompts)) for _ in range(copies)]
-    sources = [prompt for prompt in prompts for _ in range(copies)]
-    drawn_BT = _drawn(settings, len(prompts), copies).to(job.device) if settings.is_sampling else None
-    alive = list(range(len(rows)))
-    cache, logits_BV = job.prefill(sources, starts, max(row.max_new_tokens for row in rows))
-    steps = job.stepper(cache)
-    history = (
-        History(starts, settings.max_tokens, job.network.config.output_vocabulary, job.device) if job.rules else None
-    )
-    for step in range(settings.max_tokens):
-        logits_BV = logits_BV.float()
-        finite_B = logits_BV.amax(1).isfinite()  # not where one of them is NaN
-        log_BV = logits_BV.log_softmax(-1) if job.log_probs else None
-        if history is not None:
-            logits_BV = apply_rules(
-                job.rules,
-                logits_BV,
-                history.rule_context(step, [rows[i].max_new_tokens for i in alive], [rows[i].prompt for i in alive]),
-            )
-        next_B = logits_BV.argmax(1) if drawn_BT is None else sample(logits_BV, drawn_BT[:, step])
-        chosen = torch.where(finite_B, next_B, NO_TOKEN).tolist()  # read together: one wait for the device
-        chances = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
-        for place, i in enumerate(alive):
-            if rows[i].finish_reason is not None:
-                continue
-            if chosen[place] == NO_TOKEN:
-                raise NotFinite(f"prompt {rows[i].prompt}")
-            rows[i].ids.append(chosen[place])
-            if chances is not None:
-                rows[i].log_probs.append(chances[place])
-            rows[i].update_finish_reason(job.special, job.stop_check, settings)
-        yield rows
-        stay = [place for place, i in enumerate(alive) if rows[i].finish_reason is None]
+    """Greedy decoding or sampling. Yields all hypotheses after every step; one with a `finish_reason` has ended.
+
+    Greedy decoding takes the most likely token of every step. Sampling draws the token from the probabilities that the
+    rules leave (temperature, top-k, top-p and so on; see rules.py). It works as follows:
+    1. All prompts are read in one pass, which fills the cache and scores the first new token.
+    2. The rules change the scores, and one token per sequence is chosen.
+    3. Sequences that have ended leave the batch; the new tokens of the others are read in one pass. Back to 2.
+    """
+    batch = _GrowingBatch.start(job, prompts)
+    for step in range(job.settings.max_tokens):
+        next_B = batch.choose_tokens(step)
+        yield batch.hypotheses
+        stay = [place for place, i in enumerate(batch.alive) if batch.hypotheses[i].finish_reason is None]
         if not stay:
             return
-        if history is not None:
-            history.add(next_B)
-        if len(stay) < len(alive) and (not steps.fixed or _leave(job, cache, len(alive), len(stay))):
-            alive = [alive[place] for place in stay]
-            kept_B = torch.tensor(stay, device=job.device)
-            cache.select(kept_B)
-            next_B = next_B[kept_B]
-            drawn_BT = None if drawn_BT is None else drawn_BT[kept_B]
-            if history is not None:
-                history.select(kept_B)
-        if settings.slide and job.is_full(cache):
-            whole = [starts[i] + rows[i].ids for i in alive]
-            cache, logits_BV = job.prefill([sources[i] for i in alive], _tails(job, whole), settings.max_tokens)
-            steps = job.stepper(cache)
+        if batch.history is not None:
+            batch.history.add(next_B)
+        if len(stay) < len(batch.alive) and batch.should_shrink(len(stay)):
+            next_B = batch.shrink(next_B, stay)
+        batch.advance(next_B)
+
+
+@dataclass(eq=False)
+class _GrowingBatch:
+    """The sequences of one decoding; `alive` are the numbers of those still in the batch."""
+
+    job: DecodingJob
+    hypotheses: list[Hypothesis]
+    sources: list[Sequence[int]]
+    starts: list[list[int]]
+    alive: list[int]
+    cache: Cache
+    stepper: TokenStepper
+    logits_BV: Tensor
+    uniform_BT: Tensor | None  # random numbers in [0, 1) for sampling, one per token
+    history: History | None  # the tokens so far, where rules read them
+
+    @classmethod
+    def start(cls, job: DecodingJob, prompts: Sequence[Sequence[int]]) -> _GrowingBatch:
+        """Read the prompts."""
+        settings = job.settings
+        copies = settings.best if settings.is_sampling else 1
+        hypotheses = job.hypotheses(prompts, copies)
+        starts = [start for start in _tails(job, job.decoder_prompts(prompts)) for _ in range(copies)]
+        sources = [prompt for prompt in prompts for _ in range(copies)]
+        uniform_BT = None
+        if settings.is_sampling:
+            uniform_BT = _random_numbers(settings, len(prompts), copies).to(job.device)
+        cache, logits_BV = job.prefill(sources, starts, max(row.max_new_tokens for row in hypotheses))
+        history = None
+        if job.rules:
+            history = History(starts, settings.max_tokens, job.network.config.output_vocabulary, job.device)
+        alive = list(range(len(hypotheses)))
+        return cls(job, hypotheses, sources, starts, alive, cache, job.stepper(cache), logits_BV, uniform_BT, history)
+
+    def choose_tokens(self, step: int) -> Tensor:
+        """(B,) the next token of every sequence, appended to its hypothesis unless that has ended."""
+        logits_BV = self.logits_BV.float()
+        finite_B = logits_BV.amax(1).isfinite()  # False where one of the scores is NaN
+        log_BV = logits_BV.log_softmax(-1) if self.job.log_probs else None
+        if self.history is not None:
+            rows = [self.hypotheses[i] for i in self.alive]
+            context = self.history.rule_context(
+                step, [row.max_new_tokens for row in rows], [row.prompt for row in rows]
+            )
+            logits_BV = apply_rules(self.job.rules, logits_BV, context)
+        next_B = logits_BV.argmax(1) if self.uniform_BT is None else sample(logits_BV, self.uniform_BT[:, step])
+        tokens = torch.where(finite_B, next_B, NO_TOKEN).tolist()  # read together: one wait for the device
+        log_probs = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
+        for place, i in enumerate(self.alive):
+            row = self.hypotheses[i]
+            if row.finish_reason is not None:
+                continue
+            if tokens[place] == NO_TOKEN:
+                raise NotFinite(f"prompt {row.prompt}")
+            row.ids.append(tokens[place])
+            if log_probs is not None:
+                row.log_probs.append(log_probs[place])
+            row.update_finish_reason(self.job.special, self.job.stop_check, self.job.settings)
+        return next_B
+
+    def should_shrink(self, stay: int) -> bool:
+        """Whether ended sequences leave the batch now: always, unless a CUDA graph would have to be recorded again.
+
+        Then they leave when half of the batch has ended, or when they cannot stay.
+        """
+        if not self.stepper.fixed:
+            return True
+        return bool(self.job.rules) or 2 * stay <= len(self.alive) or self.job.is_full(self.cache)
+
+    def shrink(self, next_B: Tensor, stay: list[int]) -> Tensor:
+        """Keep the sequences in these places; returns their next tokens."""
+        self.alive = [self.alive[place] for place in stay]
+        stay_B = torch.tensor(stay, device=self.job.device)
+        self.cache.select(stay_B)
+        if self.uniform_BT is not None:
+            self.uniform_BT = self.uniform_BT[stay_B]
+        if self.history is not None:
+            self.history.select(stay_B)
+        return next_B[stay_B]
+
+    def advance(self, next_B: Tensor) -> None:
+        """Read the new tokens; where the context is full and may slide, read the last tokens again."""
+        job = self.job
+        if job.settings.slide and job.is_full(self.cache):
+            sequences = [self.starts[i] + self.hypotheses[i].ids for i in self.alive]
+            sources = [self.sources[i] for i in self.alive]
+            self.cache, self.logits_BV = job.prefill(sources, _tails(job, sequences), job.settings.max_tokens)
+            self.stepper = job.stepper(self.cache)
         else:
-            logits_BV = steps(next_B)
+            self.logits_BV = self.stepper(next_B)
 
 
-def _leave(job: DecodingJob, cache: Cache, alive: int, stay: int) -> bool:
-    """Whether to let ended sequences go, which a recording is made anew for: when they are half, or cannot stay."""
-    return bool(job.rules) or 2 * stay <= alive or job.is_full(cache)
-
-
-def _tails(job: DecodingJob, whole: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The last tokens, with a quarter of the context left free, where sliding is allowed and they are too many."""
+def _tails(job: DecodingJob, sequences: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Where the context may slide, the last tokens of sequences that fill it, leaving a quarter of it free."""
     limit = job.network.config.max_tokens
     if not job.settings.slide or limit is None:
-        return [list(ids) for ids in whole]
-    return [list(ids) if len(ids) < limit else list(ids[-max(limit - limit // 4, 1) :]) for ids in whole]
+        return [list(ids) for ids in sequences]
+    return [list(ids) if len(ids) < limit else list(ids[-max(limit - limit // 4, 1) :]) for ids in sequences]
 
 
-def _drawn(settings: DecodingSettings, prompts: int, copies: int) -> Tensor:
-    """(B, T) a number in [0, 1) a token, of a generator of each row's own, so that its batch makes no difference."""
-    given = settings.seed
-    if given is None:
-        given = int(torch.randint(2**31, (1,)))
-    seeds = [given] * prompts if isinstance(given, int) else list(given)
+def _random_numbers(settings: DecodingSettings, prompts: int, copies: int) -> Tensor:
+    """(B, T) a number in [0, 1) per token, from one generator per prompt, so that the batch makes no difference."""
+    seed = settings.seed
+    if seed is None:
+        seed = int(torch.randint(2**31, (1,)))
+    seeds = [seed] * prompts if isinstance(seed, int) else list(seed)
     if len(seeds) != prompts:
         raise InputError(
-            f"{pluralize(prompts, 'prompt')} but {pluralize(len(seeds), 'seed')}; give one a prompt, or one for all."
+            f"{pluralize(prompts, 'prompt')} but {pluralize(len(seeds), 'seed')}; give one per prompt, or one seed."
         )
-    drawn = []
-    for seed in seeds:
-        generator = torch.Generator().manual_seed(seed)
-        drawn += [torch.rand(settings.max_tokens, dtype=torch.float64, generator=generator) for _ in range(copies)]
-    return torch.stack(drawn)
+    numbers = []
+    for number in seeds:
+        generator = torch.Generator().manual_seed(number)
+        numbers += [torch.rand(settings.max_tokens, dtype=torch.float64, generator=generator) for _ in range(copies)]
+    return torch.stack(numbers)
 
 
-def sample(logits_BV: Tensor, drawn_B: Tensor) -> Tensor:
-    """(B,) the word at which the summed probabilities pass the number that was drawn."""
-    mass_BV = logits_BV.softmax(-1).double().cumsum(-1)
-    all_B1 = mass_BV[:, -1:]
-    found_B = torch.searchsorted(mass_BV, drawn_B.unsqueeze(1) * all_B1, right=True).squeeze(1)
-    return torch.minimum(found_B, (mass_BV < all_B1).sum(1))
+def sample(logits_BV: Tensor, uniform_B: Tensor) -> Tensor:
+    """(B,) a token drawn by inverse transform: the first at which the cumulative probability exceeds the number."""
+    cumulative_BV = logits_BV.softmax(-1).double().cumsum(-1)
+    total_B1 = cumulative_BV[:, -1:]
+    token_B = torch.searchsorted(cumulative_BV, uniform_B.unsqueeze(1) * total_B1, right=True).squeeze(1)
+    return torch.minimum(token_B, (cumulative_BV < total_B1).sum(1))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, did_you_mean
 from regard.metrics.confidence import BLOCK, Replicates, Score, interval, require_rows, resample_counts, wilson
+from regard.metrics.registry import CustomScores
 from regard.metrics.report import ClassificationReport, ConfusionMatrix, MultilabelConfusion, averages, class_scores
 from regard.metrics.scores import ConfusionCounts, LabelCounts, matthews_correlation
 
@@ -52,6 +53,7 @@ class LabelMeter:
         self.confusion = ConfusionCounts(len(self.names))
         self._seed = seed
         self._predicted, self._gold = array("q"), array("q")
+        self._custom = CustomScores("label", seed=seed)
         self._statistics = {"macro_f1": _macro_f1}
         if len(self.names) == 2:
             self._statistics |= {"f1": _last_f1, "mcc": matthews_correlation}
@@ -64,6 +66,8 @@ class LabelMeter:
 
     def add(self, predicted: Label, gold: Label) -> None:
         ours, theirs = self.names.number(predicted), self.names.number(gold)  # both, before either is kept
+        if self._custom:
+            self._custom.add(self.names.labels[ours], self.names.labels[theirs])
         self._predicted.append(ours)
         self._gold.append(theirs)
         if len(self._gold) == BLOCK:
@@ -72,6 +76,9 @@ class LabelMeter:
     def add_many(self, predicted: ArrayLike, gold: ArrayLike) -> None:
         """Numbers of labels, two arrays of one length."""
         self.confusion.add_many(predicted, gold)
+        if self._custom:
+            for ours, theirs in zip(np.atleast_1d(predicted).tolist(), np.atleast_1d(gold).tolist(), strict=True):
+                self._custom.add(self.names.labels[ours], self.names.labels[theirs])
 
     def _flush(self) -> None:
         if self._gold:
@@ -89,7 +96,7 @@ class LabelMeter:
         found = {"accuracy": wilson(int(counts.hits.sum()), self.rows)}
         for name, statistic in self._statistics.items():
             found[name] = interval(float(statistic(counts)), np.concatenate(drawn[name]))
-        return {self.main: found[self.main], **found}
+        return {self.main: found[self.main], **found, **self._custom.scores()}
 
     def report(self) -> ClassificationReport:
         """Scores of each label, and which is taken for which."""
@@ -133,6 +140,7 @@ class MultiLabelMeter:
     def __init__(self, labels: Sequence[str], *, seed: int = 0) -> None:
         self.names = LabelNames(labels)
         self._held = Replicates(1 + 3 * len(self.names), seed=seed)
+        self._custom = CustomScores("labels", seed=seed)
         self._waiting: list[tuple[list[int], list[int]]] = []  # rows that were added alone: many at once cost less
 
     @property
@@ -168,8 +176,14 @@ class MultiLabelMeter:
         self._keep(ours, theirs)
 
     def _keep(self, ours: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> None:
+        if self._custom:
+            for our_row, their_row in zip(ours, theirs, strict=True):
+                self._custom.add(self._named(our_row), self._named(their_row))
         exact = (ours == theirs).all(1, keepdims=True)
         self._held.add_many(np.hstack([exact, ours & theirs, ours, theirs]))
+
+    def _named(self, row: NDArray[np.bool_]) -> list[str]:
+        return [self.names.labels[number] for number in np.flatnonzero(row)]
 
     def counts(self) -> LabelCounts:
         """Of each label, for a table of them."""
@@ -186,6 +200,7 @@ class MultiLabelMeter:
             "micro_f1": interval(value.micro().f1, drawn.micro().f1),
             "macro_f1": interval(value.macro(absent=True).f1, drawn.macro(absent=True).f1),
             "exact": wilson(float(self._held.totals()[0]), self.rows),
+            **self._custom.scores(),
         }
 
     def report(self) -> ClassificationReport:

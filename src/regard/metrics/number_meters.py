@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, pluralize
 from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, require_rows, spearman_interval
+from regard.metrics.registry import CustomScores
 from regard.metrics.scores import explained_variance, mae, mse, pearson, r2, ratio, spearman
 
 
@@ -22,6 +23,7 @@ class NumberMeter:
     def __init__(self, *, seed: int = 0) -> None:
         self._seed = seed
         self._predicted, self._gold = array("d"), array("d")
+        self._custom = CustomScores("number", seed=seed)
 
     @property
     def rows(self) -> int:
@@ -31,6 +33,7 @@ class NumberMeter:
         ours, theirs = float(predicted), float(gold)
         if not (math.isfinite(ours) and math.isfinite(theirs)):
             raise InputError(f"Row {self.rows + 1} has {ours} predicted and {theirs} as gold; expected finite numbers.")
+        self._custom.add(ours, theirs)
         self._predicted.append(ours)
         self._gold.append(theirs)
 
@@ -42,6 +45,9 @@ class NumberMeter:
                 f"{pluralize(len(ours), 'number')} predicted for {len(theirs)} gold ones, from row {self.rows + 1} on; "
                 "expected as many, and all of them finite."
             )
+        if self._custom:
+            for predicted_number, gold_number in zip(ours.tolist(), theirs.tolist(), strict=True):
+                self._custom.add(predicted_number, gold_number)
         self._predicted.frombytes(ours.tobytes())
         self._gold.frombytes(theirs.tobytes())
 
@@ -52,7 +58,7 @@ class NumberMeter:
         of = {"pearson": pearson, "mse": mse, "mae": mae, "r2": r2}
         found = {name: interval(score(ours, theirs), drawn[name]) for name, score in of.items()}
         ranked = spearman_interval(spearman(ours, theirs), ours, theirs)
-        return {"pearson": found.pop("pearson"), "spearman": ranked, **found}
+        return {"pearson": found.pop("pearson"), "spearman": ranked, **found, **self._custom.scores()}
 
     def _drawn(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
         """Replicates from sums of squares, of numbers that were shifted and scaled so that no digit is lost."""

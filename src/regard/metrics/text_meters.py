@@ -14,6 +14,7 @@ from regard.errors import InputError
 from regard.metrics.answers import answer_scores, best_threshold
 from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, require_rows, wilson
 from regard.metrics.entities import EntityCounts, check_same_length, entity_spans, strict_spans, token_hits
+from regard.metrics.registry import CustomScores
 from regard.metrics.report import (
     NO_ENTITY,
     ClassificationReport,
@@ -37,6 +38,7 @@ class EntityMeter:
         self.lenient, self.strict = EntityCounts(), EntityCounts(strict=True)
         self._held = Replicates(6, seed=seed)
         self._confusion = NamedConfusion()
+        self._custom = CustomScores("entities", seed=seed)
 
     @property
     def rows(self) -> int:
@@ -44,6 +46,7 @@ class EntityMeter:
 
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
         check_same_length(predicted, gold)
+        self._custom.add(predicted, gold)
         ours, theirs = entity_spans(predicted), entity_spans(gold)
         our_strict, their_strict = strict_spans(ours, predicted), strict_spans(theirs, gold)
         strictly = self.strict.add_spans(our_strict, their_strict)
@@ -64,12 +67,13 @@ class EntityMeter:
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        return self._held.scores(
+        scores = self._held.scores(
             f1=lambda sums: f1(*sums[:3]),
             precision=lambda sums: ratio(sums[0], sums[1]),
             recall=lambda sums: ratio(sums[0], sums[2]),
             f1_strict=lambda sums: f1(*sums[3:]),
         )
+        return scores | self._custom.scores()
 
 
 class TokenMeter:
@@ -80,6 +84,7 @@ class TokenMeter:
     def __init__(self, *, seed: int = 0) -> None:
         self._held = Replicates(2, seed=seed)
         self._confusion = NamedConfusion()
+        self._custom = CustomScores("tags", seed=seed)
 
     @property
     def rows(self) -> int:
@@ -87,6 +92,7 @@ class TokenMeter:
 
     def add(self, predicted: Sequence[object], gold: Sequence[object]) -> None:
         self._held.add(token_hits(predicted, gold))
+        self._custom.add(predicted, gold)
         self._confusion.add_many(gold, predicted)
 
     def report(self) -> ClassificationReport:
@@ -95,7 +101,7 @@ class TokenMeter:
 
     def scores(self) -> dict[str, Score]:
         require_rows(self._held.totals()[1])
-        return self._held.scores(accuracy=mean)
+        return self._held.scores(accuracy=mean) | self._custom.scores()
 
 
 class AnswerMeter:
@@ -116,6 +122,7 @@ class AnswerMeter:
         self._held = Replicates(6, seed=seed)  # exact, f1, 1: of all rows, then of those with an answer
         self._exact, self._f1, self._no_answer, self._flags = array("b"), array("d"), array("d"), array("b")
         self._confusion = NamedConfusion()
+        self._custom = CustomScores("answer", seed=seed)
 
     @property
     def rows(self) -> int:
@@ -131,6 +138,7 @@ class AnswerMeter:
         answerable = bool(gold)
         given = bool(predicted) and (no_answer is None or no_answer <= self.threshold)
         self._confusion.add(ANSWERED[answerable], ANSWERED[given])
+        self._custom.add(predicted if given else "", gold)
         if no_answer is not None:
             self._exact.append(int(exact))
             self._f1.append(words)
@@ -165,7 +173,9 @@ class AnswerMeter:
             found |= {"has_answer_exact": wilson(exact_there, there)}
         if there < rows:
             found |= {"no_answer_exact": wilson(exact - exact_there, rows - there)}
-        return found | self._best_scores() if self._flags else found
+        if self._flags:
+            found |= self._best_scores()
+        return found | self._custom.scores()
 
     def _best_scores(self) -> dict[str, Score]:
         parts, no_answer, answerable, _ = self._kept()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.metrics.confidence import Replicates, Score, Sums, require_rows
+from regard.metrics.registry import CustomScores
 
 
 @cache
@@ -40,6 +41,7 @@ class TranslationMeter:
             self._cuts[name] = slice(at, at + width)
             at += width
         self._held = Replicates(at, seed=seed)
+        self._custom = CustomScores("translation", seed=seed)
 
     @property
     def rows(self) -> int:
@@ -50,10 +52,12 @@ class TranslationMeter:
         for metric in _metrics().values():
             counts += metric._extract_corpus_statistics([predicted], [[gold]])[0]
         self._held.add(counts)
+        self._custom.add(predicted, gold)
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        return self._held.scores(**{name: self._statistic(name) for name in self._cuts})
+        scores = self._held.scores(**{name: self._statistic(name) for name in self._cuts})
+        return scores | self._custom.scores()
 
     def _statistic(self, name: str) -> Any:
         metric, cut = _metrics()[name], self._cuts[name]

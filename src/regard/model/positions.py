@@ -54,13 +54,13 @@ class Rotary(nn.Module):
 
     def frequencies(self) -> Tensor:
         step_K = torch.arange(0, self.head_width, 2, dtype=torch.float32, device="cpu")
-        rate_K = self.theta ** (-step_K / self.head_width)
+        frequency_K = self.theta ** (-step_K / self.head_width)
         scaling = self.config.scaling
         if scaling is None:
-            return rate_K
+            return frequency_K
         if scaling.kind == "linear":
-            return rate_K / scaling.factor
-        return _llama3(rate_K, scaling) if scaling.kind == "llama3" else _yarn(rate_K, scaling, self.theta)
+            return frequency_K / scaling.factor
+        return _llama3(frequency_K, scaling) if scaling.kind == "llama3" else _yarn(frequency_K, scaling, self.theta)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rotary:
         """Move with the network, but stay in fp32 when it is cast: rounded rates would turn by radians far out."""
@@ -84,27 +84,27 @@ def rotate(x_NHK: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
     return (x_NHK.float() * cos_N1K + turned * sin_N1K).to(x_NHK.dtype)
 
 
-def _llama3(rate_K: Tensor, scaling: RotaryScaling) -> Tensor:
+def _llama3(frequency_K: Tensor, scaling: RotaryScaling) -> Tensor:
     """Slow rotations are divided by the factor, fast ones kept, those between blended (Llama 3.1)."""
     assert scaling.original_length is not None
-    wave_K = 2 * math.pi / rate_K
+    wave_K = 2 * math.pi / frequency_K
     smooth_K = (scaling.original_length / wave_K - scaling.low) / (scaling.high - scaling.low)
-    blended_K = (1 - smooth_K) * rate_K / scaling.factor + smooth_K * rate_K
+    blended_K = (1 - smooth_K) * frequency_K / scaling.factor + smooth_K * frequency_K
     slow_K, fast_K = wave_K > scaling.original_length / scaling.low, wave_K < scaling.original_length / scaling.high
-    return torch.where(slow_K, rate_K / scaling.factor, torch.where(fast_K, rate_K, blended_K))
+    return torch.where(slow_K, frequency_K / scaling.factor, torch.where(fast_K, frequency_K, blended_K))
 
 
-def _yarn(rate_K: Tensor, scaling: RotaryScaling, theta: float) -> Tensor:
+def _yarn(frequency_K: Tensor, scaling: RotaryScaling, theta: float) -> Tensor:
     """Interpolate the slow rotations, keep the fast ones, ramp between (Peng et al. 2023)."""
     assert scaling.original_length is not None
-    half = rate_K.numel()
+    half = frequency_K.numel()
 
     def turning(rotations: float) -> float:
         return half * math.log(scaling.original_length / (rotations * 2 * math.pi)) / math.log(theta)  # type: ignore[operator]  # asserted above
 
     low, high = max(math.floor(turning(scaling.high)), 0), min(math.ceil(turning(scaling.low)), 2 * half - 1)
     ramp_K = ((torch.arange(half, dtype=torch.float32, device="cpu") - low) / max(high - low, 0.001)).clamp(0, 1)
-    return rate_K / scaling.factor * ramp_K + rate_K * (1 - ramp_K)
+    return frequency_K / scaling.factor * ramp_K + frequency_K * (1 - ramp_K)
 
 
 def _yarn_size(scaling: RotaryScaling | None) -> float:

@@ -1,7 +1,7 @@
-"""How well a query and a key fit: scaled dot product, dot product, cosine, bilinear, additive.
+"""Attention scores, how well a query and a key match: scaled dot product, dot product, cosine, bilinear, additive.
 
 Four of the five become a plain dot product once queries or keys are prepared, so they run on every fast kernel.
-The additive score (a small network on each pair) cannot, and says so through `pairs`.
+The additive score (a small network on each pair) does not; it overrides `score_pairs`.
 
 Shapes: N queries, M keys, H heads, K head width, T queries and S keys of one sequence.
 """
@@ -14,7 +14,11 @@ from torch.nn import functional as F
 
 
 class AttentionScore(nn.Module):
-    """The dot product of queries and keys, times `scale`."""
+    """The dot product of query and key, times `scale`.
+
+    Dot (`scale` 1): q · k (Luong et al. 2015). Scaled: q · k / sqrt(K), which keeps the variance of the scores at 1
+    for any head width, so that the softmax does not saturate (Vaswani et al. 2017).
+    """
 
     def __init__(self, scale: float = 1.0) -> None:
         super().__init__()
@@ -27,20 +31,20 @@ class AttentionScore(nn.Module):
     def score_pairs(self, q_HTK: Tensor, k_HSK: Tensor, heads: Tensor | None = None) -> Tensor:
         """(..., H, T, S) the score of every query with every key, from prepared queries and keys.
 
-        `heads` are the numbers of the heads given, where they are not all.
+        `heads` are the indices of the given heads, if not all heads are given.
         """
         return q_HTK @ k_HSK.transpose(-2, -1) * self.scale
 
 
 class CosineScore(AttentionScore):
-    """The angle alone: lengths of queries and keys do not count."""
+    """The cosine of the angle between query and key: both are normalized to length 1 first (Graves et al. 2014)."""
 
     def forward(self, q_NHK: Tensor, k_MHK: Tensor) -> tuple[Tensor, Tensor]:
         return F.normalize(q_NHK, dim=-1), F.normalize(k_MHK, dim=-1)
 
 
 class BilinearScore(AttentionScore):
-    """q W k with a learned W for each head ("general" in Luong et al. 2015)."""
+    """q W k with a learned matrix W per head ("general" in Luong et al. 2015). The query is multiplied by W first."""
 
     def __init__(self, heads: int, head_width: int) -> None:
         super().__init__()
@@ -51,7 +55,10 @@ class BilinearScore(AttentionScore):
 
 
 class AdditiveScore(AttentionScore):
-    """v tanh(W q + U k), a one-layer network on each pair (Bahdanau et al. 2015)."""
+    """v · tanh(W q + U k), a network with one hidden layer on each pair (Bahdanau et al. 2015).
+
+    W q and U k are computed once per token; the tanh and the product with v are computed for every pair.
+    """
 
     def __init__(self, heads: int, head_width: int, *, kv_heads: int | None = None) -> None:
         super().__init__()
@@ -60,33 +67,34 @@ class AdditiveScore(AttentionScore):
         self.weight = nn.Parameter(torch.empty(heads, head_width))
 
     def forward(self, q_NHK: Tensor, k_MHK: Tensor) -> tuple[Tensor, Tensor]:
-        mixed_NHK = torch.einsum("nhk,hkj->nhj", q_NHK, self.query)
-        return mixed_NHK, torch.einsum("nhk,hkj->nhj", k_MHK, self.key)
+        q_NHK = torch.einsum("nhk,hkj->nhj", q_NHK, self.query)
+        return q_NHK, torch.einsum("nhk,hkj->nhj", k_MHK, self.key)
 
     def score_pairs(self, q_HTK: Tensor, k_HSK: Tensor, heads: Tensor | None = None) -> Tensor:
-        joined_HTSK = torch.tanh(q_HTK.unsqueeze(-2) + k_HSK.unsqueeze(-3))
+        hidden_HTSK = torch.tanh(q_HTK.unsqueeze(-2) + k_HSK.unsqueeze(-3))
         weight_HK = self.weight if heads is None else self.weight[heads]
-        return torch.einsum("...htsk,hk->...hts", joined_HTSK, weight_HK)
+        return torch.einsum("...htsk,hk->...hts", hidden_HTSK, weight_HK)
 
 
 def build_score(name: str, heads: int, head_width: int, *, kv_heads: int | None = None) -> AttentionScore:
-    """The score of that name for so many heads of queries and `groups` of keys (as many when None)."""
+    """The score of that name, for `heads` query heads and `kv_heads` key heads (as many when None)."""
     if name == "scaled":
         return AttentionScore(head_width**-0.5)
     if name == "dot":
         return AttentionScore()
     if name == "cosine":
         return CosineScore()
-    return (
-        BilinearScore(heads, head_width) if name == "bilinear" else AdditiveScore(heads, head_width, kv_heads=kv_heads)
-    )
+    if name == "bilinear":
+        return BilinearScore(heads, head_width)
+    return AdditiveScore(heads, head_width, kv_heads=kv_heads)
 
 
 def scores_to_weights(scores: Tensor, allowed: Tensor | None, *, select: str, training: bool = False) -> Tensor:
-    """Scores to weights over the last axis. True in `allowed` = may attend; a query that may see nothing gets zeros.
+    """Attention weights from scores, over the last axis. True in `allowed` = may attend.
 
-    Soft is the softmax. Hard takes the best key alone; in training it passes the gradient of the softmax on
-    (straight-through), since the arg-max has none.
+    Soft selection is the softmax. Hard selection puts all weight on the key with the highest score (Xu et al. 2015);
+    since the arg-max has no gradient, training uses the gradient of the softmax instead (straight-through, Bengio et
+    al. 2013). A query that may attend to nothing gets zeros.
     """
     if allowed is not None:
         scores = scores.masked_fill(~allowed, float("-inf"))

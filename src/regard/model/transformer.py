@@ -5,7 +5,7 @@ Shapes: N tokens, M tokens of the memory, B sequences, D width, V vocabulary, C 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from regard.config import ModelConfig
+from regard.config import AttentionConfig, ModelConfig
 from regard.errors import InputError
 from regard.model.attention import ForwardContext
 from regard.model.block import Block, build_norm
-from regard.model.cache import Cache
+from regard.model.cache import Cache, LayerCache
 from regard.model.embeddings import Embeddings
 from regard.model.heads import TOKEN_HEADS, build_heads
 from regard.model.hooks import has_hooks
@@ -28,42 +28,39 @@ from regard.ragged import Ragged
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """What a network says of a batch, or of one sequence of it."""
+    """The result of a forward pass, for a batch or for one sequence of it."""
 
-    hidden: Tensor  # (N, D) after the last layer; of the chosen places alone where some were chosen
-    logits: Tensor | None = None  # (N, C) of a token head, (N, 2, V) of words on both sides, (B, C) of a sequence head
+    hidden: Tensor  # (N, D) after the last layer; with `at`, at those positions only
+    logits: Tensor | None = None  # (N, C) of a token head, (N, 2, V) of a bidirectional one, (B, C) of a sequence head
     pooled: Tensor | None = None  # (B, D)
-    next_sentence: Tensor | None = None  # (B, 2) whether the second segment follows the first
-    memory: Tensor | None = None  # (M, D) of the encoder, where a decoder stands on it
+    next_sentence: Tensor | None = None  # (B, 2) logits: the second segment follows the first, or does not
+    memory: Tensor | None = None  # (M, D) hidden states of the encoder of an encoder-decoder
 
 
 class Stack(nn.Module):
-    """Embeddings, blocks and the last norm of an encoder or a decoder."""
+    """Embeddings, blocks and the final norm of an encoder or a decoder."""
 
     def __init__(
         self, config: ModelConfig, tokens: nn.Embedding, *, layers: int, causal: bool = False, cross: bool = False
     ) -> None:
         super().__init__()
-        attention, places = config.attention, config.positions
-        self.depth, self.distinct, self.max_tokens = layers, config.distinct_layers or layers, config.max_tokens
-        self.gradient_checkpointing = False  # inner states again in the backward pass, for less memory
+        attention = config.attention
+        positions = config.positions
+        self.depth = layers
+        self.distinct = config.distinct_layers or layers
+        self.max_tokens = config.max_tokens
+        self.gradient_checkpointing = False  # recompute activations in the backward pass to save memory
         self.embeddings = Embeddings(config, tokens)
         self.layers = nn.ModuleList(
-            Block(
-                config,
-                causal=causal,
-                local=attention.window is not None and (attention.global_every == 0 or i % attention.global_every > 0),
-                cross=cross,
-                first=i == 0,
-            )
+            Block(config, causal=causal, local=_is_local(attention, i), cross=cross, first=i == 0)
             for i in range(self.distinct)
         )
         self.norm = build_norm(config, config.width) if config.norm_first else nn.Identity()
-        self.bias = build_bias(places, attention.heads, bidirectional=not causal)
-        rotary = places.kind == "rotary"
-        self.rotary = Rotary(places, config.head_width, theta=places.theta) if rotary else None
-        local = places.local_theta if rotary and attention.window is not None else None
-        self.local_rotary = Rotary(places, config.head_width, theta=local) if local else None
+        self.bias = build_bias(positions, attention.heads, bidirectional=not causal)
+        is_rotary = positions.kind == "rotary"
+        self.rotary = Rotary(positions, config.head_width, theta=positions.theta) if is_rotary else None
+        local_theta = positions.local_theta if is_rotary and attention.window is not None else None
+        self.local_rotary = Rotary(positions, config.head_width, theta=local_theta) if local_theta else None
 
     def forward(
         self,
@@ -75,54 +72,94 @@ class Stack(nn.Module):
         layers: int | None = None,
         at: Tensor | None = None,
     ) -> Tensor:
-        """States after the last layer, or after so many `layers` (0 for the embeddings alone).
+        """Hidden states after the last layer, or after the first `layers` (0 for the embeddings alone).
 
-        Where only those `at` some places are wanted, the last layer works out no others.
+        With `at`, positions of the flat batch, the result has these rows only, and the last layer computes no others.
         """
-        flow = self.context(batch, mask, memory, cache)
+        context = self.context(batch, mask, memory, cache)
         x_ND: Tensor = self.embeddings(batch)
         depth = self.depth if layers is None else layers
         for i in range(depth):
-            layer, store = self.layers[self.layer_index(i)], None if cache is None else cache.layers[i]
-            again, places = self.gradient_checkpointing and torch.is_grad_enabled(), at if i == self.depth - 1 else None
-            run = partial(checkpoint, layer, use_reentrant=False) if again else layer
-            x_ND = run(x_ND, flow, store, places)
+            block = self.layers[self.layer_index(i)]
+            assert isinstance(block, Block)
+            run: Callable[..., Tensor] = block
+            if at is not None and i == self.depth - 1:
+                run = partial(run_at, block, at)
+            if self.gradient_checkpointing and torch.is_grad_enabled():
+                run = partial(checkpoint, run, use_reentrant=False)
+            x_ND = run(x_ND, context, None if cache is None else cache.layers[i])
         out_ND: Tensor = self.norm(x_ND) if depth == self.depth else x_ND
         return out_ND
 
     def layer_index(self, i: int) -> int:
-        """Which of the distinct layers runs in the i-th place."""
+        """Which of the distinct layers runs as the i-th."""
         return i * self.distinct // self.depth
 
     def context(
         self, batch: Ragged, mask: MaskFunction | None, memory: tuple[Tensor, Ragged] | None, cache: Cache | None
     ) -> ForwardContext:
-        """What every layer of this pass shares, computed once."""
-        longest = batch.max_length if cache is None else cache.max_length
-        check_length(longest, self.max_tokens)
+        """What all layers of this forward pass share, computed once."""
+        max_length = batch.max_length if cache is None else cache.max_length
+        check_length(max_length, self.max_tokens)
         own = Layout.for_self_attention(batch.bounds, batch.max_length)
-        across = None
-        if memory is not None:
-            bounds, longest_memory = memory[1].bounds, memory[1].max_length
-            across = (
-                Layout(batch.bounds, bounds, batch.max_length, longest_memory)
-                if cache is None
-                else cache.cross_layout(own)
-            )
         return ForwardContext(
             layout=own if cache is None else cache.layout(own),
             rotary=None if self.rotary is None else self.rotary(batch.positions),
             local_rotary=None if self.local_rotary is None else self.local_rotary(batch.positions),
-            bias_HR=None if self.bias is None else self.bias(max(longest, 1)),
+            bias_HR=None if self.bias is None else self.bias(max(max_length, 1)),
             mask=mask,
             memory_MD=None if memory is None else memory[0],
-            memory_layout=across,
+            memory_layout=None if memory is None else _cross_layout(own, memory[1], cache),
             cache=cache,
         )
 
 
+def _is_local(attention: AttentionConfig, layer: int) -> bool:
+    """Whether a layer attends within the window only; with `global_every`, every n-th layer attends everywhere."""
+    if attention.window is None:
+        return False
+    return attention.global_every == 0 or layer % attention.global_every > 0
+
+
+def _cross_layout(own: Layout, source: Ragged, cache: Cache | None) -> Layout:
+    """Queries of the decoder's tokens, keys of the encoder's."""
+    if cache is not None:
+        return cache.cross_layout(own)
+    return Layout(own.q_bounds, source.bounds, own.q_max_length, source.max_length)
+
+
+def run_at(block: Block, at: Tensor, x_ND: Tensor, context: ForwardContext, cache: LayerCache | None = None) -> Tensor:
+    """`block(x_ND, context, cache)[at]`, without computing what the other positions do not need.
+
+    Every token is still a key and a value of the last attention; its output projection, the residual sum and the
+    feed-forward layer are computed at the positions `at` only.
+    """
+    attention = block.attention
+    norm: nn.Module = block.attention_norm
+    if block.cross is not None and block.cross_norm is not None:
+        x_ND = _add(block, x_ND, attention(_sublayer_input(block, x_ND, norm), context, cache), norm)
+        attention = block.cross
+        norm = block.cross_norm
+    heads_ND = attention.mix_heads(_sublayer_input(block, x_ND, norm), context, cache)
+    x_ND = _add(block, x_ND.index_select(0, at), attention.out(heads_ND.index_select(0, at)), norm)
+    norm = block.feedforward_norm
+    return _add(block, x_ND, block.feedforward(_sublayer_input(block, x_ND, norm)), norm)
+
+
+def _sublayer_input(block: Block, x_ND: Tensor, norm: nn.Module) -> Tensor:
+    """norm(x) in a pre-norm block, else x."""
+    out_ND: Tensor = norm(x_ND) if block.norm_first else x_ND
+    return out_ND
+
+
+def _add(block: Block, x_ND: Tensor, sublayer_ND: Tensor, norm: nn.Module) -> Tensor:
+    """The residual sum, normalized in a post-norm block."""
+    sum_ND: Tensor = x_ND + block.dropout(sublayer_ND)
+    return sum_ND if block.norm_first else norm(sum_ND)
+
+
 class Transformer(nn.Module):
-    """Any family, by its settings."""
+    """A Transformer of any family: an encoder, a decoder, or both, as its config says."""
 
     def __init__(self, config: ModelConfig, heads: Mapping[str, int] | None = None) -> None:
         super().__init__()
@@ -136,19 +173,21 @@ class Transformer(nn.Module):
         self.decoder = (
             Stack(config, tokens, layers=depth, causal=True, cross=both) if config.kind != "encoder" else None
         )
-        said = config if config.target_vocabulary is None else replace(config, vocabulary=config.output_vocabulary)
-        self.heads = build_heads(said, heads or {}, tokens)
+        head_config = config
+        if config.target_vocabulary is not None:
+            head_config = replace(config, vocabulary=config.output_vocabulary)
+        self.heads = build_heads(head_config, heads or {}, tokens)
 
     @property
     def reader(self) -> Stack:
-        """The stack that reads the text: the encoder, or the decoder where there is none."""
+        """The stack that reads the input text: the encoder, or the decoder of a decoder-only network."""
         stack = self.encoder if self.encoder is not None else self.decoder
         assert stack is not None
         return stack
 
     @property
     def main(self) -> Stack:
-        """The stack whose states are the output."""
+        """The stack whose hidden states are the output."""
         stack = self.decoder if self.decoder is not None else self.encoder
         assert stack is not None
         return stack
@@ -156,14 +195,16 @@ class Transformer(nn.Module):
     def forward(
         self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None, mask: MaskFunction | None = None
     ) -> Output:
-        """States and what the heads make of them, or only those `at` some places of the flat batch.
+        """Hidden states and the logits of the heads, of all tokens or only at the positions `at` of the flat batch.
 
-        Places are counted from 0 and may be none, where a head reads whole sequences. The last layer then works out
-        what the heads read, and nothing else, unless somebody looks inside.
+        `at` holds indices from 0 and may be empty, if only heads of whole sequences are needed. The last layer then
+        computes only what the heads read, unless a hook is registered.
         """
         if self.encoder is None or self.decoder is None:
             if target is not None:
-                raise InputError(f"a network of kind {self.config.kind} reads one batch, but a target was given too.")
+                raise InputError(
+                    f"a network of kind {self.config.kind} reads one batch, but a target was given too. Leave it out."
+                )
             needed = self.required_positions(batch, at)
             return self.apply_heads(self.main(batch, mask=mask, at=needed), batch, at=at, needed=needed)
         if target is None:
@@ -184,58 +225,69 @@ class Transformer(nn.Module):
         needed: Tensor | None,
         memory: Tensor | None = None,
     ) -> Output:
-        """What the heads make of the states: of all, or of those `needed` to know what is `at` some places."""
-        chosen_ND, firsts_BD = hidden_ND, None
+        """The logits of all heads, from all hidden states or from those at the positions `needed` (see below)."""
+        chosen_ND = hidden_ND
+        firsts_BD = None
         if at is not None and needed is None:
             chosen_ND = hidden_ND.index_select(0, at)
         elif at is not None and "pooled" in self.heads:
-            chosen_ND, firsts_BD = hidden_ND[: len(at)].clone(), hidden_ND[len(at) :]  # shards want no view of a result
+            chosen_ND = hidden_ND[: len(at)].clone()  # FSDP does not allow a view as the result
+            firsts_BD = hidden_ND[len(at) :]
         pooled_BD = self.heads["pooled"](hidden_ND, batch, firsts_BD) if "pooled" in self.heads else None
-        said: dict[str, Tensor] = {}
+        logits: dict[str, Tensor] = {}
         for name, head in self.heads.items():
             if name != "pooled":
-                said[name] = head(chosen_ND if name in TOKEN_HEADS else pooled_BD)
-        main = [logits for name, logits in said.items() if name != "next"]
-        return Output(chosen_ND, main[0] if main else None, pooled_BD, said.get("next"), memory)
+                logits[name] = head(chosen_ND if name in TOKEN_HEADS else pooled_BD)
+        main = next((value for name, value in logits.items() if name != "next"), None)
+        return Output(chosen_ND, main, pooled_BD, logits.get("next"), memory)
 
     def required_positions(self, batch: Ragged, at: Tensor | None) -> Tensor | None:
-        """The places whose states the heads read: those `at` which they are asked for, then the first of each sequence
-        where it stands for all of it. None where any may be read, or looked at."""
+        """The positions whose hidden states the heads read: `at`, then the first token of each sequence if pooled.
+
+        None if all are needed: without `at`, with mean or max pooling, or with a registered hook.
+        """
         if at is None or (not torch.compiler.is_compiling() and has_hooks(self)):
             return None
         if "pooled" not in self.heads:
             return at
-        return torch.cat((at, batch.first())) if self.heads["pooled"].pooling == "first" else None
+        if self.heads["pooled"].pooling == "first":
+            return torch.cat((at, batch.first()))
+        return None
 
     def set_training_progress(self, done: float) -> None:
-        """How much of a training is done: nothing here depends on it."""
+        """Called during training with the fraction that is done; a Transformer does not depend on it."""
 
     def new_cache(self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0) -> Cache:
-        """An empty cache for so many sequences, or for the targets of a source, which the encoder reads now."""
+        """An empty cache for a number of sequences, or for the targets of a `source`, which the encoder reads now."""
         if self.decoder is None:
-            raise InputError("this network only encodes; it has no decoder that could step from word to word.")
+            raise InputError(
+                "this is an encoder-only network; it cannot generate text. Use a decoder or an encoder-decoder."
+            )
         if self.encoder is None:
             if source is not None or sequences is None:
-                raise InputError("a decoder that stands alone begins with `sequences`, how many, and has no source.")
+                raise InputError(
+                    "a decoder-only network has no source. Give `sequences`, the number of sequences, instead."
+                )
             device = next(self.parameters()).device
             return Cache.empty(layers=self.decoder.depth, sequences=sequences, device=device, capacity=capacity)
         if source is None:
-            raise InputError("an encoder-decoder begins with its `source`.")
+            raise InputError("an encoder-decoder needs `source`, the batch that its encoder reads.")
         device = source.ids.device
         cache = Cache.empty(layers=self.decoder.depth, sequences=len(source), device=device, capacity=capacity)
-        cache.memory, cache.memory_MD = source, self.encoder(source)
+        cache.memory = source
+        cache.memory_MD = self.encoder(source)
         return cache
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(B, V) scores of the word after the last of each sequence, having read only what is new."""
+        """(B, V) logits of the next token of each sequence, after reading the new tokens of `batch`."""
         hidden_ND = self.hidden_states(batch, cache)
         single = hidden_ND.shape[0] == len(batch)
         return self.token_logits(hidden_ND if single else hidden_ND[batch.last()])
 
     def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(N, D) states of the tokens that are new, having read only them."""
+        """(N, D) hidden states of the new tokens of `batch`; earlier ones are in the cache."""
         if self.decoder is None or "language" not in self.heads:
-            raise InputError('this network has no "language" head to step with.')
+            raise InputError('this network has no "language" head, so it cannot generate text.')
         placed = cache.advance(batch, limit=self.config.max_tokens)
         memory = None
         if cache.memory is not None and cache.memory_MD is not None:
@@ -244,6 +296,6 @@ class Transformer(nn.Module):
         return hidden_ND
 
     def token_logits(self, hidden_ND: Tensor) -> Tensor:
-        """(N, V) scores of the word after each of these states."""
+        """(N, V) logits of the token after each of these hidden states."""
         logits_NV: Tensor = self.heads["language"](hidden_ND)
         return logits_NV

@@ -122,7 +122,7 @@ class GloveSettings:
         for name in ("width", "epochs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{setting(name)} is {getattr(self, name)}, expected 1 or more.")
-        for name in ("rate", "enough"):
+        for name in ("lr", "x_max"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{setting(name)} is {getattr(self, name)}, expected more than 0.")
 

@@ -56,7 +56,7 @@ class NegativeSamplingSettings:
         for name in ("width", "window", "epochs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{setting(name)} is {getattr(self, name)}, expected 1 or more.")
-        for name in ("negatives", "rate"):
+        for name in ("negatives", "lr"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{setting(name)} is {getattr(self, name)}, expected more than 0.")
         if self.subsample < 0 or self.threads < 0:

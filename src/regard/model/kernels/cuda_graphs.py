@@ -1,14 +1,18 @@
-"""Running a network on a GPU by replaying recorded launches.
+"""CUDA graphs: record the kernel launches of a function once, then replay them as one launch.
 
 A small batch on a large GPU is bound by the host, which launches a hundred kernels one by one. A CUDA graph records
-them once for a shape and replays them as one. Shapes are rounded up (`Ragged.fixed`), so that few recordings serve
-every batch; no padding token exists, and the filling is cut off the result.
+them once for fixed shapes and replays them without the host. `CudaGraph` is the recorder that everything here uses:
+`GraphedForward` (forward passes), `TokenStepper` in decode_graphs.py (decoding steps) and the training step.
+
+`GraphedForward` rounds the shapes of a batch up (`Ragged.fixed`), so that few recordings serve every batch; no padding
+token exists, and the extra rows are cut off the result.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,14 +23,65 @@ from regard.model.kernels.dispatch import runs_flat
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
-SIZES_PER_OCTAVE = 16  # sizes between a power of two and the next, so that at most a sixteenth is filling
-TILE = 128  # queries the kernel takes at a time
-MAX_GRAPH_TOKENS = 6144  # tokens from which the GPU, not the host, is what one waits for; such batches run as they are
-MAX_RECORDINGS = 64  # recordings kept, the least used given up first
+SIZES_PER_OCTAVE = 16  # sizes between two powers of two, so that at most a sixteenth is filler
+TILE = 128  # queries that the kernel processes at a time
+MAX_GRAPH_TOKENS = 6144  # above this the GPU, not the host, is the bottleneck, and batches run without a recording
+MAX_RECORDINGS = 64  # the least recently used is dropped first
+
+
+@contextmanager
+def side_stream() -> Iterator[None]:
+    """Run on a second CUDA stream, as the runs before a recording must."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        yield
+    torch.cuda.current_stream().wait_stream(side)
+
+
+class CudaGraph:
+    """A function of no arguments, recorded as a CUDA graph.
+
+    It works as follows:
+    1. `warm_up` (the function itself if not given) runs `runs` times on a side stream, so that nothing is allocated or
+       compiled for the first time while recording.
+    2. `restore` undoes what these runs changed.
+    3. The function runs once more and is recorded; `result` holds the tensors that it returned.
+
+    `replay` runs the recorded kernels again on the same tensors: copy new inputs into them first. Recordings that
+    share a `pool` share memory.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[], Any],
+        *,
+        runs: int,
+        warm_up: Callable[[], Any] | None = None,
+        restore: Callable[[], None] | None = None,
+        pool: Any = None,
+    ) -> None:
+        with side_stream():
+            for _ in range(runs):
+                (warm_up or function)()
+        if restore is not None:
+            restore()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, pool=pool):
+            self.result = function()
+
+    @property
+    def pool(self) -> Any:
+        """The memory pool of the recording."""
+        return self.graph.pool()
+
+    def replay(self) -> None:
+        """Run the recorded kernels."""
+        self.graph.replay()
 
 
 def supports_graphs(network: Transformer) -> bool:
-    """Whether every launch of the network can be recorded: on a GPU, with the kernel that asks the host nothing."""
+    """Whether every launch of the network can be recorded: on a GPU, with a kernel that never waits for the host."""
     first, config = next(network.parameters()), network.config
     plain = config.positions.kind not in ("relative", "alibi") and config.attention.select == "soft"
     flat = first.is_cuda and runs_flat(first.dtype, config.head_width, first.device.index or 0)
@@ -35,7 +90,7 @@ def supports_graphs(network: Transformer) -> bool:
 
 @dataclass(frozen=True)
 class GraphShape:
-    """Rounded sizes of a batch."""
+    """The sizes of a recorded batch."""
 
     tokens: int
     sequences: int
@@ -48,12 +103,12 @@ class GraphShape:
 
     @classmethod
     def rounded(cls, batch: Ragged, max_tokens: int | None) -> GraphShape:
-        """The next sizes up. The kernel works in tiles of 128 queries and starts one for every empty sequence too."""
+        """Sizes rounded up. The kernel works in tiles of 128 queries, and starts one for every empty sequence too."""
         longest = -(-batch.max_length // TILE) * TILE
         longest = longest if max_tokens is None else max(min(longest, max_tokens), batch.max_length)
         tokens = round_up(batch.tokens, TILE)
         rows = round_up(len(batch) + -(-(tokens - batch.tokens) // longest), 8)
-        rows += 8 if rows == tokens else 0  # so that a result's first axis says whether it is of tokens or of sequences
+        rows += 8 if rows == tokens else 0  # the first axis of a result must tell tokens from sequences
         return cls(tokens, rows, longest, batch.segments is not None)
 
 
@@ -65,23 +120,27 @@ def round_up(size: int, min_step: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A graph with the numbers it reads, all in one tensor so that one copy feeds it, and the tensors it writes."""
+    """A recorded forward pass, and the tensor with all its inputs: one copy feeds it."""
 
-    graph: torch.cuda.CUDAGraph
+    graph: CudaGraph
     numbers: Tensor
-    result: Any
 
 
 class GraphedForward:
-    """Calls `run(batch)` through recordings. The batch may lie on the host; the result is the caller's own."""
+    """Calls `run(batch)` through recordings, one per rounded shape. The batch may be on the CPU.
+
+    The result is a copy, which later calls do not change. Batches above `MAX_GRAPH_TOKENS` run without a recording.
+    """
 
     def __init__(self, run: Callable[[Ragged], Any], *, device: torch.device, max_tokens: int | None = None) -> None:
-        self.run, self.device, self.max_tokens = run, device, max_tokens
+        self.run = run
+        self.device = device
+        self.max_tokens = max_tokens
         self.recordings: OrderedDict[GraphShape, Recording] = OrderedDict()
         self.pool: Any = None
 
     def __call__(self, batch: Ragged) -> Any:
-        batch = batch.to("cpu")  # where its shape is fixed without waiting for the GPU
+        batch = batch.to("cpu")  # its shape is fixed there without waiting for the GPU
         if batch.tokens > MAX_GRAPH_TOKENS:
             numbers = pack_batch(batch, pinned=True).to(self.device, non_blocking=True)
             return self.run(unpack_batch(numbers, GraphShape.exact(batch)))
@@ -96,24 +155,16 @@ class GraphedForward:
         recording = self.recordings[shape]
         recording.numbers.copy_(numbers, non_blocking=True)
         recording.graph.replay()
-        return _cut(recording.result, batch, shape)
+        return _cut(recording.graph.result, batch, shape)
 
     def _record(self, numbers: Tensor, shape: GraphShape) -> Recording:
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(2):
-                self.run(unpack_batch(numbers, shape))
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
-            result = self.run(unpack_batch(numbers, shape))
-        self.pool = self.pool or graph.pool()
-        return Recording(graph, numbers, result)
+        graph = CudaGraph(lambda: self.run(unpack_batch(numbers, shape)), runs=2, pool=self.pool)
+        self.pool = self.pool or graph.pool
+        return Recording(graph, numbers)
 
 
 def pack_batch(batch: Ragged, *, pinned: bool = False) -> Tensor:
-    """All numbers of a batch in one tensor; pinned, so that the host need not wait for the copy."""
+    """All numbers of a batch in one tensor; in pinned memory, so that the host need not wait for the copy."""
     parts = [batch.ids, batch.positions, batch.bounds.long()]
     parts += [] if batch.segments is None else [batch.segments]
     out = torch.empty(sum(part.numel() for part in parts), dtype=torch.int64, pin_memory=pinned)
@@ -121,7 +172,7 @@ def pack_batch(batch: Ragged, *, pinned: bool = False) -> Tensor:
 
 
 def unpack_batch(numbers: Tensor, shape: GraphShape) -> Ragged:
-    """The batch whose numbers these are, as views."""
+    """The batch of `pack_batch` again, as views of its numbers."""
     sizes = [shape.tokens, shape.tokens, shape.sequences + 1] + ([shape.tokens] if shape.segments else [])
     ids, positions, bounds, *segments = numbers.split(sizes)
     return Ragged(ids, bounds.int(), positions, shape.max_length, segments[0] if segments else None)

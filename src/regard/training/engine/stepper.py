@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.data.batching.examples import Inputs
 from regard.model.attention import Attention
 from regard.model.kernels.compiled import compiled
+from regard.model.kernels.cuda_graphs import CudaGraph
 from regard.model.network import Network
 from regard.tasks.task import Loss, Task
 from regard.training.engine.fsdp import is_shard, local
@@ -72,7 +73,7 @@ class Stepper:
         self.compute = compiled(self._loss, dynamic=False) if compile else self._loss
         self.record = record
         self._part: _Recording | None = None
-        self._update: torch.cuda.CUDAGraph | None = None
+        self._update: CudaGraph | None = None
 
     def part(self, inputs: Inputs) -> None:
         """Forward and backward of one part of the step."""
@@ -179,24 +180,25 @@ class Stepper:
                 parameter.grad.zero_()
         self.sums.zero_()
 
-    def _record_update(self) -> torch.cuda.CUDAGraph:
+    def _record_update(self) -> CudaGraph:
         """Record the update; the trial before it is made with a loss that is skipped, so that no weight moves."""
-        sums, kept = (
-            self.sums.clone(),
-            [parameter.grad.clone() for parameter in self.parameters if parameter.grad is not None],
-        )
-        guard, total = self.guard.state.clone(), self.total.clone()
-        with _aside():
+        sums = self.sums.clone()
+        grads = [parameter.grad.clone() for parameter in self.parameters if parameter.grad is not None]
+        guard = self.guard.state.clone()
+        total = self.total.clone()
+
+        def skipped_update() -> None:
             self.sums.fill_(float("nan"))
             self._update_now()
-        self.guard.state.copy_(guard)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._update_now()
+
+        def restore_guard() -> None:
+            self.guard.state.copy_(guard)
+
+        graph = CudaGraph(self._update_now, runs=1, warm_up=skipped_update, restore=restore_guard)
         self.sums.copy_(sums)
         self.total.copy_(total)
         self.guard.state.copy_(guard)
-        for parameter, grad in zip((p for p in self.parameters if p.grad is not None), kept, strict=True):
+        for parameter, grad in zip((p for p in self.parameters if p.grad is not None), grads, strict=True):
             assert parameter.grad is not None
             parameter.grad.copy_(grad)
         return graph
@@ -224,28 +226,12 @@ def _whole(norm: Tensor) -> Tensor:
     return norm if full is None else full()
 
 
-@contextlib.contextmanager
-def _aside() -> Iterator[None]:
-    """On another stream, as trial runs before a recording must be."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        yield
-    torch.cuda.current_stream().wait_stream(side)
-
-
 class _Recording:
     """A call recorded for inputs of one shape."""
 
     def __init__(self, call: Callable[[Inputs], None], inputs: Inputs, forget: Callable[[], None]) -> None:
         self.inputs = inputs
-        with _aside():
-            for _ in range(WARM):
-                call(inputs)
-        forget()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            call(inputs)
+        self.graph = CudaGraph(lambda: call(inputs), runs=WARM, restore=forget)
         forget()
 
     def replay(self, inputs: Inputs) -> None:

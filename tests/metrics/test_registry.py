@@ -1,0 +1,147 @@
+"""A metric of one's own is one function and one registry entry, and then appears everywhere."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.errors import InputError
+from regard.metrics.confidence import Score
+from regard.metrics.language_meters import BidirectionalMeter, MaskedCounts, MaskedMeter, PreferenceMeter
+from regard.metrics.meter import (
+    AnswerMeter,
+    EntityMeter,
+    LabelMeter,
+    MultiLabelMeter,
+    NumberMeter,
+    PerplexityMeter,
+    TokenMeter,
+)
+from regard.metrics.registry import METRICS, Metric, metric_table, register_metric, unregister_metric
+
+DOCS = Path(__file__).parents[2] / "docs" / "evaluate.md"
+
+
+def same_first_letter(predicted: str, gold: str) -> float:
+    return float(predicted[:1] == gold[:1])
+
+
+FIRST_LETTER = Metric(
+    "first_letter", "label", "fraction of labels with the right first letter", score=same_first_letter
+)
+
+
+@pytest.fixture
+def first_letter() -> Iterator[Metric]:
+    register_metric(FIRST_LETTER)
+    yield FIRST_LETTER
+    unregister_metric(FIRST_LETTER)
+
+
+def test_a_toy_metric_is_computed_by_evaluate_and_train_and_shown_in_the_card(
+    first_letter: Metric, reviews_csv: Path, tmp_path: Path
+) -> None:
+    trained = regard.train(reviews_csv, preset="tiny-bert", out=tmp_path / "run", steps=2)
+    assert first_letter.name in trained.scores
+    evaluation = regard.evaluate(trained.folder, reviews_csv)
+    score = evaluation.scores[first_letter.name]
+    assert score.value == evaluation.scores["accuracy"].value  # the labels are good and bad
+    assert 0 <= score.low <= score.value <= score.high <= 1
+    assert first_letter.name in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_toy_metric_is_in_the_table_of_the_docs(first_letter: Metric) -> None:
+    assert f"| label | `first_letter` | {first_letter.description} | higher |" in metric_table()
+
+
+def test_the_docs_show_the_table() -> None:
+    assert metric_table() in DOCS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("kind", "meter", "predicted", "gold"),
+    [
+        ("label", lambda: LabelMeter(["a", "b"]), "a", "b"),
+        ("labels", lambda: MultiLabelMeter(["a", "b"]), ["a"], ["b"]),
+        ("number", NumberMeter, 1.0, 2.5),
+        ("entities", EntityMeter, ["B-x", "O"], ["O", "O"]),
+        ("tags", TokenMeter, ["x", "y"], ["x", "x"]),
+        ("answer", AnswerMeter, "this", ["that"]),
+    ],
+)
+def test_every_kind_of_prediction_reaches_its_metric(kind, meter, predicted, gold) -> None:  # type: ignore[no-untyped-def]
+    received = []
+
+    def score(*pair: object) -> float:
+        received.append(pair)
+        return len(received)
+
+    metric = Metric("toy", kind, "a toy", score=score)
+    register_metric(metric)
+    try:
+        counted = meter()
+        counted.add(predicted, gold)
+        counted.add(predicted, gold)
+        assert received == [(predicted, gold)] * 2 or kind == "labels"
+        assert counted.scores()["toy"].value == 1.5
+        assert next(iter(counted.scores())) != "toy"
+    finally:
+        unregister_metric(metric)
+
+
+def test_blocks_of_rows_reach_a_metric_too(first_letter: Metric) -> None:
+    meter = LabelMeter(["good", "bad", "bald"])
+    meter.add_many(np.array([0, 1, 2]), np.array([0, 2, 0]))
+    assert meter.scores()["first_letter"].value == pytest.approx(2 / 3)
+
+
+def test_every_score_of_a_meter_is_described() -> None:
+    def scores_of(meter, *pairs) -> dict[str, Score]:  # type: ignore[no-untyped-def]
+        for pair in pairs:
+            meter.add(*pair)
+        return meter.scores()
+
+    two = LabelMeter(["a", "b"])
+    found = {
+        "label": scores_of(two, ("a", "a"), ("a", "b")),
+        "labels": scores_of(MultiLabelMeter(["a", "b"]), (["a"], ["b"])),
+        "number": scores_of(NumberMeter(), (1.0, 2.0), (2.0, 3.0)),
+        "entities": scores_of(EntityMeter(), (["B-x"], ["B-x"])),
+        "tags": scores_of(TokenMeter(), (["x"], ["x"])),
+        "answer": scores_of(AnswerMeter(), ("a", ["a"], -1.0), ("b", [], 1.0)),
+        "masked tokens": scores_of(MaskedMeter(), (MaskedCounts(1, 2, 0.5, True),)),
+        "next token": scores_of(PerplexityMeter(), (1.0, 2, 6, 1)),
+        "both directions": scores_of(BidirectionalMeter(), ((1.0, 2.0), (2, 2))),
+        "sentence pair": scores_of(PreferenceMeter(), (True, None)),
+    }
+    for kind, scores in found.items():
+        assert set(scores) == {metric.name for metric in METRICS if metric.kind == kind}, kind
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: register_metric(Metric("new", "label", "no function")), "has no function"),
+        (lambda: register_metric(Metric("accuracy", "label", "twice", score=same_first_letter)), "exists already"),
+        (lambda: Metric("new", "colour", "of no kind", score=same_first_letter), "expected one of: label"),
+    ],
+)
+def test_what_is_no_metric_is_refused(make, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InputError, match=re.escape(message)):
+        make()
+
+
+def test_a_value_that_is_not_finite_is_refused() -> None:
+    metric = Metric("broken", "number", "not a number", score=lambda predicted, gold: math.nan)
+    register_metric(metric)
+    try:
+        with pytest.raises(InputError, match='"broken" returned nan'):
+            NumberMeter().add(1.0, 2.0)
+    finally:
+        unregister_metric(metric)
