@@ -202,6 +202,6 @@ def test_each_head_has_its_slots_in_a_row(build, tokens):
             cache.repeat(2)
             cache.select(torch.tensor([0, 2, 5]), sequences_per_source=1)
         if place == 5:
-            cache.select(torch.tensor([1, 1, 0]), new=torch.tensor([2, 1, 2]))
+            cache.select(torch.tensor([1, 1, 0]), changed=torch.tensor([2, 1, 2]))
         for kept in (cache.layers[0].k_BCGK, cache.layers[0].v_BCGK):
             assert kept.transpose(1, 2).is_contiguous()
