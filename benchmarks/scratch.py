@@ -30,10 +30,12 @@ from regard.text.learn import train_tokenizer, train_tokenizer_from_texts
 from regard.training.defaults import DataSize, resolve_settings
 from regard.training.engine.loop import fit
 from regard.training.load_data import LabeledData, texts_of
+from regard.training.pipeline import with_validation
 from regard.training.plan import plan_job
 from regard.training.pretrain import pretrain
 from regard.training.settings import Settings
-from regard.training.train import train, with_score
+from regard.training.train import train
+from regard.training.validation import RecordValidation
 
 WORDS = 20_000
 # Width 256, 2 heads, feed-forward 32, texts of 600, the greatest value of each feature over the text: one block.
@@ -106,7 +108,8 @@ def main() -> None:
         chosen = resolve_settings(chosen, DataSize.of(examples.lengths), checkpoint.config, pretrained=False, gpu=True)
         began = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            job = with_score(plan_job(network, task, examples, chosen, Path(folder)), data, preprocessing)
+            job = plan_job(network, task, examples, chosen, Path(folder))
+            job = with_validation(job, RecordValidation(data.dev, preprocessing))
             done = fit(job)
             assert job.score is not None
             final = job.score()

@@ -227,7 +227,7 @@ def test_a_masked_model_from_elsewhere_guesses_hidden_words(masked: Path, traine
     assert (found.task, found.rows) == ("masked", 120)
     assert list(found.scores) == ["masked_accuracy", "perplexity", "nll"]
     assert regard.evaluate(masked, data).scores == found.scores
-    with pytest.raises(InputError, match="overlap is for models of next words"):
+    with pytest.raises(InputError, match="overlap is for causal language models"):
         regard.evaluate(masked, data, overlap=0.5)
     with pytest.raises(InputError, match="window is for language models"):
         regard.evaluate(trained, data, window=8)

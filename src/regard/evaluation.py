@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from regard.checkpoint.files import model_files
 from regard.data.atomic import atomic_path, check_output_path
@@ -19,17 +17,18 @@ from regard.data.formats.writers import output_format, table_file
 from regard.data.names import Columns
 from regard.data.readers import Reader, split_names
 from regard.data.recognize import ReadOptions
-from regard.data.records import Record
 from regard.data.sources import DataLocation, Source, find_sources
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
+from regard.metrics.meter import Meter
 from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
 from regard.predict import BATCH_TOKENS, Model, load
 from regard.predict.model_task import can, task_for, trained
 from regard.predict.translation import beam_run
 from regard.progress import OnProgress, Progress
+from regard.random_state import seeded
 from regard.tasks import TASKS
-from regard.tasks.inference import answer_records as answered
+from regard.tasks.inference import Answered, LossTotal, ScoreResult, answer_records, score_answers
 from regard.tasks.minimal_pairs import MinimalPairs
 from regard.tasks.pair import Pair
 from regard.tasks.perplexity import SlidingPerplexity
@@ -104,98 +103,131 @@ def evaluate(
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Evaluation:
-    """Score a model, or the model of a folder, on labelled data; a language model on plain text or minimal pairs.
+    """Score a model, or the model of a folder, on labeled data; a language model on plain text or minimal pairs.
 
-    Rows are read, answered, scored and forgotten: a million of them take no more memory than ten thousand.
-    split: of a folder that has several; test, else valid.
-    encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one.
+    Rows are read, answered and scored as a stream: memory does not grow with their number.
+    split: of a folder that has several; test if there is one, else valid.
+    encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     answers: a file for the answers, one per row, in order; CSV, TSV or Parquet by its name, else JSON lines. It is
-        written whole or not at all.
-    window: of a language model on plain text, most tokens that are shown at once; else as many as it has places for,
-        1,024 at most.
-    overlap: of a model of next words, which share of a window the next one shows again; else a half.
-    beams: of a translator, how many translations are carried at once; with one, the likeliest next word is taken.
+        written completely or not at all.
+    window: maximum number of tokens of a window over plain text, for language models; the model's own limit, up to
+        1,024, if not given.
+    overlap: fraction of a window that the next window repeats, for causal language models; 0.5 if not given.
+    beams: number of beams of a translation model; 1 is greedy decoding.
+    seed: random seed of the tokens that are masked, for masked language models.
     """
-    began = time.monotonic()
-    target = None if answers is None else Path(answers).expanduser()
-    bad = None if skip_bad is None else Path(skip_bad)
-    if target is not None:
-        output_format(target)
-    folder = model.folder if isinstance(model, Model) else Path(model)
-    own = [] if folder is None else model_files(folder)
-    for name, path in (("skip_bad", bad), ("answers", target)):
-        if path is not None:
-            check_output_path(path, name, inputs=[data, *own], others={"skip_bad": bad})
+    started = time.monotonic()
+    answer_file = None if answers is None else Path(answers).expanduser()
+    _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
     task, reader = _open(model, data, split=split, columns=columns, encoding=encoding, labels=labels, skip_bad=skip_bad)
-    asked = _asked(model, task, reader, window, overlap)
-    meter, losses = task.meter(), [0.0, 0.0]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.random.fork_rng([model.device] if model.device.type == "cuda" else []))
-        torch.manual_seed(seed)  # what a task draws is the same every time, and the caller's draws go on as they were
-        write = None if target is None else stack.enter_context(table_file(target))
-        for record, answer in _answered(model, task, asked, beams, batch_tokens, losses):
-            task.update(meter, answer, record)
+    request = _evaluation_request(model, task, reader, window, overlap)
+    losses = LossTotal()
+    answered = _answered(model, task, request, beams, batch_tokens, losses)
+    with seeded(seed, model.device), contextlib.ExitStack() as stack:
+        write = None if answer_file is None else stack.enter_context(table_file(answer_file))
+
+        def on_answer(meter: Meter, answer: Answer) -> None:
             if write is not None:
                 write(answer.json())
             if progress is not None:
                 progress(Progress("rows", meter.rows))
-        if not meter.rows:
-            raise DataError(
-                "holds no token that has one before it", file=reader.sources[0][0].name, expected="at least two tokens"
-            )
+
+        result = score_answers(task, _not_empty(answered, reader), losses, on_answer=on_answer)
+    return _evaluation(model, task, reader, result, started)
+
+
+def _check_outputs(
+    model: Model | str | Path, data: DataLocation, answer_file: Path | None, bad_rows_file: Path | None
+) -> None:
+    """Refuse output files that would overwrite the data or the model, before anything is read."""
+    if answer_file is not None:
+        output_format(answer_file)
+    folder = model.folder if isinstance(model, Model) else Path(model)
+    inputs = [data, *([] if folder is None else model_files(folder))]
+    for name, path in (("skip_bad", bad_rows_file), ("answers", answer_file)):
+        if path is not None:
+            check_output_path(path, name, inputs=inputs, others={"skip_bad": bad_rows_file})
+
+
+def _not_empty(answered: Answered, reader: Reader) -> Answered:
+    """The same answers; an error where there are none."""
+    empty = True
+    for record, answer in answered:
+        empty = False
+        yield record, answer
+    if empty:
+        raise DataError(
+            "has no token that follows another one", file=reader.sources[0][0].name, expected="at least two tokens"
+        )
+
+
+def _evaluation(model: Model, task: Task, reader: Reader, result: ScoreResult, started: float) -> Evaluation:
     return Evaluation(
         task=task.name,
-        rows=meter.rows,
-        scores=meter.scores(),
-        seconds=round(time.monotonic() - began, 3),
+        rows=result.meter.rows,
+        scores=result.scores,
+        seconds=round(time.monotonic() - started, 3),
         folder=None if model.folder is None else str(model.folder),
-        main=meter.main,
-        loss=losses[0] / losses[1] if losses[1] else float("nan"),
+        main=result.main,
+        loss=result.loss,
         data=reader.summary,
         bad=reader.bad_rows,
         unit="windows" if isinstance(task, SlidingPerplexity) else "rows",
         signatures=task.signatures,
-        report=report_of(meter),
+        report=report_of(result.meter),
     )
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is to be answered, and how its texts are read."""
+class _EvaluationRequest:
+    """The records to answer, and how their texts are tokenized."""
 
     records: Iterable[Any]
     preprocessing: Preprocessing
 
 
-def _asked(model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None) -> _Asked:
+def _evaluation_request(
+    model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None
+) -> _EvaluationRequest:
+    _check_window(model, task, window, overlap)
     preprocessing = model.preprocessing()
-    if overlap is not None and not isinstance(task, SlidingPerplexity):
-        raise InputError(
-            f"{setting('overlap')} is for models of next words on plain text; this is a model for {task.name}."
-        )
-    if window is not None and not task.language_model:
-        raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
-    places = preprocessing.config.max_tokens
-    if window is not None and not 2 <= window <= (places or window):
-        most = "" if places is None else f", and at most {places}, for which the network has places"
-        raise InputError(f"{setting('window')} is {window}; use at least 2 tokens{most}.")
     preprocessing = replace(preprocessing, window=window or preprocessing.window)
     if not isinstance(task, SlidingPerplexity):
-        return _Asked(reader, preprocessing)
-    shared = OVERLAP if overlap is None else overlap
-    found = sliding_windows(text_chunks(reader), preprocessing.tokenizer, size=window or room_of(model), overlap=shared)
-    return _Asked(found, preprocessing)
+        return _EvaluationRequest(reader, preprocessing)
+    windows = sliding_windows(
+        text_chunks(reader),
+        preprocessing.tokenizer,
+        size=window or default_window(model),
+        overlap=OVERLAP if overlap is None else overlap,
+    )
+    return _EvaluationRequest(windows, preprocessing)
 
 
-def room_of(model: Model) -> int:
-    """How many tokens a window over plain text has, unless told otherwise."""
+def _check_window(model: Model, task: Task, window: int | None, overlap: float | None) -> None:
+    """Refuse settings that the model has no use for."""
+    if overlap is not None and not isinstance(task, SlidingPerplexity):
+        raise InputError(
+            f"{setting('overlap')} is for causal language models on plain text; this is a model for {task.name}."
+        )
+    if window is None:
+        return
+    if not task.language_model:
+        raise InputError(f"{setting('window')} is for language models on plain text; this is a model for {task.name}.")
+    limit = model.preprocessing().config.max_tokens
+    if not 2 <= window <= (limit or window):
+        at_most = "" if limit is None else f", and at most {limit}, the limit of this model"
+        raise InputError(f"{setting('window')} is {window}; use at least 2 tokens{at_most}.")
+
+
+def default_window(model: Model) -> int:
+    """The number of tokens of a window over plain text if none is given."""
     return min(model.preprocessing().max_tokens or WINDOW, WINDOW)
 
 
 def _answered(
-    model: Model, task: Task, asked: _Asked, beams: int, batch_tokens: int, losses: list[float]
-) -> Iterator[tuple[Record, Answer]]:
+    model: Model, task: Task, request: _EvaluationRequest, beams: int, batch_tokens: int, losses: LossTotal
+) -> Answered:
     run = model.task_runner(task)
     if beams != 1:
         if not isinstance(task, Translate):
@@ -206,11 +238,11 @@ def _answered(
         run, batch_tokens = beam_run(model.network, model.writer, task, beams), -(-batch_tokens // max(beams, 1))
     if isinstance(task, SlidingPerplexity):
         batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))
-    return answered(
+    return answer_records(
         task,
         run,
-        asked.records,
-        asked.preprocessing,
+        request.records,
+        request.preprocessing,
         device=model.device,
         labelled=True,
         batch_tokens=batch_tokens,

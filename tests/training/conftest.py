@@ -18,7 +18,8 @@ import torch
 
 from regard import samples
 from regard.training.metrics_log import TrainingEvent
-from regard.training.train import TrainResult, train
+from regard.training.result import TrainResult
+from regard.training.train import train
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}

@@ -29,7 +29,7 @@ LOGS = [{"kind": "log", "step": step, "loss": 1 / step} for step in (1, 2, 3)]
 
 def test_scores_of_one_kind_share_a_picture_with_what_is_usual(drawn):
     scores = [line(step, masked_accuracy=step / 10, perplexity=9.0, next_accuracy=0.5) for step in (1, 2)]
-    _, axis = drawn([*LOGS, *scores], usual={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
+    _, axis = drawn([*LOGS, *scores], baseline={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
     told = [text.get_text() for text in axis.texts]
     assert told == ["by counting 0.060", "by counting 0.510", "best 0.2000"]

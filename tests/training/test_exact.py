@@ -17,8 +17,8 @@ from regard.tasks.embed import Embed
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training.engine.distributed import World
 from regard.training.plan import plan_job
+from regard.training.result import TrainResult
 from regard.training.settings import Settings
-from regard.training.train import TrainResult
 
 Train = Callable[..., TrainResult]
 TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0, "log_every": 1}
@@ -73,5 +73,5 @@ def test_ranks_that_cannot_do_the_step_of_one_say_so(tmp_path: Path) -> None:
     examples = task.examples(records, Preprocessing(words, checkpoint.config), labelled=True)
     settings = Settings(lr=1e-3, batch_tokens=64, steps=1)
     plan_job(checkpoint.network, task, examples, settings, tmp_path)
-    with pytest.warns(UserWarning, match="each of 2 ranks holds the texts of its own share"):
+    with pytest.warns(UserWarning, match="each of 2 ranks compares the texts of its own part"):
         plan_job(checkpoint.network, task, examples, settings, tmp_path, world=World(0, 2))

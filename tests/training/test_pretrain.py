@@ -18,7 +18,8 @@ from regard.errors import FolderError, InputError
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.training.metrics_log import TrainingEvent
-from regard.training.pretrain import PretrainResult, pretrain
+from regard.training.pretrain import pretrain
+from regard.training.result import PretrainResult
 
 CORPUS = samples.path("corpus")
 SMALL = {"dropout": 0.0, "batch_tokens": 512, "window": 64, "device": "cpu"}
@@ -75,7 +76,7 @@ def digest(folder: Path) -> str:
 def test_twenty_steps_have_the_losses_they_always_had(
     objective: str, tmp_path: Path, words: dict[str, Tokenizer]
 ) -> None:
-    run(objective, tmp_path / "run", words, steps=20, lr=5e-3, warmup=0.1, eps=1e-8, log_every=1, dev_fraction=0.0)
+    run(objective, tmp_path / "run", words, steps=20, lr=5e-3, warmup=0.1, adam_eps=1e-8, log_every=1, dev_fraction=0.0)
     assert losses(tmp_path / "run") == pytest.approx(GOLDEN[objective], abs=1e-4)
 
 
@@ -267,7 +268,8 @@ def test_an_old_name_is_spoken_of_once(tmp_path: Path, words: dict[str, Tokenize
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("smoothing", 0.1), ("balance", "weights"), ("prefix", "x: "), ("vocabularies", "separate")]
+    ("name", "value"),
+    [("label_smoothing", 0.1), ("class_balance", "weights"), ("prefix", "x: "), ("vocabularies", "separate")],
 )
 def test_what_only_labels_give_a_meaning_is_refused(name: str, value: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"{name} is for regard train"):
@@ -312,7 +314,7 @@ def test_a_new_head_is_reported(tmp_path: Path) -> None:
     begin = next(event for event in events if event.kind == "begin")
     (line,) = (line for line in begin.values["said"] if line.startswith("head: "))
     assert "has no masked-word head, so it starts randomly initialized. The first perplexity" in line
-    assert f"guesses among {words.size:,} pieces" in line
+    assert f"a vocabulary of {words.size:,} tokens" in line
     assert json.loads((tmp_path / "run" / "run.json").read_text())["new_heads"] == ["masked-word head"]
     assert "randomly initialized at its start: masked-word head." in (tmp_path / "run" / "README.md").read_text()
     again = pretrain([tmp_path / "text.txt"], start=tmp_path / "run", out=tmp_path / "more", **told)

@@ -15,7 +15,8 @@ from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model
 from regard.training.initial_model import set_dropout, vocabulary_of
-from regard.training.pretrain import PretrainResult, pretrain
+from regard.training.pretrain import pretrain
+from regard.training.result import PretrainResult
 
 CORPUS = samples.path("corpus")
 SMALL: dict[str, Any] = {"device": "cpu", "objective": "causal", "preset": "tiny-lstm-language", "batch_tokens": 1024}

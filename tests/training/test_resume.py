@@ -28,9 +28,10 @@ from regard.training import train as run
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.metrics_log import TrainingEvent, read_metrics
+from regard.training.result import TrainResult
 from regard.training.resume import state
 from regard.training.resume.state import load_state
-from regard.training.train import TrainResult, train
+from regard.training.train import train
 
 Train = Callable[..., TrainResult]
 Digest = Callable[[Path], str]

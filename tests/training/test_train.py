@@ -20,8 +20,8 @@ from regard.tasks.task import Loss
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.metrics_log import TrainingEvent
+from regard.training.result import TrainResult
 from regard.training.resume import state
-from regard.training.train import TrainResult
 
 
 class Write(Protocol):
@@ -95,7 +95,7 @@ def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Pat
     words = "\n".join(first.values["said"])
     assert first.kind == "begin"
     assert "classify (text=text, label=label)" in words
-    assert "72 rows to learn from, 8 to score on, split off" in words
+    assert "72 training rows, 8 validation rows (10 % split)" in words
     assert "chosen: lr " in words
     assert "epochs" not in words.split("chosen:")[1]
     assert told[-1].kind == "score"

@@ -13,7 +13,8 @@ from regard import load, samples
 from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model, info
-from regard.training.pretrain import PretrainResult, pretrain
+from regard.training.pretrain import pretrain
+from regard.training.result import PretrainResult
 from regard.training.train import train
 
 CORPUS = samples.path("corpus")
@@ -56,7 +57,7 @@ def test_the_folder_comes_back_the_same(model: Model, tmp_path: Path) -> None:
     assert np.array_equal(again.embed([TEXT]), model.embed([TEXT]))
     said = model.info()
     assert (said.family, said.task, said.kind, said.layers, said.width) == ("elmo", "two-sided", "encoder", 2, 32)
-    assert said.mix is None
+    assert said.layer_weights is None
 
 
 def test_every_layer_makes_vectors(model: Model) -> None:
@@ -80,11 +81,11 @@ def test_tasks_learn_a_mix_of_the_layers(found: PretrainResult, tmp_path: Path, 
     result = train(samples.path(sample), start=found.folder, out=out, steps=40, lr=2e-2, device="cpu")
     assert result.task == task
     told = info(out)
-    assert told.mix is not None
-    assert sum(told.mix) == pytest.approx(1.0, abs=1e-3)
-    assert max(told.mix) - min(told.mix) > 1e-3
+    assert told.layer_weights is not None
+    assert sum(told.layer_weights) == pytest.approx(1.0, abs=1e-3)
+    assert max(told.layer_weights) - min(told.layer_weights) > 1e-3
     tuned = load(out, device="cpu")
-    assert tuned.info().mix == told.mix
+    assert tuned.info().layer_weights == told.layer_weights
     assert tuned.predict([TEXT])
     mixed, last = (tuned.embed([TEXT], layer=layer) for layer in ("mix", -1))
     assert not np.allclose(mixed, last)
@@ -103,8 +104,8 @@ def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model,
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ({"objective": "mlm"}, "family elmo have no head for hidden words. Use objective two-sided"),
-        ({"preset": "tiny-bert"}, "family bert have no head for the words on both sides. Use objective mlm"),
+        ({"objective": "mlm"}, "family elmo have no head for masked tokens. Use objective two-sided"),
+        ({"preset": "tiny-bert"}, "family bert have no head for the tokens on both sides. Use objective mlm"),
         ({"preset": "tiny-gpt2"}, "is of kind decoder. Use objective causal"),
         ({"lora": {"rank": 2}}, "lora.rank has no place in a recurrent network"),
     ],

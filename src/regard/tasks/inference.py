@@ -1,4 +1,8 @@
-"""A network and records to answers, a few thousand records at a time: memory does not grow with their number."""
+"""Run a network on records: their answers, and their scores.
+
+Records are read a few thousand at a time, so memory does not grow with their number. There is one loop for answers
+(`answer_records` for records, `answer_rows` for rows that are tokens already) and one for scores (`score_answers`).
+"""
 
 from __future__ import annotations
 
@@ -12,27 +16,30 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from regard.data.batching.examples import Inputs
+from regard.data.batching.examples import Examples, Inputs
 from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.sequences import token_batches
-from regard.data.records import Record
+from regard.data.records import DocumentRecord, Record
 from regard.errors import InputError, NotFinite, RegardError, setting
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Task
+from regard.random_state import seeded
+from regard.tasks.task import Answer, Loss, Task
 
-CHUNK = Task.chunk_size  # where a task says nothing else
+CHUNK = Task.chunk_size  # records per chunk, unless a task has its own number
 BATCH_TOKENS = 8192
+NO_RECORD = DocumentRecord("")  # for rows that come from no record
 
 RunNetwork = Callable[[Inputs], Output]
+Answered = Iterator[tuple[Record, Answer]]
 
 
 @dataclass(frozen=True)
 class ScoreResult:
-    """Scores of many answers; `main` names the one that matters most, `loss` is the mean loss."""
+    """Scores of many answers; `main` names the most important one, `loss` is the mean loss."""
 
     rows: int
     scores: dict[str, Score]
@@ -40,15 +47,33 @@ class ScoreResult:
     loss: float
     seconds: float
     meter: Meter
-    higher: bool = True  # whether more of the main score is better
+    higher: bool = True  # whether a higher main score is better
 
     @property
     def value(self) -> float:
+        """The main score."""
         return self.scores[self.main].value
 
 
+@dataclass
+class LossTotal:
+    """The sum of losses and how much it is the sum of."""
+
+    sum: float = 0.0
+    count: float = 0.0
+
+    def add(self, loss: Loss) -> None:
+        self.sum += float(loss.sum)
+        self.count += float(loss.count)
+
+    @property
+    def mean(self) -> float:
+        """NaN where nothing has a loss."""
+        return self.sum / self.count if self.count else float("nan")
+
+
 class RowSource(Protocol):
-    """Rows that are taken by their numbers."""
+    """Sequences that are taken by their row numbers."""
 
     @property
     def lengths(self) -> npt.NDArray[Any]: ...
@@ -57,7 +82,7 @@ class RowSource(Protocol):
 
 
 def network_runner(network: Network, task: Task, *, dtype: torch.dtype = torch.float32) -> RunNetwork:
-    """The network as it reads: without gradients, in the given number format."""
+    """A function that runs the network on a batch as the task needs it, in the given number format."""
     device = next(network.parameters()).device
 
     def run(inputs: Inputs) -> Output:
@@ -77,39 +102,76 @@ def answer_records(
     device: torch.device,
     labelled: bool = False,
     batch_tokens: int = BATCH_TOKENS,
-    losses: list[float] | None = None,
+    losses: LossTotal | None = None,
     finite: bool = True,
-) -> Iterator[tuple[Record, Answer]]:
-    """Each record with its answer, in order. `losses` receives sum and count where the records are labelled.
+) -> Answered:
+    """Each record with its answer, in order. `losses` receives the loss of records that are labelled.
 
     finite: raise an error that names the first text for which the network computes NaN or infinity.
     """
     if batch_tokens < 1:
         raise InputError(f"{setting('batch_tokens')} is {batch_tokens}, expected at least 1.")
-    stream, task, before = iter(records), task.bind(preprocessing), 0
+    task = task.bind(preprocessing)
     run = check_finite(run) if finite else run
-    while held := list(islice(stream, task.chunk_size)):
-        examples = task.examples(held, preprocessing, labelled=labelled)
-        found: list[Any] = [None] * len(examples)
-        for rows in token_batches(examples.lengths.tolist(), max(batch_tokens, int(examples.lengths.max(initial=1)))):
-            try:
-                parts = batch_outputs(task, run, examples, rows, device=device, losses=losses if labelled else None)
-                for part, told in parts:
-                    for row, said in zip(part, told, strict=True):
-                        found[row] = said
-            except NotFinite as error:
-                bad = _first_bad(task, run, examples, rows, device=device)
-                raise NotFinite(f"text {before + int(examples.owners[bad])}") from error
-        windows: list[list[Any]] = [[] for _ in held]
-        for owner, said in zip(examples.owners.tolist(), found, strict=True):
-            windows[owner].append(said)
-        for record, said in zip(held, windows, strict=True):
-            yield record, task.answer(record, said)
-        before += len(held)
+    stream = iter(records)
+    done = 0
+    while chunk := list(islice(stream, task.chunk_size)):
+        examples = task.examples(chunk, preprocessing, labelled=labelled)
+        outputs = _row_outputs(
+            task, run, examples, batch_tokens, done, device=device, losses=losses if labelled else None
+        )
+        windows: list[list[Any]] = [[] for _ in chunk]
+        for owner, output in zip(examples.owners.tolist(), outputs, strict=True):
+            windows[owner].append(output)
+        for record, record_outputs in zip(chunk, windows, strict=True):
+            yield record, task.answer(record, record_outputs)
+        done += len(chunk)
+
+
+def _row_outputs(
+    task: Task,
+    run: RunNetwork,
+    examples: Examples,
+    batch_tokens: int,
+    done: int,
+    *,
+    device: torch.device,
+    losses: LossTotal | None,
+) -> list[Any]:
+    """The output of each sequence, in order; batches are made of sequences of similar length."""
+    outputs: list[Any] = [None] * len(examples)
+    max_length = int(examples.lengths.max(initial=1))
+    for rows in token_batches(examples.lengths.tolist(), max(batch_tokens, max_length)):
+        try:
+            for part, part_outputs in batch_outputs(task, run, examples, rows, device=device, losses=losses):
+                for row, output in zip(part, part_outputs, strict=True):
+                    outputs[row] = output
+        except NotFinite as error:
+            bad = _first_bad(task, run, examples, rows, device=device)
+            raise NotFinite(f"text {done + int(examples.owners[bad])}") from error
+    return outputs
+
+
+@torch.inference_mode()
+def answer_rows(
+    task: Task,
+    run: RunNetwork,
+    rows: RowSource,
+    *,
+    device: torch.device,
+    batch_tokens: int = BATCH_TOKENS,
+    losses: LossTotal | None = None,
+) -> Answered:
+    """An answer for each row of a source of plain text, each row its own window; in the order of the batches."""
+    lengths = rows.lengths.tolist()
+    for chosen in token_batches(lengths, max(batch_tokens, max(lengths, default=1))):
+        for _, outputs in batch_outputs(task, run, rows, chosen, device=device, losses=losses):
+            for output in outputs:
+                yield NO_RECORD, task.answer(NO_RECORD, [output])
 
 
 def check_finite(run: RunNetwork) -> RunNetwork:
-    """The same network, with an error where what it says of a batch is NaN or infinite."""
+    """The same network, with an error where its output for a batch is NaN or infinite."""
 
     def checks(inputs: Inputs) -> Output:
         output = run(inputs)
@@ -138,16 +200,17 @@ def batch_outputs(
     rows: Sequence[int],
     *,
     device: torch.device,
-    losses: list[float] | None,
+    losses: LossTotal | None,
 ) -> Iterator[tuple[Sequence[int], list[Any]]]:
-    """What each of these rows says, in halves of them where the device has not enough memory for all at once."""
+    """The outputs of these rows; the batch is halved where the device has too little memory for all at once."""
     waiting = [rows]
     while waiting:
         part = waiting.pop()
         try:
             inputs = task.prepare(source.take(np.asarray(part, np.int64)).to(device))
             output = run(inputs)
-            said, loss = task.row_outputs(output, inputs), None if losses is None else task.loss(output, inputs)
+            outputs = task.row_outputs(output, inputs)
+            loss = None if losses is None else task.loss(output, inputs)
         except torch.OutOfMemoryError as error:
             if len(part) == 1:
                 raise RegardError(
@@ -158,9 +221,27 @@ def batch_outputs(
             waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
             continue
         if losses is not None and loss is not None:
-            losses[0] += float(loss.sum)
-            losses[1] += float(loss.count)
-        yield part, said
+            losses.add(loss)
+        yield part, outputs
+
+
+def score_answers(
+    task: Task, answered: Answered, losses: LossTotal, *, on_answer: Callable[[Meter, Answer], None] | None = None
+) -> ScoreResult:
+    """Compare answers with their records, one after the other.
+
+    losses: receives the losses while `answered` is consumed. on_answer: called after each answer.
+    """
+    started = time.monotonic()
+    meter = task.meter()
+    rows = 0
+    for record, answer in answered:
+        task.update(meter, answer, record)
+        rows += 1
+        if on_answer is not None:
+            on_answer(meter, answer)
+    seconds = time.monotonic() - started
+    return ScoreResult(rows, meter.scores(), meter.main, losses.mean, seconds, meter, higher=meter.higher_is_better)
 
 
 def score_records(
@@ -173,10 +254,9 @@ def score_records(
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
 ) -> ScoreResult:
-    """Answers held against what the records say."""
-    began, meter, losses, rows = time.monotonic(), task.meter(), [0.0, 0.0], 0
-    torch.manual_seed(seed)  # what a task draws is the same at every score
-    found = answer_records(
+    """The scores of a network on records. What a task samples is the same at every call."""
+    losses = LossTotal()
+    answered = answer_records(
         task,
         run,
         records,
@@ -185,12 +265,23 @@ def score_records(
         labelled=True,
         batch_tokens=batch_tokens,
         losses=losses,
-        finite=False,  # a training has its own way with a loss that is no number
+        finite=False,  # the training loop handles a loss that is not finite
     )
-    for record, answer in found:
-        task.update(meter, answer, record)
-        rows += 1
-    mean = losses[0] / losses[1] if losses[1] else float("nan")
-    return ScoreResult(
-        rows, meter.scores(), meter.main, mean, time.monotonic() - began, meter, higher=meter.higher_is_better
-    )
+    with seeded(seed, device):
+        return score_answers(task, answered, losses)
+
+
+def score_rows(
+    task: Task,
+    run: RunNetwork,
+    rows: RowSource,
+    *,
+    device: torch.device,
+    batch_tokens: int = BATCH_TOKENS,
+    seed: int = 0,
+) -> ScoreResult:
+    """The scores of a network on plain text. Which tokens are masked is the same at every call."""
+    losses = LossTotal()
+    answered = answer_rows(task, run, rows, device=device, batch_tokens=batch_tokens, losses=losses)
+    with seeded(seed, device):
+        return score_answers(task, answered, losses)

@@ -50,7 +50,7 @@ class SlidingPerplexity(TokenLossTask):
         builder = ExamplesBuilder()
         for row, record in enumerate(records):
             words = np.array([*record.ids[1:], IGNORE], np.int64)
-            words[: record.fresh - 1] = IGNORE
+            words[: record.first_scored - 1] = IGNORE
             builder.add(row, record.ids, by_token={WORD: words})
         return builder.build()
 

@@ -9,11 +9,11 @@ from typing import Any
 TRAIN, DEV, PALE = "#3b6ea8", ("#c44e3b", "#4d8a57", "#8a5d9e"), "#999999"
 
 
-def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, usual: Mapping[str, float] | None = None) -> None:
+def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, baseline: Mapping[str, float] | None = None) -> None:
     """Loss and dev score over steps; nothing where there is nothing to draw.
 
     Scores of the same kind as the main one are drawn with it, as two accuracies are, each with a dashed line at what is
-    `usual` without a network: by counting words, or labels.
+    `baseline` without a network: by counting words, or labels.
     """
     logs = [line for line in lines if line["kind"] == "log"]
     scores = [line for line in lines if line["kind"] == "score"]
@@ -28,7 +28,7 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, usual: Mapping[s
         steps = [line["step"] for line in scores]
         axes[0].plot(steps, [line["dev_loss"] for line in scores], "o-", label="dev", color=DEV[0])
         axes[0].legend(frameon=False)
-        _draw_scores(axes[1], scores, usual or {})
+        _draw_scores(axes[1], scores, baseline or {})
     axes[0].set(title="loss", xlabel="step")
     axes[0].set_xlim(left=0)
     for axis in axes:
@@ -37,7 +37,7 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, usual: Mapping[s
     figure.savefig(path, dpi=120)
 
 
-def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], usual: Mapping[str, float]) -> None:
+def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], baseline: Mapping[str, float]) -> None:
     steps, main = [line["step"] for line in scores], scores[-1]["main"]
     more = [name for name in scores[-1]["scores"] if name != main and _kind(name) and _kind(name) == _kind(main)]
     alike = [main, *more][: len(DEV)]
@@ -45,9 +45,9 @@ def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], usual: Mapping[str
         known = [line for line in scores if name in line["scores"]]
         told = [line["scores"][name] for line in known]
         axis.plot([line["step"] for line in known], told, "o-", color=colour, label=_words(name))
-        if name in usual:
-            axis.axhline(usual[name], color=colour, linestyle="--", linewidth=1)
-            axis.annotate(f"by counting {usual[name]:.3f}", (0, usual[name]), **_beside(4, 3), color=colour)
+        if name in baseline:
+            axis.axhline(baseline[name], color=colour, linestyle="--", linewidth=1)
+            axis.annotate(f"by counting {baseline[name]:.3f}", (0, baseline[name]), **_beside(4, 3), color=colour)
     best = next((line for line in reversed(scores) if line["best"]), scores[-1])
     axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
     right = best["step"] > steps[-1] / 2

@@ -28,8 +28,16 @@ from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 from regard.text.vocabularies.common import VocabularyTooSmall
 
 SUCH = "T5, BART, Marian"
-LEAST_PIECES = 1000
+MIN_VOCABULARY = 1000
 TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
+
+
+class InitialModel(NamedTuple):
+    """The model a training starts from; `pretrained` says that its weights are not randomly initialized."""
+
+    checkpoint: Checkpoint
+    tokenizer: Tokenizer
+    pretrained: bool
 
 
 def initial_model(
@@ -43,50 +51,67 @@ def initial_model(
     seed: int,
     dropout: float | None = None,
     prefix: str | None = None,
-) -> tuple[Checkpoint, Tokenizer, bool]:
-    """A network with the heads of the task, and whether it is pretrained, not randomly initialized.
+) -> InitialModel:
+    """A network with the heads of the task, and its tokenizer.
 
-    A preset without a tokenizer learns one from the texts, as large as the preset's vocabulary at most; and another
-    from the `targets` where these are to have one of their own. `prefix` is kept in config.json.
+    A preset without a tokenizer learns one from the texts, at most as large as the preset's vocabulary, and another one
+    from `targets` where these have a vocabulary of their own. `prefix` is stored in config.json. The caller's random
+    state is not preserved: new heads are initialized from `seed`.
     """
-    torch.manual_seed(seed)  # heads that start anew are drawn
+    torch.manual_seed(seed)
+    _check_start(task, start, preset)
+    if preset is not None:
+        _check_network(task, preset, from_preset(preset, weights=False))
+        words = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
+        checkpoint = build_from_preset(task, preset, words, seed=seed, apart=targets is not None)
+    else:
+        folder = find_folder(start or "minilm")
+        _check_own_tokenizer(folder, tokenizer, targets)
+        _check_network(task, folder, read_folder(folder, weights=False))
+        checkpoint = read_folder(folder, heads=task.heads)
+        words = open_tokenizer(tokenizer or folder)
+    if dropout is not None:
+        set_dropout(checkpoint.network, dropout)
+    return InitialModel(_for_task(checkpoint, task, prefix), words, not checkpoint.untrained)
+
+
+def _check_start(task: Task, start: str | Path | None, preset: str | None) -> None:
+    """Whether a model was named, and only one."""
     if start is not None and preset is not None:
         both = f"{setting('start', str(start))} and {setting('preset', preset)}"
         raise InputError(f"{both} were both given; give one of them.")
     if start is None and preset is None and task.network_kind is not None:
         raise InputError(
             f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
-            "nothing: transformer-small, gru-additive, …"
+            "scratch: transformer-small, gru-additive, …"
         )
-    found: str | Path = preset if preset is not None else find_folder(start or "minilm")
-    if preset is not None:
-        _check_kind(task, preset, from_preset(preset, weights=False))
-        words = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
-        checkpoint = build_from_preset(task, preset, words, seed=seed, apart=targets is not None)
-    elif tokenizer is not None and not isinstance(tokenizer, Tokenizer):
-        raise InputError(f"{found} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
-    elif targets is not None:
+
+
+def _check_own_tokenizer(folder: Path, tokenizer: str | Path | Tokenizer | None, targets: Iterable[str] | None) -> None:
+    """A pretrained model keeps its tokenizer and vocabulary."""
+    if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
+        raise InputError(f"{folder} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
+    if targets is not None:
         raise InputError(
-            f"{found} has its words already; leave {setting('vocabularies')} out, or name a preset to train "
-            "from nothing."
+            f"{folder} has its vocabulary already; leave {setting('vocabularies')} out, or name a preset to train "
+            "from scratch."
         )
-    else:
-        folder = Path(found)
-        _check_kind(task, folder, read_folder(folder, weights=False))
-        checkpoint, words = read_folder(folder, heads=task.heads), open_tokenizer(tokenizer or folder)
-    if dropout is not None:
-        set_dropout(checkpoint.network, dropout)
-    named: dict[str, Any] = {"problem_type": task.problem_type} if task.problem_type else {}
-    named |= {"prefix": prefix} if prefix is not None else {}
-    pretrained = not checkpoint.untrained
-    checkpoint = replace(
+
+
+def _for_task(checkpoint: Checkpoint, task: Task, prefix: str | None) -> Checkpoint:
+    """The checkpoint with what config.json says of the task. Once it is saved, its weights are trained."""
+    fields: dict[str, Any] = {}
+    if task.problem_type:
+        fields["problem_type"] = task.problem_type
+    if prefix is not None:
+        fields["prefix"] = prefix
+    return replace(
         checkpoint,
-        untrained=False,  # once it is saved
+        untrained=False,
         labels=task.labels,
         companion_files=checkpoint.companion_files if task.keeps_pooling else {},
-        hf_config={**checkpoint.hf_config, **named},
+        hf_config={**checkpoint.hf_config, **fields},
     )
-    return checkpoint, words, pretrained
 
 
 HEADS = {
@@ -137,18 +162,18 @@ def preset_config(preset: str | None) -> Config | None:
     return None if preset is None else from_preset(preset, weights=False).config
 
 
-def _check_kind(task: Task, found: str | Path, checkpoint: Checkpoint) -> None:
+def _check_network(task: Task, name: str | Path, checkpoint: Checkpoint) -> None:
     """Before a vocabulary is learned or a head drawn for a network that cannot do the task."""
     if task.network_kind is not None and checkpoint.config.kind != task.network_kind:
         raise InputError(
-            f"{task.name} needs a network of kind {task.network_kind}, but {found} is of kind "
+            f"{task.name} needs a network of kind {task.network_kind}, but {name} is of kind "
             f"{checkpoint.config.kind}. Use one that is ({SUCH}), or a preset such as transformer-small."
         )
     there = {head for heads in family_for(checkpoint.family, checkpoint.config).classes.values() for head in heads}
     if not there.issuperset(task.heads):
         raise InputError(
             f"{task.name} needs a {' and a '.join(task.heads)} head, but models of the family {checkpoint.family} "
-            f"({found}) have none here. Start from an encoder such as minilm, or name a preset such as bert-mini."
+            f"({name}) have none here. Start from an encoder such as minilm, or name a preset such as bert-mini."
         )
 
 
@@ -219,7 +244,7 @@ def vocabulary_of(name: str) -> VocabularySpec:
     size: int = shape.config.vocabulary
     family = FAMILIES[shape.family]
     if family.vocabulary_kind == "bpe":
-        size = max(size, LEAST_PIECES)  # a byte-level vocabulary has all 256 bytes
+        size = max(size, MIN_VOCABULARY)  # a byte-level vocabulary has all 256 bytes
     return VocabularySpec(family.vocabulary_kind, size, family.special_tokens)
 
 

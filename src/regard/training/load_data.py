@@ -38,11 +38,11 @@ class LabeledData:
     task: str
     train: list[Record]
     dev: list[Record]
-    why: str  # what the data was recognised as
+    reason: str  # what the data was recognized as, and why
     split_off: bool  # whether dev was split off here
     fingerprint: str  # the same for the same records
     hints: tuple[str, ...] = ()  # other ways to train on this data that may be meant
-    remembered: Mapping[str, Any] = field(default_factory=dict)  # how the user said the data is to be read
+    read_options: Mapping[str, Any] = field(default_factory=dict)  # how the user asked to read the data
 
 
 def load_data(

@@ -23,6 +23,10 @@ from regard.training.job import BatchSource, TrainingJob, total_steps
 from regard.training.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
+SMALLER_BATCHES = (
+    "each of {} ranks compares the texts of its own part of a batch with each other, not those of the whole batch; "
+    "a larger batch makes up for it."
+)
 STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 
 
@@ -49,43 +53,33 @@ def plan_job(
     settings: Settings,
     folder: Path,
     *,
-    longest: int | None = None,
+    max_tokens: int | None = None,
     world: World | None = None,
     resume: bool = False,
     progress: OnTrainingEvent | None = None,
 ) -> TrainingJob:
-    """How the steps are laid out, and in what form they run on this device.
+    """Lay out the steps of a training, and choose how they run on this device.
 
-    longest: the most tokens of a sequence in any epoch; as in the first where not told.
+    max_tokens: the maximum length of a sequence in any epoch; as in the first epoch if not given.
     """
     device = next(network.parameters()).device
-    lengths = source.epoch(0).lengths
-    longest = longest or int(lengths.max())
-    assert settings.batch_tokens is not None
-    bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported() and settings.dtype in ("auto", "bf16")
-    fixed = task.fixed_shapes and should_compile(network, settings, device)
-    tokens = -(-settings.batch_tokens // STEADY) * STEADY if fixed else settings.batch_tokens
-    shape, most = None, settings.batch_size
-    if fixed:
-        shape, most = fixed_batch_shape(tokens, most, lengths, longest, network.config.max_tokens)
-        tokens = shape.tokens
-    batches = BatchSettings(tokens, sequences=most, seed=settings.seed)
     world = world or World()
     if world.ranks > 1 and world.is_main_process and not task.can_split:
-        warnings.warn(
-            f"each of {world.ranks} ranks holds the texts of its own share of a step against each other, not those of "
-            "the whole step; a larger batch makes up for it.",
-            UserWarning,
-            stacklevel=2,
-        )
-    dtype = torch.bfloat16 if bf16 else torch.float32
+        warnings.warn(SMALLER_BATCHES.format(world.ranks), UserWarning, stacklevel=2)
+    lengths = source.epoch(0).lengths
+    max_tokens = max_tokens or int(lengths.max())
+    dtype = training_dtype(settings, device)
+    compiled = task.fixed_shapes and should_compile(network, settings, device)
+    batches, shape = _batches(network, settings, lengths, max_tokens, fixed=compiled)
     memory = plan_memory(network, dtype=dtype, gradient_checkpointing=settings.gradient_checkpointing)
     if world.is_main_process:
         check_disk(memory, folder)
-    at_once = settings.micro_batch_tokens or (tokens_at_once(memory, device, step=tokens) if task.can_split else tokens)
-    at_once = min(tokens, -(-tokens // world.ranks) + longest, max(at_once, longest))
+    micro = settings.micro_batch_tokens
+    if micro is None:
+        micro = tokens_at_once(memory, device, step=batches.tokens) if task.can_split else batches.tokens
+    micro = min(batches.tokens, -(-batches.tokens // world.ranks) + max_tokens, max(micro, max_tokens))
     if shape is not None:
-        at_once = min(tokens, -(-at_once // shape.longest) * shape.longest)
+        micro = min(batches.tokens, -(-micro // shape.longest) * shape.longest)
     return TrainingJob(
         network=network,
         task=task,
@@ -94,16 +88,34 @@ def plan_job(
         steps=total_steps(source, batches, settings),
         folder=folder,
         batches=batches,
-        micro_batch_tokens=at_once,
+        micro_batch_tokens=micro,
         memory=memory,
         dtype=dtype,
-        shape=None if shape is None else shape.cut(at_once),
-        compile=fixed,
-        record=fixed and world.ranks == 1,
+        shape=None if shape is None else shape.cut(micro),
+        compile=compiled,
+        record=compiled and world.ranks == 1,
         world=world,
         resume=resume,
         progress=progress,
     )
+
+
+def training_dtype(settings: Settings, device: torch.device) -> torch.dtype:
+    """bfloat16 where the GPU supports it, unless float32 was asked for."""
+    supported = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if supported and settings.dtype in ("auto", "bf16") else torch.float32
+
+
+def _batches(
+    network: Network, settings: Settings, lengths: Ints, max_tokens: int, *, fixed: bool
+) -> tuple[BatchSettings, BatchShape | None]:
+    """The size of a batch, and the fixed shape of batches for a compiled step."""
+    assert settings.batch_tokens is not None
+    if not fixed:
+        return BatchSettings(settings.batch_tokens, sequences=settings.batch_size, seed=settings.seed), None
+    tokens = -(-settings.batch_tokens // STEADY) * STEADY
+    shape, sequences = fixed_batch_shape(tokens, settings.batch_size, lengths, max_tokens, network.config.max_tokens)
+    return BatchSettings(shape.tokens, sequences=sequences, seed=settings.seed), shape
 
 
 def should_compile(network: Network, settings: Settings, device: torch.device) -> bool:

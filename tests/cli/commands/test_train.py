@@ -33,7 +33,7 @@ def test_train_says_what_it_does_and_scores(capsys: Capture, reviews_csv: Path, 
     status, out, err = run(capsys, "train", reviews_csv, "--out", tmp_path / "run", *QUICK)
     assert status == 0
     assert "data: csv for classify (text=text, label=label)" in err
-    assert "rows: 72 rows to learn from, 8 to score on" in err
+    assert "rows: 72 training rows, 8 validation rows (10 % split)" in err
     assert "epoch 1.0, step 10 of 10: accuracy " in err
     assert out.splitlines()[1].startswith("accuracy  ")
     assert f"regard predict {tmp_path / 'run'}" in out

@@ -12,7 +12,7 @@ import pytest
 from safetensors.torch import load_file
 
 from regard.errors import FolderError, InputError
-from regard.training.train import TrainResult
+from regard.training.result import TrainResult
 
 Train = Callable[..., TrainResult]
 TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.2, "eval_every": 4, "log_every": 1, "fsdp": True}

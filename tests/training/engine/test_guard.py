@@ -15,7 +15,7 @@ from regard.tasks.classify import Classify
 from regard.tasks.task import Loss
 from regard.training.engine.guard import MIN_STEPS, LossGuard
 from regard.training.metrics_log import TrainingEvent, read_metrics
-from regard.training.train import TrainResult
+from regard.training.result import TrainResult
 
 Train = Callable[..., TrainResult]
 

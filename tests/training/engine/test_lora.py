@@ -20,8 +20,8 @@ from regard.ragged import Ragged
 from regard.training.engine.loop import Stopped
 from regard.training.engine.lora import LoraLinear, add_lora, merge_lora
 from regard.training.metrics_log import TrainingEvent, read_metrics
+from regard.training.result import TrainResult
 from regard.training.settings import Lora
-from regard.training.train import TrainResult
 
 Train = Callable[..., TrainResult]
 SOME = Lora(rank=4, alpha=8)

@@ -11,7 +11,7 @@ import pytest
 from regard.training.engine import loop, speed
 from regard.training.engine.speed import SpeedMeter
 from regard.training.metrics_log import read_metrics
-from regard.training.train import TrainResult
+from regard.training.result import TrainResult
 
 Train = Callable[..., TrainResult]
 

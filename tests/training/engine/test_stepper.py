@@ -23,8 +23,8 @@ from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout
 from regard.training.metrics_log import TrainingEvent
+from regard.training.result import TrainResult
 from regard.training.settings import Settings
-from regard.training.train import TrainResult
 
 Train = Callable[..., TrainResult]
 TASK = Classify(names=("a", "b", "c"))

@@ -15,7 +15,7 @@ from regard.errors import FolderError
 from regard.training.engine.loop import Stopped
 from regard.training.metrics_log import TrainingEvent
 from regard.training.pretrain import pretrain
-from regard.training.train import TrainResult
+from regard.training.result import TrainResult
 
 Train = Callable[..., TrainResult]
 TWO: dict[str, Any] = {"steps": 2, "dev_fraction": 0.0, "log_every": 1}

@@ -143,11 +143,11 @@ def _overlap(command: EvaluateCommand, model: Model) -> float | None:
     """As it was given, or from a stride, in words that say what it is called here."""
     if command.stride is None:
         return command.overlap
-    from regard.evaluation import room_of
+    from regard.evaluation import default_window
 
     if command.overlap is not None:
         raise UsageError("--stride and --overlap say the same; give one of them.")
-    room = command.window or room_of(model)
+    room = command.window or default_window(model)
     if not 1 <= command.stride <= room:
         raise UsageError(f"--stride {command.stride} was given; windows have {room} tokens, so use 1 to {room}.")
     print_status(

@@ -19,7 +19,7 @@ from regard.errors import pluralize
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
-    from regard.training.pretrain import PretrainResult
+    from regard.training.result import PretrainResult
 
 HELP = """Pretrain a language model on plain text: from nothing, or going on from a model.
 

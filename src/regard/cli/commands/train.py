@@ -20,7 +20,7 @@ from regard.errors import pluralize
 from regard.training.settings import Settings
 
 if TYPE_CHECKING:
-    from regard.training.train import TrainResult
+    from regard.training.result import TrainResult
 
 HELP = """Train a model on your data, and write it as a folder.
 

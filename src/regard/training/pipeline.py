@@ -1,0 +1,120 @@
+"""The steps that every training goes through, whatever it is trained on.
+
+    load data → choose settings → initial model → plan → fit → score → write
+
+`regard.train` and `regard.pretrain` load their data and build the initial model (`TrainingInputs`); `run_pipeline` does
+the rest, the same for both.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
+
+from regard.training.defaults import resolve_settings
+from regard.training.engine.distributed import leave_process_group
+from regard.training.engine.fsdp import unshard
+from regard.training.engine.loop import fit
+from regard.training.engine.lora import merge_lora
+from regard.training.initial_model import new_heads
+from regard.training.job import TrainingJob
+from regard.training.metrics_log import TrainingEvent
+from regard.training.plan import plan_job, prepare_network
+from regard.training.result import TrainResult
+from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
+from regard.training.settings import Settings
+from regard.training.tensorboard import tensorboard_progress
+from regard.training.write_run import write_run
+
+# Settings that may differ between a run and its resumption.
+FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard")
+Result = TypeVar("Result", bound=TrainResult)
+
+
+def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Result]) -> Result:
+    """Plan, fit, score and write. A resumed run that had ended gives its result again."""
+    job = plan_training(context, inputs)
+    finished = result.of_finished(context.folder, job.identity) if context.resume else None
+    if finished is None:
+        if inputs.validation is not None:
+            inputs.validation.check(job)
+        values = {"said": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint)}
+        context.report(TrainingEvent("begin", 0, job.steps, values))
+        run = fit_and_score(context, inputs, job)
+        if context.world.is_main_process:
+            write_run(run)
+        finished = result.of(run)
+    leave_process_group(context.world)
+    return finished
+
+
+def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
+    """Choose the settings that were left open, prepare the network and lay out the steps."""
+    checkpoint = inputs.model.checkpoint
+    network = checkpoint.network.to(context.device)
+    settings = resolve_settings(
+        inputs.settings,
+        inputs.size,
+        checkpoint.config,
+        pretrained=inputs.model.pretrained,
+        gpu=context.device.type == "cuda",
+        recipe=inputs.recipe,
+    )
+    prepare_network(network, settings)
+    progress = context.progress
+    if settings.tensorboard and context.world.is_main_process:
+        progress = tensorboard_progress(context.folder, progress)
+    job = plan_job(
+        network,
+        inputs.task,
+        inputs.source,
+        settings,
+        context.folder,
+        max_tokens=inputs.max_tokens,
+        world=context.world,
+        resume=context.resume,
+        progress=progress,
+    )
+    return with_validation(replace(job, identity={**inputs.identity, **resume_settings(settings)}), inputs.validation)
+
+
+def with_validation(job: TrainingJob, validation: Validation | None) -> TrainingJob:
+    """The job with its score during training, where there are validation rows."""
+    if validation is None:
+        return job
+    return replace(job, score=lambda: validation.score(job, sampled=True))
+
+
+def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob) -> TrainedRun:
+    """Train to the end, then score the best weights on all validation rows."""
+    fitted = fit(job)
+    if job.settings.lora.rank:
+        merge_lora(job.network)
+    task = job.task
+    scores = None if inputs.validation is None else inputs.validation.score(job)
+    if inputs.validation is not None and scores is not None:
+        task = job.task.tuned(scores.meter)
+        if task != job.task:
+            scores = inputs.validation.score(replace(job, task=task))
+    details = {
+        "pretrained": inputs.model.pretrained,
+        "new_heads": new_heads(inputs.model.checkpoint),
+        **inputs.details(scores),
+    }
+    unshard(job.network)
+    return TrainedRun(context, inputs, job, fitted, task, scores, details)
+
+
+def resume_settings(settings: Settings) -> dict[str, Any]:
+    """The settings that a resumption must share, as JSON has them."""
+    values = {name: value for name, value in asdict(settings).items() if name not in FREE_SETTINGS}
+    readable: dict[str, Any] = json.loads(json.dumps(values))
+    return readable
+
+
+def model_line(job: TrainingJob, start: str, *, pretrained: bool) -> str:
+    """The model a training starts from, in words."""
+    weights = sum(parameter.numel() for parameter in job.network.parameters())
+    untrained = "" if pretrained else ", untrained (randomly initialized)"
+    return f"model: {start}, {weights:,} parameters, on {next(job.network.parameters()).device}{untrained}"

@@ -1,0 +1,109 @@
+"""What a training returns, also when it is resumed after its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from regard.checkpoint.files import read_json
+from regard.checkpoint.manifest import RUN
+from regard.errors import FolderError
+from regard.metrics.confidence import Score
+from regard.training.resume.state import POSITION, STATE
+
+if TYPE_CHECKING:
+    from regard.training.run import TrainedRun
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """The scores of the best weights on the validation rows, with 95 % intervals, and what the training took."""
+
+    task: str
+    rows: int
+    scores: dict[str, Score]
+    seconds: float
+    folder: str
+    steps: int
+    tokens: int
+    skipped: int
+    stopped_early: bool
+    tokens_per_second: float | None = None  # of all steps but the first, without compiling, scoring and saving
+
+    def json(self) -> dict[str, Any]:
+        """The result as a plain dict."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, run: TrainedRun, **more: Any) -> Self:
+        """The result of a run that has just ended."""
+        return cls(
+            task=run.task.name,
+            rows=run.inputs.rows,
+            scores={} if run.scores is None else run.scores.scores,
+            seconds=round(time.monotonic() - run.context.started, 3),
+            folder=str(run.context.folder),
+            steps=run.fitted.steps,
+            tokens=run.fitted.tokens,
+            skipped=run.fitted.skipped,
+            stopped_early=run.fitted.stopped_early,
+            tokens_per_second=run.fitted.tokens_per_second,
+            **more,
+        )
+
+    @classmethod
+    def of_finished(cls, folder: Path, identity: Mapping[str, Any]) -> Self | None:
+        """The result of the training in the folder if it has ended; None if it has not.
+
+        Raises FolderError if that training had another `identity`: other data or settings.
+        """
+        if (folder / STATE / POSITION).exists() or not (folder / RUN).exists():
+            return None
+        run = read_json(folder, RUN)
+        try:
+            _check_identity(folder, run, identity)
+            return cls._from_run(folder, run)
+        except (KeyError, TypeError) as error:
+            raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
+
+    @classmethod
+    def _from_run(cls, folder: Path, run: Mapping[str, Any]) -> Self:
+        done = run["done"]
+        return cls(
+            task=run["task"],
+            rows=run["data"]["train_rows"],
+            scores={name: Score(**values) for name, values in run["scores"].items()},
+            seconds=done["seconds"],
+            folder=str(folder),
+            steps=done["steps"],
+            tokens=done["tokens"],
+            skipped=done["skipped"],
+            stopped_early=done["stopped_early"],
+            tokens_per_second=done.get("tokens_per_second"),
+        )
+
+
+@dataclass(frozen=True)
+class PretrainResult(TrainResult):
+    """The result of a pretraining, with the scores of a unigram model on the same validation text."""
+
+    baseline: dict[str, float] = field(default_factory=dict)
+    new_heads: tuple[str, ...] = ()  # heads that the model to start from did not have, randomly initialized
+
+    @classmethod
+    def of(cls, run: TrainedRun, **more: Any) -> Self:
+        return super().of(run, baseline=run.details["baseline"], new_heads=tuple(run.details["new_heads"]), **more)
+
+
+def _check_identity(folder: Path, run: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+    """Refuse to resume a finished training with other data or settings."""
+    stored = {name: run[name] for name in ("start", "task", "tokenizer")}
+    stored |= {"data": run["data"]["hash"], **run["settings"]}
+    if any(stored[name] != value for name, value in identity.items()):
+        raise FolderError(
+            f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "
+            "or data. Begin again with --overwrite, or name a new folder."
+        )

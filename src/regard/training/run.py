@@ -1,0 +1,107 @@
+"""A training run as a value: where it writes, what it trains on, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from regard.tasks.inference import ScoreResult
+from regard.tasks.recipe import Recipe
+from regard.tasks.task import Task
+from regard.training.defaults import DataSize
+from regard.training.engine.distributed import World, join_process_group
+from regard.training.initial_model import InitialModel
+from regard.training.job import BatchSource, FitResult, TrainingJob
+from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.settings import Settings
+
+
+class DataSummary(Protocol):
+    """What run.json says of the data."""
+
+    @property
+    def train(self) -> Sized: ...
+    @property
+    def dev(self) -> Sized: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def split_off(self) -> bool: ...
+    @property
+    def fingerprint(self) -> str: ...
+
+
+class Validation(Protocol):
+    """Validation data that a network is scored on."""
+
+    def check(self, job: TrainingJob) -> None:
+        """Raise an error if the data cannot be scored, before any time is spent on training."""
+
+    def score(self, job: TrainingJob, *, sampled: bool = False) -> ScoreResult:
+        """The scores of the network as it is; on a sample of the rows if `sampled`, where all take long."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Where a run writes, on which device it computes, and who is informed of its progress."""
+
+    folder: Path
+    device: torch.device
+    world: World
+    resume: bool = False
+    progress: OnTrainingEvent | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def join(cls, folder: Path, device: torch.device, **more: Any) -> RunContext:
+        """The context of this process, one of those that torchrun started or the only one."""
+        world, own_device = join_process_group(device)
+        return cls(folder, own_device, world, **more)
+
+    def report(self, event: TrainingEvent) -> None:
+        """Inform the caller, from the main process only."""
+        if self.progress is not None and self.world.is_main_process:
+            self.progress(event)
+
+
+@dataclass(frozen=True)
+class TrainingInputs:
+    """What is trained, and on what: all that distinguishes one kind of training from another.
+
+    settings: as the user gave them; what is left open is chosen from `recipe` and the `size` of the data.
+    identity: what a resumed run must share with the stopped one, besides its settings.
+    describe: lines about the run for the user, before its first step.
+    details: further fields of run.json, from the final scores.
+    """
+
+    task: Task
+    model: InitialModel
+    source: BatchSource
+    size: DataSize
+    data: DataSummary
+    rows: int
+    settings: Settings
+    recipe: Recipe
+    identity: Mapping[str, Any]
+    describe: Callable[[TrainingJob], list[str]]
+    validation: Validation | None = None
+    max_tokens: int | None = None
+    details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run that came to its end; `task` has what was tuned on the validation rows, such as a threshold."""
+
+    context: RunContext
+    inputs: TrainingInputs
+    job: TrainingJob
+    fitted: FitResult
+    task: Task
+    scores: ScoreResult | None
+    details: Mapping[str, Any]
