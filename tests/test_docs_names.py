@@ -18,7 +18,7 @@ import regard
 from regard import cli, samples
 from regard.checkpoint.families import FAMILIES, PRESETS
 from regard.cli.trainer_names import NOT_NEEDED, OLD_NAMES, OWN
-from regard.data.names import TASKS as DATA_TASKS
+from regard.data.records import record_type_names
 from regard.predict import Model
 from regard.tasks import TASKS
 
@@ -130,7 +130,7 @@ def test_presets_families_tasks_and_samples(page: Path) -> None:
     presets = {*named_after("preset", page), *re.findall(r'regard\.create\("([^"]+)"', code)}
     assert {name for name in presets if not PLACEHOLDER.fullmatch(name)} - set(PRESETS) == set()
     tasks = set(named_after("task", page))
-    assert {name for name in tasks if not PLACEHOLDER.fullmatch(name)} - {*TASKS, *DATA_TASKS} == set()
+    assert {name for name in tasks if not PLACEHOLDER.fullmatch(name)} - {*TASKS, *record_type_names()} == set()
     names = {
         words[0] for command, words in calls(page) if command == "sample" and words and not words[0].startswith("-")
     }

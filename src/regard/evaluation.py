@@ -12,12 +12,13 @@ from typing import Any
 from regard.checkpoint.files import model_files
 from regard.data.atomic import atomic_path, check_output_path
 from regard.data.batching.preprocessing import Preprocessing
+from regard.data.columns import Columns
 from regard.data.corpus.sliding_windows import sliding_windows, text_chunks
 from regard.data.formats.writers import output_format, table_file
-from regard.data.names import Columns
+from regard.data.locate import DataLocation, find_sources
+from regard.data.options import read_options
 from regard.data.readers import Reader, split_names
-from regard.data.recognize import ReadOptions
-from regard.data.sources import DataLocation, Source, find_sources
+from regard.data.sources import Source
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
@@ -271,7 +272,7 @@ def _open(
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
     if seen == Pair.data_type and trained(model.folder) is None:
         task = task.for_pairs()  # a folder from elsewhere does not say which of the two
-    told = ReadOptions.validated(
+    told = read_options(
         columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator
     )
     return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
@@ -289,7 +290,7 @@ def _split(data: DataLocation, split: str | None) -> str | None:
 
 def _seen(sources: list[tuple[Source, ...]], columns: Columns | None, encoding: str | None) -> str | None:
     """What the rows are for by themselves; None where they do not say."""
-    told = ReadOptions.validated(columns=columns, encoding=encoding)
+    told = read_options(columns=columns, encoding=encoding)
     try:
         return Reader(sources, told).schema.task
     except DataError:

@@ -79,7 +79,7 @@ def test_an_export_is_checked_trained_evaluated_and_predicted(
     assert cli.main(["train", str(data), "--out", str(out), *settings, "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["task"] == "tag"
-    assert ("rows left out: 1 rejected" in said.err) == (write is prodigy)
+    assert ("excluded rows: 1 rejected" in said.err) == (write is prodigy)
     labels = json.loads((out / "run.json").read_text())["task_settings"]["labels"]
     assert sorted(labels) == ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
     assert cli.main(["evaluate", str(out), str(data), "--json"]) == 0

@@ -63,7 +63,7 @@ def test_splits_of_objects_and_faults_inside(tmp_path: Path) -> None:
     path.write_text('{"train": [["x", "a"],\n["y"]], "test": [["z", "b"]]}')
     with pytest.raises(DataError, match="line 2, row 2: is a list; expected an object"):
         found(path)
-    with pytest.raises(DataError, match="holds no row that can be"):
+    with pytest.raises(DataError, match="has no readable row"):
         found(path, split="valid")
     path.write_text('{"train": [["x", "a"], ')
     with pytest.raises(DataError, match="is not JSON"):

@@ -193,7 +193,7 @@ def test_columns_without_a_name(tmp_path: Path) -> None:
         tmp_path / "a.xlsx", {"a": [[None, "text", None, "label"], [1, "x", 2, "y"], [None, "z", None, "w"]]}
     )
     assert pairs(list(read(path))) == [("x", "y"), ("z", "w")]
-    assert "not used: A, C" in read(path).schema.reason
+    assert "unused columns: A, C" in read(path).schema.reason
 
 
 def test_workbooks_that_are_none(tmp_path: Path) -> None:

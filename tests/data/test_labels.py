@@ -10,8 +10,8 @@ import pytest
 
 from regard import cli
 from regard.data.check.run import check
+from regard.data.columns import parse_columns
 from regard.data.labels import infer_separator, joined_labels
-from regard.data.names import parse_columns
 from regard.data.readers import read
 from regard.errors import DataError, InputError
 from regard.training.load_data import load_data
@@ -65,7 +65,7 @@ def test_one_hot_columns(tmp_path: Path) -> None:
     assert columns == {"text": "text", "label": ("billing", "log in")}
     reader = read(path, columns=columns)
     assert [record.label for record in reader] == [("billing",), ("billing", "log in"), ()]
-    assert str(reader.schema).endswith("not used: id; one label for each of 2 columns")
+    assert str(reader.schema).endswith("unused columns: id; one label for each of 2 columns")
     assert labels(path, columns={"label": ["2", "3"]}) == [("billing",), ("billing", "log in"), ()]
     with pytest.raises(DataError, match=r"line 3: 2 of the label columns are 1 \(billing, log in\); expected one"):
         labels(path, columns=columns, labels="single")
@@ -75,7 +75,7 @@ def test_one_hot_columns(tmp_path: Path) -> None:
     assert labels(bare, columns=parse_columns("text=0,label=1,2"), header=False) == [("1",), ("2",)]
     with pytest.raises(DataError, match=r'line 2, column b: is "2"; expected 1 or 0, as in a one-hot column'):
         labels(put(tmp_path / "d.csv", "text,a,b\nx,1,2\n"), columns={"label": ["a", "b"]})
-    with pytest.raises(DataError, match='there is no column "c" to be the label'):
+    with pytest.raises(DataError, match='there is no column "c" for the role label'):
         read(single, columns={"label": ["a", "c"]})
     with pytest.raises(InputError, match="numbers are read from one column"):
         read(single, columns={"label": ["a", "b"]}, labels="number")

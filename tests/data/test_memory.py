@@ -123,7 +123,7 @@ def test_splits_of_a_dict_of_tables() -> None:
     found = load_data(parts)
     assert (len(found.train), len(found.dev), found.split_off) == (30, 6, False)
     assert [split.rows for split in check({"train": ROWS[:30], "test": ROWS[30:]}).splits] == [30, 10]
-    with pytest.raises(DataError, match=r'holds no "test". It holds: train.'):
+    with pytest.raises(DataError, match=r'has no split "test". It has: train.'):
         read({"train": ROWS}, split="test")
     with pytest.raises(DataError, match=r"a dict of tables \(first, second\); expected some of train, valid and test"):
         read({"first": ROWS, "second": ROWS})
@@ -136,7 +136,7 @@ def test_splits_of_a_dict_of_tables() -> None:
         ([ROWS[0], {"text": 5, "label": "a"}], r"the data row 2, column text: is 5 \(int\); expected a text"),
         ([ROWS[0], {"label": "a"}], 'the data row 2: there is no "text"'),
         ([ROWS[0], {"text": "a\0", "label": "a"}], "the data row 2, column text: character 2 is a NUL"),
-        ([5, 6], "the data: holds no row that can be read"),
+        ([5, 6], "the data: has no readable row"),
         ({"text": ["a"], "label": ["x", "y"]}, r"the data: the columns differ in length \(text 1, label 2\)"),
         ({"text": "a", "label": "x"}, 'the column "text" is "a"; expected a list of values'),
         (Frame({1: ["a"], "1": ["x"]}), "the data: two columns have the same name"),
@@ -144,7 +144,7 @@ def test_splits_of_a_dict_of_tables() -> None:
         (None, "expected a path, several, rows as dicts"),
         (b"data.csv", r"\(bytes\); expected a path"),
         ([], "no file was given"),
-        (iter([]), "the data: holds no row that can be read"),
+        (iter([]), "the data: has no readable row"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_row(data: Any, says: str) -> None:

@@ -35,7 +35,7 @@ FAULTS = [
     ("a.csv", "text,label\nx,1.5\ny,b\n", {"labels": "number"}, 3, "label", 'is "b"; expected a number'),
     ("a.csv", "text,label\nx,1.5\ny,nan\n", {}, 3, "label", 'is "nan"; expected a number'),
     ("a.csv", "text,label\nx,a\ny,a|b\n", {"labels": "single"}, 3, "label", "expected one label, as in the rows"),
-    ("a.tsv", "text\tlabel\nx\ta\ty\n", {}, 2, None, "has 3 columns .*; expected 2 .* quoting on"),
+    ("a.tsv", "text\tlabel\nx\ta\ty\n", {}, 2, None, "has 3 columns .*; expected 2 .* quoting=True"),
     ("a.jsonl", GOOD + '{"text": \n', {}, 2, "10", "is not JSON: Expecting value"),
     ("a.jsonl", GOOD + "[1]\n", {}, 2, None, "is a list; expected an object"),
     ("a.jsonl", GOOD + '{"label": "a"}\n', {}, 2, None, r'there is no "text" \(there is label\)'),
@@ -71,11 +71,11 @@ FAULTS = [
         *("a.jsonl", '{"text": "ab", "entities": [{"start": 0, "end": 1, "label": "X", "text": "b"}]}', {}, 1),
         *(r"entities\[0\]", 'says "b", but 0 to 1 is "a"'),
     ),
-    ("a.csv", "context,question,answers\na b,q,c\n", {}, 2, "answers", 'the answer "c" stands nowhere in the context'),
-    ("a.csv", "context,question,answers\nb b,q,b\n", {}, 2, "answers", "stands more than once"),
+    ("a.csv", "context,question,answers\na b,q,c\n", {}, 2, "answers", 'the answer "c" occurs nowhere in the context'),
+    ("a.csv", "context,question,answers\nb b,q,b\n", {}, 2, "answers", "occurs more than once"),
     (
         *("a.jsonl", '{"context": "a bb", "question": "q", "answers": [{"text": "bb", "answer_start": 0}]}', {}, 1),
-        *("answers", 'the answer "bb" is not at 0: there is "a ". It stands at 2'),
+        *("answers", 'the answer "bb" is not at 0: there is "a ". It occurs at 2'),
     ),
     (
         *("a.jsonl", '{"context": "a", "question": "q", "is_impossible": true, "answers": ["a"]}', {}, 1, "answers"),
@@ -118,7 +118,7 @@ def test_a_bad_row_is_named_or_listed(
     ("name", "content", "told", "says"),
     [
         ("a.csv", "", {}, "a.csv: is empty; expected at least one row"),
-        ("a.csv", "\ufeff\n \n", {}, "holds nothing but space"),
+        ("a.csv", "\ufeff\n \n", {}, "contains only whitespace"),
         ("a.csv", "text,label\n", {}, "has a header but no row"),
         ("a.csv", bytes(range(256)) * 50, {}, "is a binary file"),
         ("a.csv", b"PK\x03\x04abc", {}, "a zip archive or a spreadsheet.*save the sheet as CSV"),
@@ -134,20 +134,20 @@ def test_a_bad_row_is_named_or_listed(
             "a.csv",
             "x,y,z\nu,v,w\n",
             {},
-            r"no column with a known name \(the first row is: x . y . z\). Say it: --columns",
+            r"no column with a known name \(the first row is: x . y . z\). Name the columns: --columns",
         ),
-        ("a.csv", "text,x\nu,v\n", {"task": "pair"}, r"do not say what they are for pair; expected first, second"),
+        ("a.csv", "text,x\nu,v\n", {"task": "pair"}, r"do not match the task pair; expected first, second"),
         ("a.csv", "text,lable\nu,v\n", {"columns": {"label": "label"}}, 'no column "label" .* Did you mean "lable"'),
         ("a.csv", "text,label\nu,v\n", {"columns": {"label": "7"}}, 'no column "7"'),
         ("a.txt", "Just words.\n", {"task": "pair"}, "is plain text .*; expected columns for pair"),
-        ("a.conll", "a O\n", {"task": "classify"}, "holds tagged words"),
+        ("a.conll", "a O\n", {"task": "classify"}, "contains tagged words"),
         ("a.conll", "a\nb\n", {}, "has one column; expected a word and its tag"),
         ("a.json", '{"data": [{"paragraphs": []}]}', {"task": "tag"}, "is SQuAD, for the task answer"),
         ("a.json", '{"data": [{"paragraphs": 5}]}', {}, '"paragraphs" is a number; expected an article'),
         ("a.json", '{"data": [{"paragraphs": [{}]}]}', {}, "has no list of questions"),
         ("a.json", '{"a": 5\n}', {}, 'no list under "data"'),
-        ("a.json", '{"data": [{"paragraphs": []}]}', {}, "holds no row that can be used"),
-        ("a.jsonl", "{}\n", {}, "holds no row that can be read"),
+        ("a.json", '{"data": [{"paragraphs": []}]}', {}, "has no usable row"),
+        ("a.jsonl", "{}\n", {}, "has no readable row"),
         ("a.parquet", b"PAR1abcdefgh", {}, "is no Parquet file that can be read"),
         ("a.jsonl", '{"translation": {"en": "a"}}', {}, "there are 1 languages in the first row"),
     ],
@@ -170,11 +170,11 @@ def test_a_bad_file_is_said(tmp_path: Path, name: str, content: str | bytes, tol
         ("data.csv", {"task": "clasify"}, 'Did you mean "classify"'),
         ("data.csv", {"format": "cvs"}, 'format: "cvs" is not known. Did you mean "csv"'),
         ("data.csv", {"labels": "many"}, 'labels: "many" is not known'),
-        ("data.csv", {"columns": {"txet": "a"}}, '"txet" is not what a column can be. Did you mean "text"'),
+        ("data.csv", {"columns": {"txet": "a"}}, '"txet" is not a column role. Did you mean "text"'),
         ("data.csv", {"skip_bad": "data.csv"}, "the data itself"),
         ("data.csv", {"skip_bad": "nowhere/bad.jsonl"}, "does not exist. Make it first"),
         ("data.csv,data.csv", {"task": "tag"}, "two aligned files were given"),
-        ("data.csv,data.csv", {"columns": {"source": "xx"}}, 'no file to be the source "xx"'),
+        ("data.csv,data.csv", {"columns": {"source": "xx"}}, 'no file for source="xx"'),
         ([], {}, "no file was given"),
         (("data.csv",), {}, "1 aligned files were given"),
     ],
@@ -202,7 +202,7 @@ def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     assert [row["raw"] for row in listed] == ["bad\n", '"open,a\n', "z,d,e\n"]
     assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 column (bad); expected 2 (text, label).")
     assert set(listed[0]) == {"file", "line", "row", "column", "problem", "expected", "fix", "message", "raw"}
-    with pytest.raises(DataError, match="holds no row that can be used: 1 bad row and no other"):
+    with pytest.raises(DataError, match="has no usable row: 1 bad row and no other"):
         list(read(put(tmp_path / "b.csv", "text,label\nx\n"), skip_bad=tmp_path / "bad.jsonl"))
 
 

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from regard.data.names import check_roles, parse_columns
+from regard.data.columns import check_roles, parse_columns
 from regard.data.readers import read, split_names
 from regard.data.records import (
     AnswerRecord,
@@ -278,26 +278,26 @@ def test_format_and_task_are_recognised_and_said(
 
 def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
     reader = read(put(tmp_path / "a.csv", "\n\nid;text;label;when\n1;x;y;z\n"))
-    assert str(reader.schema).endswith("not used: id, when")
+    assert str(reader.schema).endswith("unused columns: id, when")
     assert pairs(reader) == [("x", "y")]
 
 
 def test_every_kind_of_record(tmp_path: Path) -> None:
     place = Place(str(tmp_path / "a"), 1)
     lines: list[tuple[dict[str, Any], Any]] = [
-        ({"text": "a", "label": "b"}, ClassifyRecord("a", "b", None, place)),
-        ({"premise": "a", "hypothesis": "b", "label": "c"}, PairRecord("a", "b", "c", None, place)),
+        ({"text": "a", "label": "b"}, ClassifyRecord("a", "b", place=place)),
+        ({"premise": "a", "hypothesis": "b", "label": "c"}, PairRecord("a", "b", "c", place=place)),
         (
             {"text": "in Rome", "entities": [{"start": 3, "end": 7, "label": "LOC", "text": "Rome"}]},
-            TagRecord("in Rome", ((0, 2), (3, 7)), ("O", "B-LOC"), None, place),
+            TagRecord("in Rome", ((0, 2), (3, 7)), ("O", "B-LOC"), place=place),
         ),
-        ({"context": "a b", "question": "c", "answers": "b"}, AnswerRecord("1", "a b", "c", (("b", 2),), None, place)),
+        ({"context": "a b", "question": "c", "answers": "b"}, AnswerRecord("1", "a b", "c", (("b", 2),), place=place)),
         (
             {"context": "b b", "question": "c", "answers": {"text": ["b"], "answer_start": [2]}},
-            AnswerRecord("1", "b b", "c", (("b", 2),), None, place),
+            AnswerRecord("1", "b b", "c", (("b", 2),), place=place),
         ),
-        ({"context": "a", "question": "c"}, AnswerRecord("1", "a", "c", None, None, place)),
-        ({"en": "a", "de": "b"}, TranslateRecord("a", "b", None, place)),
+        ({"context": "a", "question": "c"}, AnswerRecord("1", "a", "c", place=place)),
+        ({"en": "a", "de": "b"}, TranslateRecord("a", "b", place=place)),
         ({"text": "a"}, DocumentRecord("a", place=place)),
     ]
     for values, wanted in lines:

@@ -114,7 +114,7 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
         (["S-PER", "E-PER"], "iobes", '"E-PER" carries on an entity, but stands after "S-PER"'),
         (["X-PER", "O"], "iob2", '"X-PER" is no tag of the scheme iob2; expected "O", "B-…", "I-…"'),
         (["", "O"], "iob2", '"" is no tag'),
-        (["B-PER"], "iob2", "2 tokens but 1 tag; expected one a token"),
+        (["B-PER"], "iob2", "2 tokens but 1 tag; expected one tag per token"),
     ],
 )
 def test_broken_tags_are_said(tags: list[str], scheme: str, says: str) -> None:
@@ -129,7 +129,7 @@ def test_broken_tags_are_said(tags: list[str], scheme: str, says: str) -> None:
         ([(-1, 2, "PER")], "-1 to 2"),
         ([(2, 2, "PER")], "2 to 2"),
         ([(0, 3, "PER")], r"begins or ends with a space: 'ab '\. Write 0 to 2\."),
-        ([(2, 3, "PER")], "Leave it out: it holds only space"),
+        ([(2, 3, "PER")], "Remove it: it contains only spaces"),
         ([(0, 4, "PER"), (3, 5, "LOC")], "3 to 5 .LOC. overlaps the one before, which ends at 4"),
     ],
 )

@@ -19,7 +19,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
-from regard.data.splits import content_key, group_records, split_records
+from regard.data.splits import group_records, split_records
 from regard.errors import InputError
 
 PARTS = {"train": 0.8, "valid": 0.1, "test": 0.1}
@@ -34,7 +34,7 @@ def records(count: int, labels: int = 2) -> list[ClassifyRecord]:
     st.integers(0, 5),
 )
 def test_every_record_is_in_one_part_with_all_that_belongs_to_it(rows: list[tuple[int, str, str]], seed: int) -> None:
-    given = [ClassifyRecord(f"text {text}", label, group) for text, label, group in rows]
+    given = [ClassifyRecord(f"text {text}", label, group=group) for text, label, group in rows]
     if len(group_records(given)) == 1:
         with pytest.raises(InputError, match="in 1 group leave none"):
             split_records(given, {"train": 0.7, "valid": 0.3}, seed=seed)
@@ -90,7 +90,7 @@ def test_numbers_are_divided_by_their_size() -> None:
 
 def test_a_key_of_ones_own_divides_too() -> None:
     given = [DocumentRecord(f"{number}") for number in range(100)]
-    valid = split_records(given, stratify=lambda record: int(content_key(record)) % 4, seed=0)["valid"]  # type: ignore[call-overload]
+    valid = split_records(given, stratify=lambda record: int(record.input_texts[0]) % 4, seed=0)["valid"]  # type: ignore[call-overload]
     assert max(Counter(row % 4 for row in valid).values()) <= 3
     assert len(split_records(given, stratify=False)["valid"]) == 10
 
@@ -116,10 +116,10 @@ def test_every_kind_of_record_is_divided() -> None:
 @pytest.mark.parametrize(
     ("count", "parts", "says"),
     [
-        (0, PARTS, "no record was given"),
+        (0, PARTS, "there is no record to split"),
         (9, {"train": 0.9}, "add up to 0.9; expected 1"),
-        (9, {"train": 1.2, "valid": -0.2}, "a share above 0 for each"),
-        (9, {}, "a share above 0"),
+        (9, {"train": 1.2, "valid": -0.2}, "fractions above 0"),
+        (9, {}, "fractions above 0"),
         (2, PARTS, '2 records in 2 groups leave none for "'),
     ],
 )

@@ -105,7 +105,7 @@ def _is_file(text: str) -> bool:
 
 def read_texts(name: str, columns: str | None = None, encoding: str | None = None) -> list[str]:
     """The texts of a file: the text column of a table, else a text a line; `-` is stdin."""
-    from regard.data.names import parse_columns
+    from regard.data.columns import parse_columns
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
     from regard.predict.batch.rows import is_plain

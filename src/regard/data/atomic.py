@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from regard.data.locate import find_sources, split_files
 from regard.errors import DataError, FolderError, InputError
 
 
@@ -218,8 +219,6 @@ def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
 
 def _files(given: Any) -> Iterator[tuple[str, os.stat_result]]:
     """The files that would be read, all splits of a folder among them, with what identifies each."""
-    from regard.data.sources import find_sources, split_files
-
     several = given if isinstance(given, tuple | list) else [given]
     if not all(isinstance(one, str | Path) for one in several):  # rows in memory
         return

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from regard.data.names import COLUMN_ALIASES
+from regard.data.records import column_aliases
 from regard.errors import InputError, pluralize
 
 
@@ -73,7 +73,7 @@ def _text_column(given: Any) -> list[str]:
 
     rows = list(table_rows(given))
     names = list(rows[0]) if rows else []
-    column = next((name for name in names if name.strip().lower() in COLUMN_ALIASES["text"]), None)
+    column = next((name for name in names if name.strip().lower() in column_aliases()["text"]), None)
     if rows and column is None:
         raise InputError(f'a table with {", ".join(names):.80} was given; give the texts alone, such as data["text"].')
     return [row[column] for row in rows] if column is not None else []

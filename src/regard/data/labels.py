@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regard.data.formats.lines import Row, required_value
-from regard.data.names import SCORES
-from regard.data.records import Label
+from regard.data.rows import Row, describe_value, parse_json_cell
 
+Label = str | float | tuple[str, ...]  # one class, a number, or several classes
+
+SCORES = ("score", "similarity", "relatedness_score")  # column names whose values are numbers
 JOINED = "|"
 SEPARATORS = ("|", ";", ",")  # in this order: a comma is the one most likely to be part of a name
 YES = ("1", "1.0", "true", "yes", "y", "x")
@@ -43,7 +42,7 @@ def parse_label(row: Row, column: str, style: LabelStyle) -> Label | None:
     """The label of a row: a name, a number or several names; None where there is none."""
     if style.one_hot:
         return _one_hot(row, style)
-    value = required_value(row, column)
+    value = row.value(column)
     if style.kind == "multi":
         return _several_names(row, column, value, style.separator)
     if value is None or value == "":
@@ -71,7 +70,7 @@ _NOT_A_NAME = "A list or an object is not a class name. Name the column of the c
 def _one_hot(row: Row, style: LabelStyle) -> Label:
     names = []
     for column in style.one_hot:
-        value = required_value(row, column)
+        value = row.value(column)
         written = "" if value is None else str(value).strip().lower()
         if written in YES:
             names.append(column)
@@ -139,22 +138,6 @@ def _number(row: Row, column: str, value: Any) -> float:
         fix = "If the labels are classes, read with labels=single."
         raise row.place.error(f"is {describe_value(value)}", column=column, expected="a number", fix=fix)
     return number
-
-
-def parse_json_cell(value: Any) -> Any:
-    """A value, or what is written as JSON in the cell of a table."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(value)
-    return value
-
-
-def describe_value(value: Any) -> str:
-    """A value for a message."""
-    if value is None:
-        return "missing (null)"
-    kind = type(value).__name__
-    return f'"{value:.40}"' if isinstance(value, str) else f"{value!r:.40} ({kind})"
 
 
 def infer_label_style(

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.data.formats.lines import OnBadRow, Row, check_strings
-from regard.data.labels import describe_value
-from regard.data.records import Place
-from regard.data.sources import SPLITS, Source
+from regard.data.formats.lines import check_strings
+from regard.data.rows import OnBadRow, Place, Row, describe_value
+from regard.data.sources import Source
+from regard.data.split_names import SPLITS
 from regard.errors import DataError
 from regard.text.file_encodings import UTF8, EncodingGuess
 
@@ -76,11 +76,14 @@ class MemorySource(Source):
         if splits:
             split = split or next(iter(splits))
             if split not in splits:
-                raise DataError(f'holds no "{split}"', file=NAME, fix=f"It holds: {', '.join(splits)}.")
+                raise DataError(f'has no split "{split}"', file=NAME, fix=f"It has: {', '.join(splits)}.")
         self.data = data if split is None else splits.get(split, data)
         self.name = f"{NAME}, {split}," if splits else NAME
-        self.path, self.encoding, self.sheet, self.split = None, None, None, None
-        self.once = isinstance(self.data, Iterator)
+        self.path = None
+        self.encoding = None
+        self.sheet = None
+        self.split = None
+        self.single_pass = isinstance(self.data, Iterator)
         self._ahead: list[Any] = []
         self._begun = False
 
@@ -92,7 +95,7 @@ class MemorySource(Source):
         """Nothing: rows in memory have no bytes."""
         return b""
 
-    def guess(self) -> EncodingGuess:
+    def detected_encoding(self) -> EncodingGuess:
         """Text in memory has no encoding."""
         return EncodingGuess(UTF8, "")
 
@@ -104,7 +107,7 @@ class MemorySource(Source):
 
     def sample(self, count: int) -> list[dict[str, Any]]:
         """The first rows that can be read."""
-        if self.once and not self._begun:
+        if self.single_pass and not self._begun:
             self._ahead += itertools.islice(self.data, max(count - len(self._ahead), 0))
             items: Iterable[Any] = self._ahead
         else:
@@ -114,7 +117,7 @@ class MemorySource(Source):
 
     def rows(self, bad: OnBadRow) -> Iterator[Row]:
         """Every row, with its number."""
-        if not self.once:
+        if not self.single_pass:
             yield from self._rows(_items(self.data, self.name), bad)
             return
         if self._begun:

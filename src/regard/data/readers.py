@@ -17,23 +17,29 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from regard.data.atomic import check_output_path, open_text
-from regard.data.formats import plain_text as texts
-from regard.data.formats.detect import check_text
+from regard.data.columns import Columns
+from regard.data.formats.annotations import convert_rows
+from regard.data.formats.binary_files import check_text
 from regard.data.formats.json_files import splits_inside
-from regard.data.formats.lines import ExcludedRow, OnBadRow, Row
-from regard.data.formats.lines import read_lines as numbered
+from regard.data.formats.json_start import has_splits
+from regard.data.formats.lines import read_lines
+from regard.data.formats.plain_text import aligned_rows
+from regard.data.formats.registry import formats
+from regard.data.infer_schema import infer_schema
+from regard.data.locate import DataLocation, find_sources, split_files
 from regard.data.memory import MemorySource, splits_in_memory
-from regard.data.names import Columns
-from regard.data.recognize import ReadOptions, Schema, convert_export, infer_schema, rows
+from regard.data.options import read_options
 from regard.data.records import Record
-from regard.data.sources import DataLocation, Source, find_sources, holds_splits, split_files, suffix_of
+from regard.data.rows import ExcludedRow, OnBadRow, Row
+from regard.data.schema import ReadOptions, Schema
+from regard.data.sources import Source, suffix_of
 from regard.errors import DataError, pluralize, shorten
 from regard.foreign import file_errors
 
-BEGINNING = 4096  # bytes that show whether a file holds several splits
+HEAD_BYTES = 4096  # bytes that show whether a file holds several splits
 
 
 def read(
@@ -54,22 +60,24 @@ def read(
 ) -> Reader:
     """A reader of records. Options that are not given are inferred from the content.
 
-    where: a path, a list of paths, a folder with train, valid and test (see `split`), a glob, two aligned files as a
+    data: a path, a list of paths, a folder with train, valid and test (see `split`), a glob, two aligned files as a
         tuple or as "a.en,a.de", or "-" for stdin; or rows in memory: dicts, a dict of columns, a data frame, a Dataset.
-    columns: which column is what, by name or by number from 0: {"text": "review", "label": "stars"}; for labels in
-        columns of their own, with 1 where they apply, {"label": ["billing", "login"]}.
+    columns: the column of each role, by name or by number from 0: {"text": "review", "label": "stars"}; for one-hot
+        labels, several columns: {"label": ["billing", "login"]}.
     labels: single, multi (a list, or names separated by |, ; or a comma), number, or class (single, and separators are
         part of the name).
     scheme: how tags are written: iob1, iob2, iobes, bilou, plain.
-    encoding: of the files, such as "cp1252"; UTF-8 unless their bytes show another one, which is then reported.
+    encoding: of the files, such as "cp1252"; detected if not given, and reported if it is not UTF-8.
     like: the schema of another file; task, labels and tags are then read in the same way.
-    skip_bad: where rows that cannot be used are written as JSON lines, with the reason.
-    on_bad: called with the reason for each of them instead, or besides.
+    skip_bad: a file to which unusable rows are written as JSON lines, with the reason, instead of raising an error.
+    on_bad: called with the error of each unusable row, instead or in addition.
     """
     if like is not None:
-        task, labels, scheme = task or like.task, labels or like.labels, scheme or like.scheme
+        task = task or like.task
+        labels = labels or like.labels
+        scheme = scheme or like.scheme
     separator = like.style.separator if like is not None and like.labels == "multi" else None
-    told = ReadOptions.validated(
+    options = read_options(
         columns=columns,
         task=task,
         format=format,
@@ -82,12 +90,14 @@ def read(
     )
     with file_errors(shorten(str(data), 100), DataError):
         groups = find_sources(data, split=split)
-    return Reader(groups, told, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
+    return Reader(groups, options, skip_bad=None if skip_bad is None else Path(skip_bad), on_bad=on_bad)
 
 
 def split_names(data: DataLocation) -> tuple[str, ...]:
-    """The splits of a folder, of a JSON object with a list for each, or of a dict of tables: some of train, valid and
-    test; none of anything else."""
+    """The splits (train, valid, test) of a folder, of a JSON object with a list for each, or of a dict of tables.
+
+    Empty for everything else.
+    """
     if not isinstance(data, str | Path):
         return tuple(splits_in_memory(data))
     path = Path(data).expanduser()
@@ -99,10 +109,10 @@ def split_names(data: DataLocation) -> tuple[str, ...]:
 def _splits_inside(path: Path) -> tuple[str, ...]:
     try:
         with path.open("rb") as file:
-            beginning = file.read(BEGINNING)
-    except OSError:  # said when it is read
+            head = file.read(HEAD_BYTES)
+    except OSError:  # reported when it is read
         return ()
-    if not holds_splits(beginning):
+    if not has_splits(head):
         return ()
     source = Source(path)
     with source.open() as stream:
@@ -110,28 +120,32 @@ def _splits_inside(path: Path) -> tuple[str, ...]:
 
 
 class Reader:
-    """Records of one or more files, in order. It can be gone through again, unless it reads stdin.
+    """Records of one or more files, in order. It can be iterated again, unless it reads stdin.
 
-    `rows` and `bad` count the records and the rows skipped so far in the latest pass; `left_out` counts, by reason, the
-    rows that the file itself says not to use.
+    `rows` and `bad_rows` count the records and the skipped rows of the latest pass; `excluded` counts, by reason, the
+    rows that the file itself marks as not to be used.
     """
 
     def __init__(
         self,
         sources: list[tuple[Source, ...]],
-        told: ReadOptions,
+        options: ReadOptions,
         *,
         skip_bad: Path | None = None,
         on_bad: Callable[[DataError], None] | None = None,
     ) -> None:
-        self.sources, self.options, self.skip_bad, self.on_bad = sources, told, skip_bad, on_bad
-        self.rows, self.bad_rows = 0, 0
+        self.sources = sources
+        self.options = options
+        self.skip_bad = skip_bad
+        self.on_bad = on_bad
+        self.rows = 0
+        self.bad_rows = 0
         for source in itertools.chain.from_iterable(sources):
-            source.encoding = told.encoding
+            source.encoding = options.encoding
         self.excluded: Counter[str] = Counter()
-        self._thrown: BaseException | None = None  # by `on_bad`, which is not about the data
+        self._callback_error: BaseException | None = None  # raised by `on_bad`
         self._check_skip_bad()
-        self.schema = self._look(sources[0], told)
+        self.schema = self._schema_of(sources[0], options)
 
     @property
     def summary(self) -> str:
@@ -139,111 +153,111 @@ class Reader:
         if not self.excluded:
             return str(self.schema)
         counts = ", ".join(f"{count:,} {reason}" for reason, count in self.excluded.most_common())
-        return f"{self.schema}; rows left out: {counts}"
+        return f"{self.schema}; excluded rows: {counts}"
 
     def __iter__(self) -> Iterator[Record]:
         return (record for _, record in self.with_rows())
 
     def with_rows(self) -> Iterator[tuple[Row, Record]]:
         """The records, each with the row that it was made from."""
-        self.rows, self.bad_rows = 0, 0
+        self.rows = 0
+        self.bad_rows = 0
         self.excluded.clear()
         with contextlib.ExitStack() as stack:
-            bad = self._bad(stack)
-            for sources, found in self.parts():
+            on_bad = self._bad_row_handler(stack)
+            for sources, schema in self.parts():
                 before = self.rows
                 with self._reading(sources[0].name):
-                    for row, record in _records(sources, found, bad):
+                    for row, record in _records(sources, schema, on_bad):
                         self.rows += 1
                         yield row, record
                 if self.rows == before:
-                    self._nothing(sources[0].name)
+                    raise self._no_rows(sources[0].name)
 
     def lines(self) -> Iterator[tuple[str, bool]]:
-        """The lines of plain text as they stand, blank ones too, and whether a file begins with them."""
-        self.rows, self.bad_rows = 0, 0
+        """The lines of plain text, with blank ones, each with whether it is the first line of a file."""
+        self.rows = 0
+        self.bad_rows = 0
         with contextlib.ExitStack() as stack:
-            bad = self._bad(stack)
+            on_bad = self._bad_row_handler(stack)
             for (source,), _ in self.parts():
-                begins = True
+                is_first = True
                 with self._reading(source.name), source.open() as stream:
-                    for _, line in numbered(stream, source.name, bad):
+                    for _, line in read_lines(stream, source.name, on_bad):
                         self.rows += 1
-                        yield line.replace("\r\n", "\n"), begins
-                        begins = False
+                        yield line.replace("\r\n", "\n"), is_first
+                        is_first = False
 
     def parts(self) -> Iterator[tuple[tuple[Source, ...], Schema]]:
         """Every file, or two aligned ones, with its schema."""
         for number, sources in enumerate(self.sources):
-            yield sources, self.schema if number == 0 else self._look(sources, self._same())
+            yield sources, self.schema if number == 0 else self._schema_of(sources, self._options_like_first())
 
-    def _look(self, sources: tuple[Source, ...], told: ReadOptions) -> Schema:
+    def _schema_of(self, sources: tuple[Source, ...], options: ReadOptions) -> Schema:
         for source in sources:
-            source.detected_encoding()  # which may warn, and a warning may be an error that is not about the data
+            source.detected_encoding()  # may warn; outside of `file_errors`, as the warning may be turned into an error
         with file_errors(sources[0].name, DataError):
             if len(sources) == 2:
-                return _aligned(sources, told)
-            return infer_schema(sources[0], told)
+                return _aligned_schema(sources, options)
+            return infer_schema(sources[0], options)
 
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Whatever a reader of a format raises becomes a DataError; what `on_bad` raises stays what it is."""
+        """Errors of a format's reader become DataErrors; errors raised by `on_bad` are raised unchanged."""
         try:
             with file_errors(name, DataError):
                 yield
         except DataError:
-            if self._thrown is not None:
-                raise self._thrown from None
+            if self._callback_error is not None:
+                raise self._callback_error from None
             raise
 
-    def _same(self) -> ReadOptions:
+    def _options_like_first(self) -> ReadOptions:
         """The other files are read like the first."""
-        found = self.schema
-        separator = found.style.separator if found.labels == "multi" else None
-        return replace(self.options, task=found.task, labels=found.labels, scheme=found.scheme, separator=separator)
+        first = self.schema
+        separator = first.style.separator if first.labels == "multi" else None
+        return replace(self.options, task=first.task, labels=first.labels, scheme=first.scheme, separator=separator)
 
-    def _nothing(self, name: str) -> None:
-        bad = f": {pluralize(self.bad_rows, 'bad row')} and no other" if self.bad_rows else ""
+    def _no_rows(self, name: str) -> DataError:
+        details = f": {pluralize(self.bad_rows, 'bad row')} and no other" if self.bad_rows else ""
         if self.excluded:
-            bad = f": {', '.join(f'{count:,} {reason}' for reason, count in self.excluded.most_common())}"
-        raise DataError(f"holds no row that can be used{bad}", file=name, expected="at least one")
+            details = f": {', '.join(f'{count:,} {reason}' for reason, count in self.excluded.most_common())}"
+        return DataError(f"has no usable row{details}", file=name, expected="at least one")
 
     def _check_skip_bad(self) -> None:
-        """The list of bad rows must not take the place of the data."""
+        """The file of bad rows must not overwrite the data."""
         if self.skip_bad is None:
             return
-        every = itertools.chain.from_iterable(self.sources)
-        read = [
-            "-" if source.path is None else source.path for source in every if source.path or source.name == "stdin"
-        ]
-        check_output_path(self.skip_bad, "skip_bad", inputs=read)
+        sources = itertools.chain.from_iterable(self.sources)
+        inputs = [source.path or "-" for source in sources if source.path or source.name == "stdin"]
+        check_output_path(self.skip_bad, "skip_bad", inputs=inputs)
 
-    def _bad(self, stack: contextlib.ExitStack) -> OnBadRow:
-        """What happens to a bad row: it stops the reading, or is counted and written down."""
-        stops = self.skip_bad is None and self.on_bad is None
+    def _bad_row_handler(self, stack: contextlib.ExitStack) -> OnBadRow:
+        """The function called with each bad row: it raises the error, or counts the row and writes it to a file."""
+        raises = self.skip_bad is None and self.on_bad is None
         file = None if self.skip_bad is None else stack.enter_context(open_text(self.skip_bad))
 
-        def note(error: DataError, raw: str) -> None:
+        def handle(error: DataError, raw: str) -> None:
             if isinstance(error, ExcludedRow):
                 self.excluded[error.message] += 1
                 return
-            if stops:
+            if raises:
                 raise error
             self.bad_rows += 1
             try:
                 if file is not None:
-                    file.write(json.dumps(_noted(error, raw)) + "\n")
+                    file.write(json.dumps(_bad_row_json(error, raw)) + "\n")
                 if self.on_bad is not None:
                     self.on_bad(error)
-            except BaseException as thrown:
-                self._thrown = thrown
+            except BaseException as raised:
+                self._callback_error = raised
                 raise
 
-        return note
+        return handle
 
 
-def _noted(error: DataError, raw: str) -> dict[str, Any]:
-    """One bad row as a JSON object: `problem` is what is wrong in it, `message` the whole sentence with its place."""
+def _bad_row_json(error: DataError, raw: str) -> dict[str, Any]:
+    """A bad row as a JSON object: `problem` is the error alone, `message` the whole sentence with its location."""
     return {
         "file": error.file,
         "line": error.line,
@@ -257,54 +271,64 @@ def _noted(error: DataError, raw: str) -> dict[str, Any]:
     }
 
 
-def _records(sources: tuple[Source, ...], found: Schema, bad: OnBadRow) -> Iterator[tuple[Row, Record]]:
-    make = found.parser()
-    for row in rows_of(sources, found, bad):
+def _records(sources: tuple[Source, ...], schema: Schema, on_bad: OnBadRow) -> Iterator[tuple[Row, Record]]:
+    parse = schema.parser()
+    for row in rows_of(sources, schema, on_bad):
         try:
-            record = make(row)
+            record = parse(row)
         except DataError as error:
-            bad(error, row.raw or json.dumps(row.values, ensure_ascii=False, default=str))
+            on_bad(error, row.raw or json.dumps(row.values, ensure_ascii=False, default=str))
             continue
         except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
             reason = shorten(f"{type(error).__name__}: {error}", 100)
-            bad(row.place.error(f"cannot be used: {reason}"), row.raw)
+            on_bad(row.place.error(f"cannot be used: {reason}"), row.raw)
             continue
         yield row, record
 
 
-def rows_of(sources: tuple[Source, ...], schema: Schema, bad: OnBadRow) -> Iterator[Row]:
+def rows_of(sources: tuple[Source, ...], schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """The rows of a file, or of two aligned ones, before they become records."""
     if isinstance(sources[0], MemorySource):
-        yield from convert_export(sources[0].rows(bad), schema, bad)
+        yield from _converted(sources[0].rows(on_bad), schema, on_bad)
         return
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(source.open()) for source in sources]
         if len(streams) == 2:
-            names, ends = (sources[0].name, sources[1].name), _ends(sources)
-            yield from texts.aligned_rows(streams[0], streams[1], names, ends, bad)
+            names = (sources[0].name, sources[1].name)
+            yield from aligned_rows(streams[0], streams[1], names, _suffixes(sources), on_bad)
         else:
-            yield from rows(streams[0], sources[0].name, schema, bad)
+            yield from read_rows(streams[0], sources[0].name, schema, on_bad)
 
 
-def _ends(sources: tuple[Source, ...]) -> tuple[str, str]:
-    """What tells two aligned files apart: the ends of their names, or their order."""
+def read_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
+    """The rows of an open file; those of an annotation tool are converted to plain rows."""
+    return _converted(formats()[schema.format].rows(stream, name, schema, on_bad), schema, on_bad)
+
+
+def _converted(rows: Iterator[Row], schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
+    if not schema.export:
+        return rows
+    return convert_rows(rows, schema.export, schema.columns, on_bad, labeled=schema.task != "text")
+
+
+def _suffixes(sources: tuple[Source, ...]) -> tuple[str, str]:
+    """What distinguishes two aligned files: the suffixes of their names, or their order."""
     first, second = (source.suffix.removeprefix(".") for source in sources)
     return ("0", "1") if first == second else (first, second)
 
 
-def _aligned(sources: tuple[Source, ...], told: ReadOptions) -> Schema:
-    """Two files whose lines belong together; they are named by the ends of their names."""
-    if told.task not in (None, "translate") or told.format not in (None, "aligned"):
-        raise DataError("two aligned files were given, for the task translate", expected=f"data for {told.task}")
+def _aligned_schema(sources: tuple[Source, ...], options: ReadOptions) -> Schema:
+    """The schema of two files with corresponding lines; their columns are named by their suffixes."""
+    if options.task not in (None, "translate") or options.format not in (None, "aligned"):
+        raise DataError("two aligned files were given (task translate)", expected=f"data for {options.task}")
     for source in sources:
         check_text(source.head(), source.name)
-    ends = _ends(sources)
-    columns = dict(zip(("source", "target"), ends, strict=True))
-    for role, end in told.columns.items():
-        if role not in columns or end not in ends:
-            raise DataError(
-                f'there is no file to be the {role} "{end}"', expected=f"source or target, {' or '.join(ends)}"
-            )
-        other = ends[1 - ends.index(end)]
-        columns = {"source": end, "target": other} if role == "source" else {"source": other, "target": end}
+    suffixes = _suffixes(sources)
+    columns = dict(zip(("source", "target"), suffixes, strict=True))
+    for role, suffix in options.columns.items():
+        if role not in columns or suffix not in suffixes:
+            expected = f"source or target, {' or '.join(suffixes)}"
+            raise DataError(f'there is no file for {role}="{suffix}"', expected=expected)
+        other = suffixes[1 - suffixes.index(suffix)]
+        columns = {"source": suffix, "target": other} if role == "source" else {"source": other, "target": suffix}
     return Schema("aligned", "translate", columns, "two files were given, line by line", header=False)

@@ -1,28 +1,28 @@
-"""Where data comes from: a file, several, a folder with train, valid and test, a glob, two aligned files, stdin.
+"""Sources of bytes: a file, stdin or a pipe, decompressed and converted to UTF-8.
 
-Compression and encoding are seen in the first bytes. A file that is cut short, or that changes while it is read, is an
-error. Whatever a file is written in, what is read here is UTF-8; a sheet of a spreadsheet is read as CSV.
+Compression and encoding are detected from the first bytes. A file that is truncated, or that changes while it is read,
+is an error. A sheet of a spreadsheet is read as CSV.
 """
 
 from __future__ import annotations
 
 import contextlib
-import glob
 import io
 import itertools
-import json
 import os
-import re
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO
 
-from regard.data.formats.excel import csv_of
-from regard.errors import DataError, did_you_mean
+from regard.data.formats.excel import EXCEL_SUFFIXES, sheet_as_csv
+from regard.data.formats.format import FIRST_READ
+from regard.data.formats.json_start import has_first_item
+from regard.data.rows import MAX_LINE_BYTES
+from regard.errors import DataError
 from regard.foreign import file_errors
 from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 from regard.text.file_encodings import (
@@ -34,24 +34,7 @@ from regard.text.file_encodings import (
     warn_about_encoding,
 )
 
-DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
-
 PACKED = (".gz", ".xz")
-EXCEL = (".xlsx", ".xlsm")
-TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", *EXCEL, ".conll", ".conllu", ".iob", ".bio")
-SUFFIXES = (*TABLES, ".txt", ".text", "")
-SPLITS = {
-    "train": ("train", "training"),
-    "valid": ("valid", "validation", "val", "dev"),
-    "test": ("test",),
-}
-NESTED = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*(?=\{|\[\s*")|\{.{0,4096}?"data"\s*:\s*\[)', re.DOTALL)
-INSIDE = re.compile(  # the first split of CLINC's data_full.json and the like
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:oos_)?(?:train|training|valid|validation|val|dev|test)"\s*:\s*\[(?=\s*[\[{])'
-)
-FIRST_READ = 1 << 18
-PARTS = 4_000_000  # lists and objects in one row of JSON
-LONGEST = 1 << 27  # bytes in one line, or in one field with line ends in it
 
 
 class Source:
@@ -84,7 +67,7 @@ class Source:
         """The first bytes, unpacked: at least `size` of them and two whole lines, where there are so many."""
         with self._text() as stream:
             held = stream.read(size)
-            while held.count(b"\n") < 2 and len(held) < LONGEST and not _holds_item(held):
+            while held.count(b"\n") < 2 and len(held) < MAX_LINE_BYTES and not has_first_item(held):
                 more = stream.read(len(held))
                 if not more:
                     break
@@ -143,8 +126,8 @@ class Source:
         with self._unpacked() as stream, contextlib.ExitStack() as stack:
             if guess.name != UTF8:
                 yield as_utf8(stream, guess.name, self.name)
-            elif self.suffix in EXCEL and self.path is not None:
-                yield stack.enter_context(csv_of(stream, self.name, self.sheet))
+            elif self.suffix in EXCEL_SUFFIXES and self.path is not None:
+                yield stack.enter_context(sheet_as_csv(stream, self.name, self.sheet))
             else:
                 yield stream
 
@@ -219,123 +202,6 @@ class _Replay(io.RawIOBase):
         """Stays open: the second reader goes on where the first has stopped."""
 
 
-def looks_nested(head: bytes) -> bool:
-    """Whether a file begins as one JSON value with its rows inside, such as SQuAD."""
-    return NESTED.match(head) is not None
-
-
-def holds_splits(head: bytes) -> bool:
-    """Whether a file begins as a JSON object with a list of rows for each split, such as CLINC's."""
-    return INSIDE.match(head) is not None
-
-
-def split_named(key: Any) -> str | None:
-    """The split that a key of such an object names; those of CLINC that are out of scope go with the others."""
-    name = str(key).lower().removeprefix("oos_")
-    return next((split for split, names in SPLITS.items() if name in names), None)
-
-
-def too_many_parts(text: str, start: int = 0) -> bool:
-    """Whether JSON has so many lists and objects that it would take gigabytes as Python's."""
-    return len(text) - start > PARTS and text.count("{", start) + text.count("[", start) > PARTS
-
-
-def _holds_item(head: bytes) -> bool:
-    """Whether the beginning of such a file is enough to see what its rows are."""
-    match = INSIDE.match(head) or NESTED.match(head)
-    if match is None or b'"paragraphs"' in head:
-        return match is not None
-    try:
-        text = head[match.end() :].decode("utf-8", "replace").lstrip()
-        return too_many_parts(text) or json.JSONDecoder().raw_decode(text) is not None
-    except (ValueError, RecursionError):
-        return False
-
-
 def suffix_of(path: Path) -> str:
     name = Path(path.stem) if path.suffix.lower() in PACKED else path
     return name.suffix.lower()
-
-
-def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple[Source, ...]]:
-    """The sources to read one after the other; a tuple of two holds aligned lines."""
-    from regard.data.memory import MemorySource, in_memory
-
-    if in_memory(where):
-        return [(MemorySource(where, split),)]
-    if isinstance(where, tuple):
-        if len(where) != 2:
-            raise DataError(f"{len(where)} aligned files were given", expected="two, such as (a.en, a.de)")
-        return [(Source(_file(where[0])), Source(_file(where[1])))]
-    if not isinstance(where, str | Path):
-        if not isinstance(where, Sequence) or isinstance(where, bytes):
-            what = f"the data is {where!r:.60} ({type(where).__name__})"
-            raise DataError(what, expected="a path, several, rows as dicts, a dict of columns, or a table")
-        if not where:
-            raise DataError("no file was given", expected="at least one")
-        return [sources for one in where for sources in find_sources(one, split=split)]
-    name = str(where)
-    if name == "-":
-        return [(Source("-"),)]
-    path = Path(name).expanduser()
-    if path.is_dir():
-        splits = split_files(path)
-        if split is not None and split not in splits:
-            raise DataError(f'holds no "{split}"', file=str(path), fix=f"It holds: {', '.join(splits)}.")
-        return splits[split or next(iter(splits))]
-    if path.exists():
-        source = Source(path)
-        source.split = split
-        return [(source,)]
-    book, hash, sheet = name.rpartition("#")
-    if hash and suffix_of(Path(book)) in EXCEL:
-        return [(Source(_file(book), sheet=sheet),)]
-    if any(letter in name for letter in "*?["):
-        return _globbed(name)
-    if name.count(",") == 1:
-        return find_sources(tuple(name.split(",")), split=split)
-    return [(Source(_file(path)),)]
-
-
-def _file(given: str | Path) -> Path:
-    path = Path(given).expanduser()
-    if path.is_dir():
-        raise DataError("is a folder", file=str(path), expected="a file")
-    if not path.exists():
-        near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        fix = did_you_mean(path.name, near).strip() if near else ""
-        raise DataError("does not exist", file=str(path), fix=fix if fix.startswith("Did") else None)
-    return path
-
-
-def _globbed(pattern: str) -> list[tuple[Source, ...]]:
-    found = sorted(glob.glob(str(Path(pattern).expanduser()), recursive=True))  # noqa: PTH207 (absolute patterns too)
-    files = [(Source(name),) for name in found if Path(name).is_file()]
-    if not files:
-        raise DataError("matches no file", file=pattern, fix='Quote it and look at what is there: ls "…".')
-    return cast("list[tuple[Source, ...]]", files)
-
-
-def split_files(folder: Path) -> dict[str, list[tuple[Source, ...]]]:
-    """The files of a folder by the split in their names: train-v1.1.json.gz, dev.tsv, train.en with train.de."""
-    named: dict[str, list[Path]] = {}
-    for path in sorted(folder.iterdir()):
-        words = set(re.split(r"[^a-z]+", path.name.lower()))
-        split = next((split for split, names in SPLITS.items() if words & set(names)), None)
-        if split is not None and path.is_file() and not path.name.startswith("."):
-            named.setdefault(split, []).append(path)
-    if not named:
-        there = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
-        raise DataError(
-            f"holds no file named train, valid or test (it holds {there})",
-            file=str(folder),
-            fix=f'Name the file, or several with a glob such as "{folder}/*.csv".',
-        )
-    return {split: _aligned(named[split]) for split in SPLITS if split in named}
-
-
-def _aligned(paths: list[Path]) -> list[tuple[Source, ...]]:
-    """Two files that differ in their language alone are one source of pairs."""
-    if len(paths) == 2 and not any(suffix_of(path) in SUFFIXES for path in paths):
-        return [(Source(paths[0]), Source(paths[1]))]
-    return [(Source(path),) for path in paths]

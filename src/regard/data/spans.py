@@ -8,14 +8,20 @@ that were counted in UTF-16 (as browsers do) are found out and converted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from regard.data.formats.lines import Row
-from regard.data.labels import describe_value
-from regard.data.records import Entity
+from regard.data.rows import Row, describe_value
 
 ENDS = ("start", "end"), ("start_offset", "end_offset")
 EXAMPLE = '{"start": 0, "end": 5, "label": "PER"}'
+
+
+class Entity(NamedTuple):
+    """A labeled part of a text."""
+
+    start: int
+    end: int
+    label: str
 
 
 def is_span(value: Any) -> bool:
@@ -27,7 +33,7 @@ def is_span(value: Any) -> bool:
     return any(start in value and end in value for start, end in ENDS) and ("label" in value or "labels" in value)
 
 
-def as_entity(row: Row, given: Any, column: str, text: str) -> Entity:
+def parse_span(row: Row, given: Any, column: str, text: str) -> Entity:
     """One span of a row, in any of the ways to write it."""
     span = _as_dict(row, given, column)
     names = ("start_offset", "end_offset") if "start_offset" in span else ("start", "end")
@@ -70,7 +76,7 @@ def _span_label(row: Row, span: Mapping[str, Any], column: str) -> str:
 
 
 def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Offsets that a browser counted, in code points; None where they are not inside the text."""
+    """Offsets counted by a browser, in code points; None where they are not inside the text."""
     units = text.encode("utf-16-le")
     if not 0 <= start <= end <= len(units) // 2:
         return None

@@ -1,7 +1,7 @@
-"""Records divided into train, valid and test.
+"""Split records into train, valid and test.
 
-What belongs together stays on one side: records of one group (an article, a patient, a user), and records that say the
-same thing twice. Every part gets its share of every label. The same seed gives the same parts.
+Records of one group (an article, a patient, a user) and duplicates stay on one side. Every part gets its fraction of
+every label. The same seed gives the same parts.
 """
 
 from __future__ import annotations
@@ -11,20 +11,12 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from regard.data.records import (
-    AnswerRecord,
-    ClassifyRecord,
-    MinimalRecord,
-    PairRecord,
-    Record,
-    TagRecord,
-    TranslateRecord,
-)
+from regard.data.records import Record
 from regard.errors import InputError, pluralize
 
 Key = Callable[[Record], Hashable]
 PARTS = {"train": 0.9, "valid": 0.1}
-BINS = 10  # for labels that are numbers
+BINS = 10  # strata of labels that are numbers
 
 
 def split_records(
@@ -35,118 +27,91 @@ def split_records(
     stratify: bool | Key = True,
     group: Key | None = None,
 ) -> dict[str, list[int]]:
-    """The numbers of the records of each part, in order; every record is in exactly one.
+    """The indices of the records of each part, in order; every record is in exactly one part.
 
-    parts: the share of each, adding up to 1.
-    stratify: by label (the kinds of entities, whether there is an answer), by a key of your own, or not at all.
-    group: what stays on one side; `record.group` unless told. Equal records always do.
+    parts: the fraction of each part; they add up to 1.
+    stratify: by `record.stratum` (the label, the kinds of entities, whether there is an answer), by a key function, or
+        not at all.
+    group: key of the records that stay on one side; `record.group` if not given. Duplicates always stay together.
     """
     _check(records, parts)
-    bundles = group_records(records, group)
+    groups = group_records(records, group)
     strata = _strata(records, stratify)
-    order = list(range(len(bundles)))
+    order = list(range(len(groups)))
     random.Random(seed).shuffle(order)
-    # Largest first, so that the small ones can even out; then label by label. Sorting keeps the shuffled order.
-    order.sort(key=lambda place: -len(bundles[place]))
-    order.sort(key=lambda place: strata[bundles[place][0]])
-    found = _deal([bundles[place] for place in order], parts)
-    empty = [name for name, rows in found.items() if not rows]
+    # Largest first, so that small groups can even out the parts; then by stratum. Sorting is stable, so the shuffled
+    # order remains within equal keys.
+    order.sort(key=lambda number: -len(groups[number]))
+    order.sort(key=lambda number: strata[groups[number][0]])
+    split = _distribute([groups[number] for number in order], parts)
+    empty = [name for name, rows in split.items() if not rows]
     if empty:
         raise InputError(
-            f"{pluralize(len(records), 'record')} in {pluralize(len(bundles), 'group')} leave none for "
+            f"{pluralize(len(records), 'record')} in {pluralize(len(groups), 'group')} leave none for "
             f'"{empty[0]}", {parts[empty[0]]:g} of all: '
-            "what belongs together, as questions about one article do, stays on one side. Give it a larger share, or "
-            "records of more groups."
+            "records that belong together, such as questions about one article, stay on one side. Use a larger "
+            "fraction, or records of more groups."
         )
-    return found
+    return split
 
 
 def group_records(records: Sequence[Record], group: Key | None = None) -> list[list[int]]:
-    """Records that must not be parted: of one group or equal in what they say, however many steps apart."""
-    leader = list(range(len(records)))
+    """Records that must stay together: of one group or with equal input texts, also through other records.
+
+    Union-find: each record points to an earlier one of its set, and the root of a set is its first record.
+    """
+    parent = list(range(len(records)))
 
     def root(row: int) -> int:
-        while leader[row] != row:
-            leader[row] = leader[leader[row]]
-            row = leader[row]
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
         return row
 
-    first: dict[Hashable, int] = {}
+    first_row: dict[Hashable, int] = {}
     for row, record in enumerate(records):
-        named = record.group if group is None else group(record)
-        for key in (("says", content_key(record)), ("group", named)):
+        group_key = record.group if group is None else group(record)
+        for key in (("texts", record.input_texts), ("group", group_key)):
             if key != ("group", None):
-                one, other = sorted((root(first.setdefault(key, row)), root(row)))
-                leader[other] = one
-    found: dict[int, list[int]] = {}
+                low, high = sorted((root(first_row.setdefault(key, row)), root(row)))
+                parent[high] = low
+    groups: dict[int, list[int]] = {}
     for row in range(len(records)):
-        found.setdefault(root(row), []).append(row)
-    return list(found.values())
-
-
-def content_key(record: Record) -> Hashable:
-    """What a record says, whatever its label: two records that say the same are duplicates."""
-    match record:
-        case PairRecord():
-            return record.first.strip(), record.second.strip()
-        case AnswerRecord():
-            return record.context.strip(), record.question.strip()
-        case TranslateRecord():
-            return record.source.strip()
-        case MinimalRecord():
-            return record.good.strip(), record.bad.strip()
-        case _:
-            return record.text.strip()
+        groups.setdefault(root(row), []).append(row)
+    return list(groups.values())
 
 
 def _strata(records: Sequence[Record], stratify: bool | Key) -> list[str]:
-    """The stratum of each record, as text, so that the order of strata is the same in every run."""
+    """The stratum of each record as text, so that the order of strata is the same in every run."""
     if stratify is False:
         return [""] * len(records)
     if stratify is not True:
         return [repr(stratify(record)) for record in records]
-    numbers = sorted(label for label in map(_number, records) if label is not None)
-    edges = [numbers[len(numbers) * place // BINS] for place in range(1, BINS)] if numbers else []
-    return [_stratum(record, edges) for record in records]
+    strata = [record.stratum for record in records]
+    numbers = sorted(stratum for stratum in strata if isinstance(stratum, float))
+    edges = [numbers[len(numbers) * number // BINS] for number in range(1, BINS)] if numbers else []
+    return [f"{bisect_right(edges, one):02d}" if isinstance(one, float) else one for one in strata]
 
 
-def _stratum(record: Record, edges: Sequence[float]) -> str:
-    match record:
-        case ClassifyRecord() | PairRecord():
-            if isinstance(record.label, float):
-                return f"{bisect_right(edges, record.label):02d}"
-            return repr(sorted(record.label)) if isinstance(record.label, tuple) else repr(record.label)
-        case TagRecord():
-            return repr(sorted({entity.label for entity in record.entities}))
-        case AnswerRecord():
-            return repr(record.answerable)
-        case _:
-            return ""
+def _distribute(groups: Sequence[Sequence[int]], parts: Mapping[str, float]) -> dict[str, list[int]]:
+    """Add each group to the part that is furthest below its fraction.
 
-
-def _number(record: Record) -> float | None:
-    label = record.label if isinstance(record, ClassifyRecord | PairRecord) else None
-    return label if isinstance(label, float) else None
-
-
-def _deal(bundles: Sequence[Sequence[int]], parts: Mapping[str, float]) -> dict[str, list[int]]:
-    """Each bundle to the part that is furthest behind its share. As bundles come label by label, every run of them is
-    divided in the same shares, and what rounding leaves over in one label is made good in the next."""
-    found: dict[str, list[int]] = {name: [] for name in parts}
-    dealt = 0
-    for rows in bundles:
-        dealt += len(rows)
-        behind = max(parts, key=lambda name: parts[name] * dealt - len(found[name]))
-        found[behind].extend(rows)
-    return {name: sorted(rows) for name, rows in found.items()}
+    As groups are ordered by stratum, every stratum is divided in the same fractions, and rounding errors of one stratum
+    are corrected in the next.
+    """
+    split: dict[str, list[int]] = {name: [] for name in parts}
+    distributed = 0
+    for rows in groups:
+        distributed += len(rows)
+        name = max(parts, key=lambda name: parts[name] * distributed - len(split[name]))
+        split[name].extend(rows)
+    return {name: sorted(rows) for name, rows in split.items()}
 
 
 def _check(records: Sequence[Record], parts: Mapping[str, float]) -> None:
     if not records:
-        raise InputError("no record was given to divide; expected at least one a part.")
-    if not parts or any(not 0 < share <= 1 for share in parts.values()):
-        raise InputError(
-            f"the parts are {dict(parts)}; expected a share above 0 for each, such as train=0.9, valid=0.1."
-        )
+        raise InputError("there is no record to split; expected at least one per part.")
+    if not parts or any(not 0 < fraction <= 1 for fraction in parts.values()):
+        raise InputError(f"the parts are {dict(parts)}; expected fractions above 0, such as train=0.9, valid=0.1.")
     if not math.isclose(sum(parts.values()), 1, abs_tol=1e-6):
-        raise InputError(f"the shares of {', '.join(parts)} add up to {sum(parts.values()):g}; expected 1.")
+        raise InputError(f"the fractions of {', '.join(parts)} add up to {sum(parts.values()):g}; expected 1.")

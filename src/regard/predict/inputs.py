@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.data.names import COLUMN_ALIASES
 from regard.data.records import (
     AnswerRecord,
     ClassifyRecord,
@@ -15,6 +14,7 @@ from regard.data.records import (
     Record,
     TagRecord,
     TranslateRecord,
+    column_aliases,
 )
 from regard.errors import InputError
 from regard.text.encoding import Encoding
@@ -68,7 +68,7 @@ def as_list(given: Any) -> list[Any]:
 def is_pair(item: Any) -> bool:
     """Whether these are two texts that belong together."""
     if isinstance(item, Mapping):
-        return all(any(name in item for name in COLUMN_ALIASES[role]) for role in ("first", "second"))
+        return all(any(name in item for name in column_aliases()[role]) for role in ("first", "second"))
     return isinstance(item, PairRecord) or (
         isinstance(item, tuple) and len(item) == 2 and all(isinstance(text, str) for text in item)
     )
@@ -135,10 +135,10 @@ def _two(item: Any, kind: type[Any], number: int) -> tuple[str, str]:
 
 
 def _column(item: Mapping[str, Any], role: str, number: int) -> Any:
-    name = next((name for name in COLUMN_ALIASES[role] if name in item), None)
+    name = next((name for name in column_aliases()[role] if name in item), None)
     if name is None:
         raise InputError(
-            f'input {number} has {", ".join(map(str, item)):.80}; expected "{COLUMN_ALIASES[role][0]}" among them.'
+            f'input {number} has {", ".join(map(str, item)):.80}; expected "{column_aliases()[role][0]}" among them.'
         )
     return item[name]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from regard.data.names import register_task
+from regard.data.records import register_task
 from regard.errors import InputError, did_you_mean, setting
 from regard.tasks.answer import QuestionAnswering
 from regard.tasks.bidirectional_lm import BidirectionalLM

@@ -5,25 +5,16 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from regard.data.atomic import check_output_path
+from regard.data.columns import Columns, one_hot_columns
 from regard.data.hints import reading_hints
-from regard.data.names import Columns, one_hot_columns
 from regard.data.readers import Reader, read, split_names
-from regard.data.records import (
-    AnswerRecord,
-    ClassifyRecord,
-    DocumentRecord,
-    MinimalRecord,
-    PairRecord,
-    Record,
-    TagRecord,
-    TranslateRecord,
-)
-from regard.data.splits import content_key, split_records
+from regard.data.records import ClassifyRecord, PairRecord, Record, TranslateRecord
+from regard.data.splits import split_records
 from regard.errors import InputError, setting
 from regard.tasks import task_class
 from regard.training.settings import Settings
@@ -129,8 +120,8 @@ def _dev_reader(
 
 def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     """Rows that are in both make the score a lie: refused where they are many, said where they are few."""
-    known = {content_key(record) for record in train}
-    both = [record for record in dev if content_key(record) in known]
+    known = {record.input_texts for record in train}
+    both = [record for record in dev if record.input_texts in known]
     if not both:
         return
     where = both[0].place
@@ -151,17 +142,7 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
 def texts_of(records: Iterable[Record]) -> Iterator[str]:
     """Every text of the records: what a vocabulary is learned from."""
     for record in records:
-        match record:
-            case PairRecord():
-                yield from (record.first, record.second)
-            case AnswerRecord():
-                yield from (record.question, record.context)
-            case TranslateRecord():
-                yield from (record.source, record.target)
-            case MinimalRecord():
-                yield from (record.good, record.bad)
-            case ClassifyRecord() | TagRecord() | DocumentRecord():
-                yield record.text
+        yield from (text for _, text in record.texts)
 
 
 def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterator[str]]:
@@ -181,6 +162,5 @@ def _fingerprint(train: list[Record], dev: list[Record]) -> str:
     for part in (train, dev):
         known.update(str(len(part)).encode())
         for record in part:
-            values = [getattr(record, one.name) for one in fields(record) if one.name != "place"]
-            known.update(repr(values).encode("utf-8", "surrogatepass"))
+            known.update(repr(record.values).encode("utf-8", "surrogatepass"))
     return known.hexdigest()

@@ -210,7 +210,7 @@ def test_no_limit_is_one_window() -> None:
 
 def test_what_cannot_be_is_said() -> None:
     with pytest.raises(
-        InputError, match=r"the question has 9 tokens: with 3 special tokens .* window of 12 tokens\. .* more than 12"
+        InputError, match=r"the question has 9 tokens: with 3 special tokens, .* window of 12 tokens\. .* more than 12"
     ):
         context_windows(BERT, run(0, 9), run(1, 1), max_tokens=12)
     assert len(context_windows(BERT, run(0, 9), run(1, 0), max_tokens=12)) == 1, "no context, nothing to show"

@@ -180,7 +180,7 @@ def test_label_studio_annotations_that_cannot_be_used(tmp_path: Path) -> None:
     reader = read(path)
     assert len(list(reader)) == 2
     assert reader.excluded == {"skipped by the annotator": 1, "not annotated": 1}
-    assert reader.summary.endswith("rows left out: 1 skipped by the annotator, 1 not annotated")
+    assert reader.summary.endswith("excluded rows: 1 skipped by the annotator, 1 not annotated")
     assert [record.text for record in read(path, task="text")] == ["fine", "skipped", "open", "b"]
     findings = [finding.message for finding in check(path).findings if finding.kind == "left-out"]
     assert findings == ["1 row left out: skipped by the annotator", "1 row left out: not annotated"]
@@ -227,7 +227,7 @@ def test_prodigy_spans_and_answers(tmp_path: Path) -> None:
     assert [(record.text, record.entities) for record in reader if isinstance(record, TagRecord)] == BOTH
     assert reader.excluded == {"rejected": 1, "ignored": 1}
     assert [record.text for record in read(tmp_path / "a.jsonl", task="text")] == [TEXT, "no", "what?", OTHER]
-    with pytest.raises(DataError, match="no row of the first 2 can be used: rejected"):
+    with pytest.raises(DataError, match="none of the first 2 rows is usable: rejected"):
         read(lines(tmp_path / "b.jsonl", rows[1], rows[1]))
 
 

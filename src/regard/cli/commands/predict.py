@@ -127,7 +127,7 @@ def _context(command: PredictCommand, model: Model) -> str | None:
 
 def input_rows(command: PredictCommand, model: Model, context: str | None) -> Iterator[InputRow]:
     """What is to be answered."""
-    from regard.data.names import parse_columns
+    from regard.data.columns import parse_columns
     from regard.predict.batch.rows import file_rows, input_roles, text_rows
     from regard.predict.model_task import trained
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from regard.data.formats.lines import ExcludedRow, OnBadRow, Row
-from regard.data.labels import class_names, parse_json_cell
-from regard.data.names import COLUMN_ALIASES
+from regard.data.labels import class_names
+from regard.data.records import column_aliases
+from regard.data.rows import ExcludedRow, OnBadRow, Row, parse_json_cell
 from regard.data.spans import is_span
 from regard.errors import DataError
 
@@ -30,7 +30,7 @@ Values = Mapping[str, Any]
 # Layouts of rows
 
 
-def layout_of(sample: Sequence[Values]) -> str:
+def export_tool(sample: Sequence[Values]) -> str:
     """Which tool wrote these rows, where they must be rearranged; "" where they need not."""
     if not sample:
         return ""
@@ -50,7 +50,7 @@ def _is_binary(sample: Sequence[Values]) -> bool:
     return plain and len(labels) == 1 and any(row["answer"] == "reject" for row in sample)
 
 
-def plain_rows(
+def convert_rows(
     rows: Iterator[Row], layout: str, columns: Mapping[str, str], bad: OnBadRow, *, labeled: bool
 ) -> Iterator[Row]:
     """Rows of a tool as plain rows. Without `labeled` every text is kept, whatever was said of it."""
@@ -154,7 +154,7 @@ def annotated_roles(
     classes = [name for name in names if _all_classes(name, values[name])]
     if "label" in columns:
         return _named_label(columns, spans, task, file)
-    usual = [name for name in spans if name.lower() in COLUMN_ALIASES["entities"]]
+    usual = [name for name in spans if name.lower() in column_aliases()["entities"]]
     spans = usual or spans
     if task == "tag":
         classes = []
@@ -180,7 +180,7 @@ def _tagged(names: Sequence[str], sample: Sequence[Values]) -> bool:
     """Whether there are words with a tag each."""
 
     def holds_words(role: str) -> bool:
-        usual = [name for name in names if name.lower() in COLUMN_ALIASES[role]]
+        usual = [name for name in names if name.lower() in column_aliases()[role]]
         return any(_is_words(row.get(name)) for name in usual for row in sample)
 
     return holds_words("tokens") and holds_words("tags")
@@ -218,7 +218,7 @@ def _named_label(columns: Mapping[str, str], spans: Sequence[str], task: str | N
 
 
 def _refuse_spans(names: Sequence[str], spans: Sequence[str], file: str) -> None:
-    label = next((name for name in names if name in spans and name.lower() in COLUMN_ALIASES["label"]), None)
+    label = next((name for name in names if name in spans and name.lower() in column_aliases()["label"]), None)
     if label is not None:
         fix = "Leave --task out, or use --task tag; or name the column of the classes: --columns label=NAME."
         raise DataError("holds spans, not class names", file=file, column=label, expected="classes", fix=fix)
@@ -235,18 +235,20 @@ def _ambiguous(spans: Sequence[str], classes: Sequence[str], file: str) -> DataE
 def _label_beside_no_span(names: Sequence[str], values: Mapping[str, Sequence[Any]]) -> str | None:
     """The label column of rows whose lists of spans are all empty: they were made for classes."""
     lists = [
-        name for name in names if name.lower() in COLUMN_ALIASES["entities"] and all(one == [] for one in values[name])
+        name
+        for name in names
+        if name.lower() in column_aliases()["entities"] and all(one == [] for one in values[name])
     ]
     if not lists:
         return None
     low = {name.lower(): name for name in names}
-    label = next((low[name] for name in COLUMN_ALIASES["label"] if name in low), None)
+    label = next((low[name] for name in column_aliases()["label"] if name in low), None)
     return label if label is not None and all(isinstance(one, str) for one in values[label]) else None
 
 
 def _text_column(names: Sequence[str], sample: Sequence[Values]) -> str | None:
     """The text of rows that do not call it by a usual name: the only column that is always a string."""
-    if any(name.lower() in COLUMN_ALIASES["text"] for name in names):
+    if any(name.lower() in column_aliases()["text"] for name in names):
         return None
     strings = [name for name in names if all(isinstance(row.get(name), str) for row in sample)]
     strings = [name for name in strings if name not in BESIDES]

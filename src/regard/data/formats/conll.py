@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
-from regard.data.formats.lines import OnBadRow, Row, read_lines, strip_line_end
-from regard.data.records import Place
+from regard.data.columns import assign_columns
+from regard.data.formats.format import FileStart, Format, Sample
+from regard.data.formats.lines import read_lines, strip_line_end
+from regard.data.rows import OnBadRow, Place, Row
+from regard.data.schema import ReadOptions, Schema
+from regard.data.tags import TAG, infer_scheme
 from regard.errors import DataError, pluralize
 
 BLANKS = re.compile(r"[ \t]+")
 COMMENT = re.compile(r"#\s*(sent_id|text|newdoc|newpar|id|global\.columns)\b")
 DOCUMENT = "-DOCSTART-"
+SUFFIXES = (".conll", ".conllu", ".iob", ".bio")
+MAX_LINE = 1 << 16  # characters; a longer line is not a word with its tags
 
 
 def fields(line: str, *, tabs: bool) -> list[str]:
     return line.split("\t") if tabs else BLANKS.split(line.strip(" \t"))
 
 
-def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
+def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """A sentence a row: each column, named by its number from 0, is a list; "line" holds the line of each word.
 
     A line that opens a document (-DOCSTART-) ends a sentence too; comments are no words. A sentence with a bad line is
@@ -30,7 +37,7 @@ def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
     numbers: list[int] = []
     raw: list[str] = []
     fault: DataError | None = None
-    for number, line in _ended(read_lines(stream, name, bad)):
+    for number, line in _ended(read_lines(stream, name, on_bad)):
         text = strip_line_end(line)
         if text.strip() and fields(text, tabs="\t" in text)[0] != DOCUMENT:
             tabs = "\t" in text if not width else tabs
@@ -46,7 +53,7 @@ def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
             raw.append(line)
             continue
         if fault is not None:
-            bad(fault, "".join(raw))
+            on_bad(fault, "".join(raw))
         elif words:
             columns = {str(place): list(column) for place, column in enumerate(zip(*words, strict=True))}
             yield Row(Place(name, numbers[0]), {**columns, "line": numbers}, "".join(raw))
@@ -63,3 +70,45 @@ def _comment(text: str, *, tabs: bool) -> bool:
     if not text.startswith("#"):
         return False
     return COMMENT.match(text) is not None or (tabs and "\t" not in text)
+
+
+# Detection and schema
+
+
+def _sniff(start: FileStart) -> str | None:
+    """By suffix; or if every line has the same number of columns, the last a tag, and blank lines end sentences."""
+    if start.suffix in SUFFIXES:
+        return f"the name ends in {start.suffix}"
+    lines = start.text.split("\n")
+    if any(len(line) > MAX_LINE for line in lines):  # splitting it would take gigabytes
+        return None
+    words = [line.removesuffix("\r") for line in lines if line.strip() and not line.startswith(("# ", DOCUMENT))]
+    columns = [fields(line, tabs="\t" in line) for line in words]
+    has_blank_line = any(not line.strip() for line in lines[:-1])
+    if start.suffix == ".csv" or not columns or (start.suffix in (".tsv", ".tab") and not has_blank_line):
+        return None
+    if len({len(word) for word in columns}) > 1 or len(columns[0]) < 2:
+        return None
+    if all(TAG.fullmatch(word[-1]) for word in columns):
+        return "every line is a word and its columns, the last of them a tag"
+    return None
+
+
+def _infer(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
+    """The first column is the word and the last one its tag, unless the user has named others."""
+    rows = sample.first_rows(schema)
+    if not rows:
+        raise DataError("has no readable sentence", file=sample.name, expected="a word and its tag on each line")
+    names = [column for column in rows[0] if column != "line"]
+    if options.task not in (None, "tag"):
+        raise DataError("contains tagged words (task tag)", file=sample.name, expected=f"data for {options.task}")
+    if len(names) < 2:
+        raise DataError("has one column", file=sample.name, expected="a word and its tag on each line")
+    given = {"tokens": "0", "tags": names[-1], **options.columns}
+    _, columns = assign_columns(names, given, "tag", sample.name)
+    scheme = options.scheme or infer_scheme(row[columns["tags"]] for row in rows)
+    reason = f"{schema.reason}; tags are {scheme}"
+    return replace(schema, task="tag", columns=columns, scheme=scheme, reason=reason)
+
+
+CONLL = Format("conll", suffixes=SUFFIXES, sniff=_sniff, rows=rows, infer=_infer)

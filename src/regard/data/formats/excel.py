@@ -13,11 +13,15 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
+from regard.data.formats.delimited import rows as table_rows
+from regard.data.formats.delimited_schema import infer_table
+from regard.data.formats.format import FileStart, Format
 from regard.data.formats.quoting import csv_row
 from regard.errors import DataError, MissingExtra, did_you_mean
 from regard.foreign import file_errors
 from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 
+EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 OLD = b"\xd0\xcf\x11\xe0"
 STRINGS = 1 << 28  # bytes of the texts of a workbook, which are held in memory
 ROWS = 1 << 20  # that Excel allows in a sheet
@@ -25,7 +29,7 @@ LOOKED = 1000  # rows of a sheet in which one with values must be
 
 
 @contextlib.contextmanager
-def csv_of(stream: BinaryIO, name: str, sheet: str | None) -> Iterator[BinaryIO]:
+def sheet_as_csv(stream: BinaryIO, name: str, sheet: str | None) -> Iterator[BinaryIO]:
     """The sheet of that name, or the first one with rows, as CSV in UTF-8.
 
     Line n of it is row n of the sheet, as long as no cell has a line break. Columns without a name are named by their
@@ -163,3 +167,11 @@ class _Lines(io.RawIOBase):
         buffer[:size] = self.ready[:size]
         self.ready = self.ready[size:]
         return size
+
+
+def _sniff(start: FileStart) -> str | None:
+    return "it is a sheet of a spreadsheet" if start.suffix in EXCEL_SUFFIXES else None
+
+
+# `regard.data.sources.Source` turns the sheet into CSV, so everything after that is as for CSV.
+EXCEL = Format("excel", suffixes=EXCEL_SUFFIXES, sniff=_sniff, rows=table_rows, infer=infer_table, read_as="csv")

@@ -5,28 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
 
-from regard.data.formats.lines import BOM, OnBadRow, Row, check_strings, read_lines, strip_line_end
-from regard.data.records import Place
-from regard.data.sources import LONGEST, PARTS, SPLITS, split_named, too_many_parts
+from regard.data.formats.format import FileStart, Format, Sample, infer_by_columns
+from regard.data.formats.json_start import has_splits, is_nested, too_many_parts
+from regard.data.formats.json_values import MANY_PARTS, JsonValues
+from regard.data.formats.lines import check_strings, read_lines, strip_line_end
+from regard.data.rows import OnBadRow, Place, Row
+from regard.data.schema import ReadOptions, Schema
+from regard.data.split_names import SPLITS
 from regard.errors import DataError
 
 ESCAPED = re.compile(r"\\u(0000|[dD][89a-fA-F])")
-SPACE = re.compile(r"\s*")
-MANY_PARTS = f"is not JSON that can be read: one row has more than {PARTS:,} lists and objects"
 
 
-def line_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
+def line_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """JSON lines."""
-    for number, line in read_lines(stream, name, bad):
+    for number, line in read_lines(stream, name, on_bad):
         if not line.strip():
             continue
         place = Place(name, number)
         try:
             value = _object(line, place)
         except DataError as error:
-            bad(error, line)
+            on_bad(error, line)
             continue
         yield Row(place, value, line)
 
@@ -71,13 +74,13 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def item_rows(stream: BinaryIO, name: str, bad: OnBadRow, part: str | None = None) -> Iterator[Row]:
+def item_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """The objects of a list, or of the list under "data"; an article of SQuAD is a row for each of its questions.
 
-    Of an object with a list for each split, `part` is the split to read.
+    Of an object with a list for each split, `schema.part` is the split to read.
     """
     number = 0
-    for item in _items(stream, name, bad, part):
+    for item in _items(stream, name, on_bad, schema.part):
         if "paragraphs" not in item.values:
             yield item
             continue
@@ -89,7 +92,7 @@ def item_rows(stream: BinaryIO, name: str, bad: OnBadRow, part: str | None = Non
                 yield Row(place, values, "")
             else:
                 expected = "a document of spaCy" if spacy else "an article of SQuAD"
-                bad(place.error(fault, expected=expected), json.dumps(values, ensure_ascii=False))
+                on_bad(place.error(fault, expected=expected), json.dumps(values, ensure_ascii=False))
 
 
 def is_spacy(head: bytes) -> bool:
@@ -152,14 +155,14 @@ def _questions(article: Row) -> Iterator[tuple[dict[str, Any], str | None]]:
 
 def splits_inside(stream: BinaryIO, name: str) -> tuple[str, ...]:
     """The splits of an object with a list for each: some of train, valid and test."""
-    items = _Items(stream, name)
+    items = JsonValues(stream, name)
     for _ in items:
         pass
     return tuple(split for split in SPLITS if split in items.splits)
 
 
-def _items(stream: BinaryIO, name: str, bad: OnBadRow, part: str | None = None) -> Iterator[Row]:
-    items = _Items(stream, name, part)
+def _items(stream: BinaryIO, name: str, on_bad: OnBadRow, part: str | None) -> Iterator[Row]:
+    items = JsonValues(stream, name, part)
     for row, (line, value, raw) in enumerate(items, 1):
         place = Place(name, line, row)
         if items.splits and _is_pair(value):
@@ -167,130 +170,65 @@ def _items(stream: BinaryIO, name: str, bad: OnBadRow, part: str | None = None) 
         try:
             found = Row(place, _checked(value, place, escaped=ESCAPED.search(raw) is not None), raw)
         except DataError as error:
-            bad(error, raw)
+            on_bad(error, raw)
             continue
         except RecursionError:
-            bad(place.error("is not JSON that can be read: it is nested too deeply"), raw)
+            on_bad(place.error("is not JSON that can be read: it is nested too deeply"), raw)
             continue
         yield found
 
 
-class _Items:
-    """Values of a JSON list one after the other, holding no more of the file than the longest of them."""
+# Detection and schema
 
-    def __init__(self, stream: BinaryIO, name: str, part: str | None = None) -> None:
-        self.stream, self.name, self.part = stream, name, part
-        self.splits: list[str] = []  # seen so far, of an object with a list for each
-        self.text, self.at, self.line, self.left = "", 0, 1, b""
-        self.decoder = json.JSONDecoder()
-        self.ended = False
-        self.bytes, self.before = 0, 0  # read so far; characters of the present line that are no longer held
 
-    def __iter__(self) -> Iterator[tuple[int, Any, str]]:
-        self._more()
-        if self._next() == "{":
-            yield from self._lists()
-            return
-        yield from self._list()
+def _is_json_line(start: FileStart) -> bool:
+    """Whether the first line is a JSON object of its own."""
+    first, _, following = start.text.lstrip().partition("\n")
+    if not first.startswith("{"):
+        return False
+    try:
+        value = None if too_many_parts(first) else json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and (bool(following.strip()) or not isinstance(value.get("data"), list))
 
-    def _list(self) -> Iterator[tuple[int, Any, str]]:
-        self._take("[")
-        if self._next() == "]":
-            self._take("]")
-            return
-        while True:
-            self._next()
-            line = self.line
-            yield line, *self._value()
-            if self._next() != ",":
-                break
-            self._take(",")
-        self._take("]")
 
-    def _lists(self) -> Iterator[tuple[int, Any, str]]:
-        """The list under "data", or those of the splits; of a part only its own."""
-        self._take("{")
-        while True:
-            self._next()
-            key, _ = self._value()
-            self._next()
-            self._take(":")
-            split = split_named(key)
-            if self._next() == "[" and key == "data" and not self.splits:
-                yield from self._list()
-                return
-            if self._next() == "[" and split is not None:
-                self.splits.append(split)
-                wanted = self.part in (None, split)
-                yield from (item for item in self._list() if wanted)
-            else:
-                self._value()
-            if self._next() != ",":
-                break
-            self._take(",")
-        if not self.splits:
-            raise self._fault('there is no list under "data"', expected="SQuAD, or a list of objects")
-        self._take("}")
+def _sniff_json(start: FileStart) -> str | None:
+    if start.suffix in JSONL.suffixes:
+        return None
+    if has_splits(start.head):
+        return "it is one JSON object with a list for each split"
+    if _is_json_line(start):
+        return None
+    if is_nested(start.head):
+        return "it is one JSON value that contains rows"
+    return "the name ends in .json" if start.suffix == ".json" else None
 
-    def _next(self) -> str:
-        """The next character that is no space, not taken."""
-        while True:
-            found = SPACE.match(self.text, self.at)
-            end = found.end() if found else self.at
-            self.line += self.text.count("\n", self.at, end)
-            self.at = end
-            if end < len(self.text) or self.ended:
-                return self.text[end : end + 1]
-            self._more()
 
-    def _take(self, wanted: str) -> None:
-        if self._next() != wanted:
-            given = self.text[self.at : self.at + 20] or "the end of the file"
-            raise self._fault(f"found {given!r}", expected=f'"{wanted}"')
-        self.at += 1
+def _sniff_jsonl(start: FileStart) -> str | None:
+    if _is_json_line(start):
+        return "the first line is a JSON object"
+    if start.suffix in JSONL.suffixes:
+        return f"the name ends in {start.suffix}"
+    return "it begins as JSON" if start.text.lstrip().startswith('{"') else None
 
-    def _value(self) -> tuple[Any, str]:
-        """The next value, and as it is written."""
-        while True:
-            if too_many_parts(self.text, self.at):
-                raise self._fault(MANY_PARTS)
-            try:
-                value, end = self.decoder.raw_decode(self.text, self.at)
-            except json.JSONDecodeError as error:
-                if self.ended or len(self.text) - self.at > LONGEST:
-                    self.line += self.text.count("\n", self.at, error.pos)
-                    start = self.text.rfind("\n", 0, error.pos)
-                    column = error.pos - start + (self.before if start < 0 else 0)
-                    raise self._fault(f"is not JSON: {error.msg}", column=str(column)) from error
-            except (ValueError, RecursionError) as error:
-                raise self._fault(f"is not JSON that can be read: {error}") from error
-            else:
-                if end < len(self.text) or self.ended:  # a number may go on in what is not read yet
-                    raw = self.text[self.at : end]  # only now: reading on moves what is held
-                    self.line += raw.count("\n")
-                    self.at = end
-                    return value, raw
-            self._more()
 
-    def _more(self) -> None:
-        """At least as much again as is held, so that trying again stays linear in all."""
-        chunk = self.stream.read(max(1 << 18, len(self.text) - self.at))
-        self.ended = not chunk
-        if self.bytes == 0:
-            chunk = chunk.removeprefix(BOM)
-        self.bytes += len(chunk)
-        data = self.left + chunk
-        try:
-            fresh, self.left = data.decode("utf-8"), b""
-        except UnicodeDecodeError as error:
-            if self.ended or len(data) - error.start > 3:
-                line = self.line + self.text.count("\n", self.at) + data.count(b"\n", 0, error.start)
-                what = f"byte 0x{data[error.start]:02X} is not UTF-8"
-                raise DataError(what, file=self.name, line=line, expected="text in UTF-8") from error
-            fresh, self.left = data[: error.start].decode("utf-8"), data[error.start :]
-        line = self.text.rfind("\n", 0, self.at)
-        self.before = self.at - line - 1 if line >= 0 else self.before + self.at
-        self.text, self.at = self.text[self.at :] + fresh, 0
+def _infer_json(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
+    head = sample.start.head
+    if has_splits(head):
+        part = sample.split or "train"
+        schema = replace(schema, part=part, reason=f"{schema.reason}; this is {part}")
+    if b'"paragraphs"' in head and not is_spacy(head):
+        return _infer_squad(sample.name, schema, options)
+    return infer_by_columns(sample, schema, options)
 
-    def _fault(self, what: str, *, column: str | None = None, expected: str | None = None) -> DataError:
-        return DataError(what, file=self.name, line=self.line, column=column, expected=expected)
+
+def _infer_squad(name: str, schema: Schema, options: ReadOptions) -> Schema:
+    if options.task not in (None, "answer"):
+        raise DataError("is SQuAD, for the task answer", file=name, expected=f"data for {options.task}")
+    columns = {"id": "id", "context": "context", "question": "question", "answers": "answers", "group": "title"}
+    return replace(schema, task="answer", columns={**columns, **options.columns}, reason="it is SQuAD's JSON")
+
+
+JSON = Format("json", suffixes=(".json",), sniff=_sniff_json, rows=item_rows, infer=_infer_json, line_based=False)
+JSONL = Format("jsonl", suffixes=(".jsonl", ".ndjson"), sniff=_sniff_jsonl, rows=line_rows)

@@ -1,43 +1,14 @@
-"""What every format gives: rows, from lines that are counted, decoded and checked."""
+"""Lines of text files: numbered, decoded and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
-from regard.data.records import Place
-from regard.data.sources import LONGEST
+from regard.data.rows import MAX_LINE_BYTES, OnBadRow, Place
 from regard.errors import DataError
 
 BOM = b"\xef\xbb\xbf"
-
-
-class Row(NamedTuple):
-    """The values of a row by the names of their columns, and the row as it was written ("" where it has no lines)."""
-
-    place: Place
-    values: dict[str, Any]
-    raw: str
-
-
-class ExcludedRow(DataError):
-    """A row that its own file says not to use, such as an annotation that was rejected. It is counted, not refused."""
-
-
-OnBadRow = Callable[
-    [DataError, str], None
-]  # what to do about a row that cannot be used: raise, or note it and come back
-
-
-def required_value(row: Row, column: str) -> Any:
-    """The value of a column that every row must have."""
-    try:
-        return row.values[column]
-    except KeyError:
-        has = ", ".join(row.values) or "nothing"
-        raise row.place.error(
-            f'there is no "{column}" (there is {has:.80})', expected=f'a "{column}" in every row'
-        ) from None
 
 
 def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int, str]]:
@@ -51,11 +22,13 @@ def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int
 
 def read_lines_with_errors(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataError | None]]:
     """Numbered lines, and what is wrong with those that cannot be used."""
-    for number, raw in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
+    for number, raw in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), b""), 1):
         if number == 1:
             raw = raw.removeprefix(BOM)
-        if len(raw) == LONGEST and not raw.endswith(b"\n"):
-            raise DataError(f"is longer than {LONGEST >> 20} MB", file=name, line=number, expected="rows on lines")
+        if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
+            raise DataError(
+                f"is longer than {MAX_LINE_BYTES >> 20} MB", file=name, line=number, expected="rows on lines"
+            )
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:

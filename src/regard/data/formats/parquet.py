@@ -8,15 +8,18 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from regard.data.formats.lines import OnBadRow, Row, check_strings
-from regard.data.records import Place
+from regard.data.formats.binary_files import PARQUET_MAGIC
+from regard.data.formats.format import FileStart, Format
+from regard.data.formats.lines import check_strings
+from regard.data.rows import OnBadRow, Place, Row
+from regard.data.schema import Schema
 from regard.errors import DataError, RegardError, shorten
 from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 
 ROWS = 256  # at once; with texts of a megabyte each, some hundred megabytes
 
 
-def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
+def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """The rows by the names of their columns. A packed or piped file is laid down on disk first, for it is read from
     its end."""
     with tempfile.TemporaryFile() as copy:
@@ -31,7 +34,7 @@ def rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
             try:
                 check_strings(values, place, "")
             except DataError as error:
-                bad(error, shorten(str(values)))
+                on_bad(error, shorten(str(values)))
                 continue
             yield Row(place, values, "")
 
@@ -68,3 +71,10 @@ def _check_sizes(about: Any, name: str) -> None:
                     file=name,
                     fix="If this is meant, save it as JSON lines.",
                 )
+
+
+def _sniff(start: FileStart) -> str | None:
+    return "it begins with PAR1" if start.head.startswith(PARQUET_MAGIC) else None
+
+
+PARQUET = Format("parquet", suffixes=(".parquet",), sniff=_sniff, rows=rows, whole_file=True)

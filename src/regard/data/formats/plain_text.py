@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
 from typing import BinaryIO
 
-from regard.data.formats.lines import OnBadRow, Row, read_lines, read_lines_with_errors, strip_line_end
-from regard.data.records import Place
+from regard.data.formats.format import FileStart, Format, Sample, never
+from regard.data.formats.lines import read_lines, read_lines_with_errors, strip_line_end
+from regard.data.rows import OnBadRow, Place, Row
+from regard.data.schema import ReadOptions, Schema
 from regard.errors import DataError, pluralize
 
-TREC = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
+TREC_LINE = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
 LONGEST_DOCUMENT = 1 << 24  # characters; a longer one is given in parts, cut between lines
 
@@ -19,11 +22,11 @@ USUAL = 5  # lines that are read before lengths are compared
 UNLIKE, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
 
 
-def document_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
+def document_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """A document a row; one too long to hold comes in parts, all but the last marked."""
     held: list[str] = []
     first, size = 1, 0
-    for number, line in read_lines(stream, name, bad):
+    for number, line in read_lines(stream, name, on_bad):
         if line.isspace():
             if held:
                 yield _document(held, Place(name, first), continues=False)
@@ -46,21 +49,21 @@ def _document(held: list[str], place: Place, *, continues: bool) -> Row:
     return Row(place, {"text": text, "continues": continues}, raw)
 
 
-def line_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
+def line_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """A text a row, an empty line too."""
-    for number, line in read_lines(stream, name, bad):
+    for number, line in read_lines(stream, name, on_bad):
         yield Row(Place(name, number), {"text": strip_line_end(line)}, line)
 
 
-def trec_rows(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[Row]:
+def trec_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """Lines such as "DESC:manner How did it begin ?": a text, its label and the label with its subclass."""
-    for number, line in read_lines(stream, name, bad):
+    for number, line in read_lines(stream, name, on_bad):
         if not line.strip():
             continue
         place = Place(name, number)
-        found = TREC.fullmatch(strip_line_end(line).strip())
+        found = TREC_LINE.fullmatch(strip_line_end(line).strip())
         if found is None:
-            bad(place.error(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
+            on_bad(place.error(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
             continue
         label, fine, text = found.groups()
         yield Row(place, {"text": text, "label": label, "fine": f"{label}:{fine}"}, line)
@@ -90,7 +93,7 @@ class _Lengths:
 
 
 def aligned_rows(
-    first: BinaryIO, second: BinaryIO, names: tuple[str, str], columns: tuple[str, str], bad: OnBadRow
+    first: BinaryIO, second: BinaryIO, names: tuple[str, str], columns: tuple[str, str], on_bad: OnBadRow
 ) -> Iterator[Row]:
     """Line n of one file with line n of the other."""
     both = zip_longest(read_lines_with_errors(first, names[0]), read_lines_with_errors(second, names[1]))
@@ -105,6 +108,40 @@ def aligned_rows(
         raw = f"{left}\t{right}\n"
         fault = one[2] or two[2]
         if fault is not None:
-            bad(fault, raw)
+            on_bad(fault, raw)
         else:
             yield Row(Place(names[0], number), {columns[0]: left, columns[1]: right}, raw)
+
+
+# Detection and schema
+
+
+def _sniff_trec(start: FileStart) -> str | None:
+    """Every line is a label, its subclass and a text, as in TREC's question classification."""
+    lines = [line.strip() for line in start.lines]
+    if start.suffix in (".csv", ".tsv", ".tab") or (len(lines) < 3 and start.suffix != ".label"):
+        return None
+    return "every line is LABEL:sub and a text" if all(TREC_LINE.fullmatch(line) for line in lines) else None
+
+
+def _sniff_text(start: FileStart) -> str | None:
+    return "it is neither a table, nor JSON, nor tagged words"
+
+
+def _infer_text(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
+    task = options.task or "text"
+    if task not in ("text", "classify"):
+        raise DataError(f"is plain text ({schema.reason})", file=sample.name, expected=f"columns for {task}")
+    return replace(schema, task=task, columns={"text": "text"})
+
+
+def _needs_two_files(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
+    raise DataError("is one file", file=name, expected='two aligned files, such as "a.en,a.de"')
+
+
+TREC = Format("trec", suffixes=(), sniff=_sniff_trec, rows=trec_rows)
+TEXT = Format(
+    "text", suffixes=(".txt", ".text"), sniff=_sniff_text, rows=document_rows, infer=_infer_text, plain_text=True
+)
+LINES = Format("lines", suffixes=(), sniff=never, rows=line_rows, infer=_infer_text, plain_text=True)
+ALIGNED = Format("aligned", suffixes=(), sniff=never, rows=_needs_two_files, plain_text=True)

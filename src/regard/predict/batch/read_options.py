@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from regard.data.names import ROLES
+from regard.data.formats.format import FIRST_READ
+from regard.data.options import read_options
 from regard.data.readers import Reader
-from regard.data.recognize import ReadOptions
-from regard.data.sources import FIRST_READ, Source
+from regard.data.records import all_roles
+from regard.data.sources import Source
 from regard.errors import DataError
 from regard.text.decompress import decompressed
 from regard.text.file_encodings import UTF8, detect_encoding
@@ -40,7 +41,7 @@ class TrainingReadOptions:
         named, separator, encoding = (data.get(name) for name in ("columns", "separator", "encoding"))
         columns = {role: _column(name) for role, name in named.items()} if isinstance(named, dict) else {}
         return cls(
-            {role: name for role, name in columns.items() if name and role in ROLES},
+            {role: name for role, name in columns.items() if name and role in all_roles()},
             separator if isinstance(separator, str) and separator else None,
             encoding if isinstance(encoding, str) and encoding else None,
         )
@@ -85,7 +86,7 @@ def _is_utf8(source: Source) -> bool:
 def has_columns(sources: Sources, named: Mapping[str, Any], **told: Any) -> bool:
     """Whether data has these columns. Numbers of columns are meant for files whose columns have no names."""
     try:
-        found = Reader(sources, ReadOptions.validated(columns=named, **told)).schema
+        found = Reader(sources, read_options(columns=named, **told)).schema
     except DataError:
         return False
     return not (found.header and any(str(name).isdigit() for name in named.values()))

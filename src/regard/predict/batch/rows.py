@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.formats.lines import Row
-from regard.data.names import COLUMN_ALIASES, Columns
+from regard.data.columns import Columns
+from regard.data.formats.registry import table_suffixes
+from regard.data.locate import find_sources
+from regard.data.options import read_options
 from regard.data.readers import Reader
-from regard.data.recognize import ReadOptions, Schema
-from regard.data.records import AnswerRecord, DocumentRecord, Record, TagRecord
-from regard.data.sources import LONGEST, TABLES, find_sources, suffix_of
+from regard.data.records import AnswerRecord, DocumentRecord, Record, TagRecord, column_aliases
+from regard.data.rows import MAX_LINE_BYTES, Row
+from regard.data.schema import Schema
+from regard.data.sources import suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.batch.read_options import Sources, TrainingReadOptions, has_columns
 from regard.text.file_encodings import parse_encoding
@@ -112,12 +115,12 @@ class _Opened:
         if named is not None:
             return self._reader([{"text": named}], task="text")
         known = self.read_options.columns.get("question")
-        usual = [name for lower in COLUMN_ALIASES["question"] for name in (lower, lower.title(), lower.upper())]
+        usual = [name for lower in column_aliases()["question"] for name in (lower, lower.title(), lower.upper())]
         choices = [{"text": name} for name in (*([known] if known else []), *usual)]
         return self._reader([*choices, {}], task="text")
 
     def _lines(self) -> Reader:
-        return Reader(self.sources, ReadOptions.validated(task="text", format="lines", encoding=self.encoding))
+        return Reader(self.sources, read_options(task="text", format="lines", encoding=self.encoding))
 
     def _tagged(self, *, plain: bool) -> Reader | None:
         """Words with or without their tags, where the file holds them; a file that is no table only as CoNLL.
@@ -125,7 +128,7 @@ class _Opened:
         Of an annotation tool every text is wanted, accepted or not, so those are read as texts.
         """
         try:
-            if plain and Reader(self.sources, ReadOptions.validated(encoding=self.encoding)).schema.format != "conll":
+            if plain and Reader(self.sources, read_options(encoding=self.encoding)).schema.format != "conll":
                 return None
             found = self._reader(self._choices(("tokens",)), task="tag")
         except DataError:  # no words; a text will do
@@ -151,13 +154,13 @@ class _Opened:
         told["encoding"] = self.encoding
         for choice in choices[:-1]:
             if has_columns(self.sources, choice, **told):
-                return Reader(self.sources, ReadOptions.validated(columns=choice, **told))
-        return Reader(self.sources, ReadOptions.validated(columns=choices[-1], **told))
+                return Reader(self.sources, read_options(columns=choice, **told))
+        return Reader(self.sources, read_options(columns=choices[-1], **told))
 
 
 def is_plain(name: str, columns: Columns | str | None) -> bool:
     """Whether a file is read one text per line: it is no table, and no column of it was named."""
-    return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in TABLES
+    return not columns and not Path(name).is_dir() and suffix_of(Path(name.partition("#")[0])) not in table_suffixes()
 
 
 def read_context(name: str, *, encoding: str | None = None) -> str:
@@ -168,9 +171,9 @@ def read_context(name: str, *, encoding: str | None = None) -> str:
     source = groups[0][0]
     source.encoding = None if encoding is None else parse_encoding(encoding)
     with source.open() as stream:
-        content = stream.read(LONGEST + 1)
-    if len(content) > LONGEST:
-        raise DataError(f"is longer than {LONGEST >> 20} MB", file=source.name, expected="one text")
+        content = stream.read(MAX_LINE_BYTES + 1)
+    if len(content) > MAX_LINE_BYTES:
+        raise DataError(f"is longer than {MAX_LINE_BYTES >> 20} MB", file=source.name, expected="one text")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

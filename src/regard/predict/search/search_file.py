@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.names import Columns
+from regard.data.columns import Columns
+from regard.data.formats.registry import table_suffixes
+from regard.data.locate import DataLocation
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
-from regard.data.sources import TABLES, DataLocation, suffix_of
+from regard.data.sources import suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.load import load
 from regard.predict.model import BATCH_TOKENS, Model
@@ -122,7 +124,7 @@ def read_texts(data: DataLocation, columns: Columns | None = None, encoding: str
 
 
 def _is_plain(path: Path) -> bool:
-    return not path.expanduser().is_dir() and suffix_of(path) not in TABLES
+    return not path.expanduser().is_dir() and suffix_of(path) not in table_suffixes()
 
 
 class _VectorStore:

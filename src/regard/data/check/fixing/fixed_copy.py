@@ -21,11 +21,12 @@ from regard.data.check.fixing.streams import Cleaned
 from regard.data.check.fixing.verify import RowHashes, difference, refuse
 from regard.data.check.row_store import stable_hash
 from regard.data.check.rules.checked_row import checked_row
-from regard.data.formats.lines import ExcludedRow, Row
-from regard.data.readers import Reader, read, rows_of
-from regard.data.recognize import Schema, rows
+from regard.data.locate import DataLocation
+from regard.data.readers import Reader, read, read_rows, rows_of
 from regard.data.records import Place, Record
-from regard.data.sources import DataLocation, Source
+from regard.data.rows import ExcludedRow, Row
+from regard.data.schema import Schema
+from regard.data.sources import Source
 from regard.errors import DataError
 from regard.foreign import file_errors
 
@@ -139,7 +140,7 @@ class _Job:
             return
         with sources[0].open() as stream:
             plain = stream if found.format == "parquet" else Cleaned(stream, found.format, self.changes)
-            yield from rows(cast("BinaryIO", plain), sources[0].name, found, self._bad)
+            yield from read_rows(cast("BinaryIO", plain), sources[0].name, found, self._bad)
 
     def _bad(self, error: DataError, raw: str) -> None:
         if isinstance(error, ExcludedRow):

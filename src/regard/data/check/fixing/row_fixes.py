@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.data.check.rules.encoding import clean
-from regard.data.labels import parse_json_cell
-from regard.data.recognize import Schema
-
-TEXTS = ("text", "first", "second", "source", "target", "context", "question")
+from regard.data.records import record_types
+from regard.data.rows import parse_json_cell
+from regard.data.schema import Schema
 
 
 def fixed_row(values: Mapping[str, Any], found: Schema, changes: Counter[str]) -> dict[str, Any]:
@@ -37,7 +36,7 @@ def _texts(new: dict[str, Any], found: Schema, changes: Counter[str]) -> None:
     if not isinstance(holder, dict):
         return
     holder = dict(holder) if within is not None else holder
-    for role in TEXTS:
+    for role in record_types()[found.task].text_fields:
         name = found.columns.get(role, "")
         if isinstance(holder.get(name), str):
             holder[name] = _clean(holder[name], changes)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from regard.data.formats.quoting import csv_row
-from regard.data.recognize import Schema
+from regard.data.schema import Schema
 from regard.errors import InputError, shorten
 
 # Writes a row, and returns what must be read back from it: its cells or its JSON; nothing for other formats, of which

@@ -6,15 +6,15 @@ import hashlib
 import json
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard.data.check.fixing.row_writers import CELLS, LINES, written_columns
 from regard.data.check.row_store import stable_hash
 from regard.data.readers import Reader, rows_of
-from regard.data.recognize import ReadOptions, Schema
 from regard.data.records import AnswerRecord, DocumentRecord, Record
+from regard.data.schema import ReadOptions, Schema
 from regard.data.sources import Source, suffix_of
 from regard.errors import DataError, pluralize
 
@@ -31,10 +31,9 @@ class RowHashes:
         if isinstance(record, DocumentRecord):
             self._add_document(record)
             return
-        names = [field.name for field in fields(record) if field.name != "place"]
         if isinstance(record, AnswerRecord) and not self.own_ids:
-            names.remove("id")  # the number of its line
-        values = [getattr(record, name) for name in names]
+            record = replace(record, id="")  # the number of its line
+        values = record.values
         self.found.append(stable_hash(f"{values!r}{CELLS}{content}"))
 
     def _add_document(self, record: DocumentRecord) -> None:

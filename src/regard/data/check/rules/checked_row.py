@@ -1,24 +1,15 @@
-"""A record as the checks see it, whatever its task: its texts by role, what it says, and what is said about it."""
+"""A record as the checks see it, whatever its type: its texts by field, its input and its annotation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.data.records import (
-    AnswerRecord,
-    ClassifyRecord,
-    MinimalRecord,
-    PairRecord,
-    Place,
-    Record,
-    TagRecord,
-    TranslateRecord,
-)
+from regard.data.records import Place, Record
 
 
 @dataclass(slots=True)
 class CheckedRow:
-    """`said` is what the model reads, `told` what a person has said about it."""
+    """`input_text` is what the model reads, `annotation` the labels, both as one string."""
 
     record: Record
     split: str
@@ -29,24 +20,6 @@ class CheckedRow:
 
 
 def checked_row(record: Record, split: str) -> CheckedRow:
-    match record:
-        case PairRecord():
-            texts: tuple[tuple[str, str], ...] = (("first", record.first), ("second", record.second))
-            told = repr(record.label)
-        case AnswerRecord():
-            texts = (("question", record.question), ("context", record.context))
-            told = repr(record.answers)
-        case TranslateRecord():
-            texts = (("source", record.source), ("target", record.target))
-            return CheckedRow(record, split, record.place, texts, record.source.strip(), record.target)
-        case MinimalRecord():
-            texts, told = (("good", record.good), ("bad", record.bad)), repr(record.kind)
-        case TagRecord():
-            texts = (("text", record.text),)
-            told = " ".join(record.tags or ())
-        case ClassifyRecord():
-            texts, told = (("text", record.text),), repr(record.label)
-        case _:
-            texts, told = (("text", record.text),), ""
-    said = texts[0][1].strip() if len(texts) == 1 else "\x1f".join(text.strip() for _, text in texts)
-    return CheckedRow(record, split, record.place, texts, said, told)
+    """The row of a record, with its inputs joined by a separator that no text contains."""
+    input_text = "\x1f".join(record.input_texts)
+    return CheckedRow(record, split, record.place, record.texts, input_text, record.annotation)

@@ -1,0 +1,164 @@
+"""Records of words with tags: named entities, parts of speech."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.data.records.labeled import TEXT
+from regard.data.records.record import ColumnMap, Record, Role
+from regard.data.rows import NOWHERE, Place, Row, describe_value, parse_json_cell
+from regard.data.spans import Entity, parse_span
+from regard.data.tags import TagError, entities, to_iob2
+from regard.errors import pluralize
+
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class TagRecord(Record):
+    """A text split into words with a tag for each word, in IOB2 for entities. `tags` is None if it has no tags."""
+
+    type_name = "tag"
+    roles = (
+        Role("tokens", ("tokens", "words")),
+        Role("tags", ("tags", "ner_tags", "labels", "ner", "pos_tags")),
+        Role("entities", ("entities", "spans")),
+        TEXT,
+    )
+    required = (("tokens", "tags"), ("text", "entities"))
+    required_unlabeled = (("tokens",),)
+    text_fields = ("text",)
+
+    text: str
+    spans: tuple[tuple[int, int], ...]  # start and end of each word
+    tags: tuple[str, ...] | None
+
+    @classmethod
+    def from_row(cls, row: Row, columns: ColumnMap) -> TagRecord:
+        if "entities" in columns:
+            return cls._from_entity_row(row, columns)
+        tokens = columns["tokens"]
+        column = columns.get("tags")
+        tags = None if column is None or row.values.get(column) is None else row.strings(column)
+        return cls.from_tokens(
+            row.strings(tokens),
+            tags,
+            scheme=columns.tag_scheme,
+            group=columns.group(row),
+            place=row.place,
+            lines=row.values.get("line") if tokens.isdigit() else None,
+        )
+
+    @classmethod
+    def _from_entity_row(cls, row: Row, columns: ColumnMap) -> TagRecord:
+        column = columns["entities"]
+        spans = parse_json_cell(row.value(column))
+        if not isinstance(spans, list):
+            expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
+            raise row.place.error(f"is {describe_value(spans)}", column=column, expected=expected)
+        text = row.text(columns["text"])
+        entities = [parse_span(row, span, f"{column}[{number}]", text) for number, span in enumerate(spans)]
+        return cls.from_entities(text, entities, group=columns.group(row), place=row.place)
+
+    @property
+    def annotation(self) -> str:
+        return " ".join(self.tags or ())
+
+    @property
+    def stratum(self) -> str | float:
+        return repr(sorted({entity.label for entity in self.entities}))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return tuple(self.text[start:end] for start, end in self.spans)
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        """The entities with their character offsets."""
+        words = entities(self.tags or ())
+        return tuple(Entity(self.spans[first][0], self.spans[last - 1][1], label) for first, last, label in words)
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[str],
+        tags: Sequence[str] | None,
+        *,
+        scheme: str = "iob2",
+        group: str | None = None,
+        place: Place = NOWHERE,
+        lines: Sequence[int] | None = None,
+    ) -> TagRecord:
+        """From words and their tags. The text is the words joined by spaces; `lines` are their line numbers."""
+        if tags is not None and len(tokens) != len(tags):
+            raise place.error(
+                f"{pluralize(len(tokens), 'token')} but {pluralize(len(tags), 'tag')}",
+                column="tags",
+                expected="one tag per token",
+            )
+        spans = []
+        start = 0
+        for number, token in enumerate(tokens):
+            if not token:
+                raise place.error(f"token {number} is empty", column="tokens", fix="Remove it and its tag.")
+            spans.append((start, start + len(token)))
+            start += len(token) + 1
+        try:
+            iob2 = None if tags is None else to_iob2(tags, scheme)
+        except TagError as error:
+            location = place if lines is None else place._replace(line=lines[error.word])
+            message = f'token {error.word} "{tokens[error.word]}": {error.message}'
+            raise location.error(message, column="tags", expected=error.expected, fix=error.fix) from error
+        return cls(" ".join(tokens), tuple(spans), iob2, group=group, place=place)
+
+    @classmethod
+    def from_text(cls, text: str, *, group: str | None = None, place: Place = NOWHERE) -> TagRecord:
+        """A text without tags, split into words and punctuation."""
+        return cls(text, tuple(_words(text, 0, len(text))), None, group=group, place=place)
+
+    @classmethod
+    def from_entities(
+        cls, text: str, marked: Sequence[Entity], *, group: str | None = None, place: Place = NOWHERE
+    ) -> TagRecord:
+        """From character spans. A word with the edge of a span inside is split, so that no entity is lost."""
+        ordered = sorted(marked)
+        _check_entities(text, ordered, place)
+        spans: list[tuple[int, int]] = []
+        tags: list[str] = []
+        end = 0
+        for entity in ordered:
+            before = _words(text, end, entity.start)
+            inside = _words(text, entity.start, entity.end)
+            spans += before + inside
+            tags += ["O"] * len(before) + [f"B-{entity.label}"] + [f"I-{entity.label}"] * (len(inside) - 1)
+            end = entity.end
+        after = _words(text, end, len(text))
+        return cls(text, tuple(spans + after), tuple(tags + ["O"] * len(after)), group=group, place=place)
+
+
+def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    return [match.span() for match in WORD.finditer(text, start, end)]
+
+
+def _check_entities(text: str, ordered: Sequence[Entity], place: Place) -> None:
+    """Entities must be inside the text, not empty, without spaces at their edges, and must not overlap."""
+    previous_end = 0
+    for entity in ordered:
+        start, end, label = entity
+        name = f"the entity {start} to {end} ({label})"
+        if not 0 <= start < end <= len(text):
+            expected = f"0 <= start < end <= {len(text)}, the length of the text"
+            raise place.error(f"{name} is not a part of the text", column="entities", expected=expected)
+        inner = text[start:end]
+        if inner != inner.strip():
+            left = start + len(inner) - len(inner.lstrip())
+            right = left + len(inner.strip())
+            fix = f"Write {left} to {right}." if inner.strip() else "Remove it: it contains only spaces."
+            raise place.error(f"{name} begins or ends with a space: {inner!r:.60}", column="entities", fix=fix)
+        if start < previous_end:
+            fix = "Keep one of them: a word has one tag."
+            message = f"{name} overlaps the one before, which ends at {previous_end}"
+            raise place.error(message, column="entities", fix=fix)
+        previous_end = end
