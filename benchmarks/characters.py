@@ -35,21 +35,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--set", nargs="*", default=(), metavar="NAME=VALUE", help="other settings of the training")
-    given = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    gpu = given.device != "cpu"
-    own = {name: json.loads(value) for name, value in (one.split("=", 1) for one in given.set)}
+    gpu = args.device != "cpu"
+    own = {name: json.loads(value) for name, value in (one.split("=", 1) for one in args.set)}
     settings = {**(GPU if gpu else CPU), **BOTH, **own}
-    line = trained(given, given.preset or ("gpt2-mini" if gpu else "llama-micro"), settings)
+    line = trained(args, args.preset or ("gpt2-mini" if gpu else "llama-micro"), settings)
     print(json.dumps(line), flush=True)
-    given.out.mkdir(parents=True, exist_ok=True)
-    with (given.out / "characters.jsonl").open("a") as file:
+    args.out.mkdir(parents=True, exist_ok=True)
+    with (args.out / "characters.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
 
 
-def trained(given: argparse.Namespace, preset: str, settings: dict[str, Any]) -> dict[str, Any]:
+def trained(args: argparse.Namespace, preset: str, settings: dict[str, Any]) -> dict[str, Any]:
     """One training, its score, and a stretch of what it writes."""
-    text = gzip.decompress((given.data / "tinyshakespeare/input.txt.gz").read_bytes()).decode()
+    text = gzip.decompress((args.data / "tinyshakespeare/input.txt.gz").read_bytes()).decode()
     began, scores = time.perf_counter(), []
 
     def on_event(event: Any) -> None:
@@ -69,14 +69,14 @@ def trained(given: argparse.Namespace, preset: str, settings: dict[str, Any]) ->
             preset=preset,
             tokenizer=words,
             out=folder / "model",
-            seed=given.seed,
-            device=given.device,
+            seed=args.seed,
+            device=args.device,
             progress=on_event,
-            **{"eval_every": max(settings["steps"] // (8 if given.device != "cpu" else 2), 1), **settings},
+            **{"eval_every": max(settings["steps"] // (8 if args.device != "cpu" else 2), 1), **settings},
         )
         seconds = time.perf_counter() - began
-        model = regard.load(folder / "model", device=given.device)
-        sample = model.generate("ROMEO:", max_tokens=400, temperature=0.8, seed=given.seed)
+        model = regard.load(folder / "model", device=args.device)
+        sample = model.generate("ROMEO:", max_tokens=400, temperature=0.8, seed=args.seed)
     return {
         "preset": preset,
         "parameters": sum(one.numel() for one in model.network.parameters()),
@@ -87,7 +87,7 @@ def trained(given: argparse.Namespace, preset: str, settings: dict[str, Any]) ->
         "tokens": found.tokens,
         "curve": scores,
         "settings": settings,
-        "machine": torch.cuda.get_device_name() if given.device != "cpu" else "cpu",
+        "machine": torch.cuda.get_device_name() if args.device != "cpu" else "cpu",
         "sample": sample,
     }
 

@@ -22,9 +22,9 @@ import torch
 import transformers
 
 # How long torch keeps freed memory on ARM. It is read once, when torch is loaded, and holds for a whole process.
-AS_IT_COMES: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": None}
-KEEPS: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": "1000"}  # as `import regard` and the command line set it
-KEPT = f"freed memory (MIMALLOC_PURGE_DELAY={KEEPS['MIMALLOC_PURGE_DELAY']})"
+DEFAULT_ALLOCATOR: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": None}
+KEEP_MEMORY: dict[str, str | None] = {"MIMALLOC_PURGE_DELAY": "1000"}  # as `import regard` and the command line set it
+KEEP_NOTE = f"freed memory (MIMALLOC_PURGE_DELAY={KEEP_MEMORY['MIMALLOC_PURGE_DELAY']})"
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ def lengths(count: int, mean: float, *, rng: random.Random, spread: float = 1.0,
     return [min(longest, max(3, round(rng.lognormvariate(centre, spread)))) for _ in range(count)]
 
 
-def together(*calls: Callable[[], object], rounds: int, warm: int = 1) -> list[float]:
+def median_times(*calls: Callable[[], object], rounds: int, warm: int = 1) -> list[float]:
     """Median milliseconds of each call, the calls taking turns, so that noise falls on all alike."""
-    return in_turns(*(partial(milliseconds, call) for call in calls), rounds=rounds, warm=warm)
+    return alternate(*(partial(milliseconds, call) for call in calls), rounds=rounds, warm=warm)
 
 
-def in_turns(*clocks: Callable[[], float], rounds: int, warm: int = 1) -> list[float]:
+def alternate(*clocks: Callable[[], float], rounds: int, warm: int = 1) -> list[float]:
     """Median of what each clock says, the clocks taking turns."""
     turns = []
     for number in range(warm + rounds):
@@ -76,10 +76,10 @@ def show_progress(text: str) -> None:
         print(text, end="", file=sys.stderr, flush=True)
 
 
-def milliseconds(call: Callable[..., object], *given: Any) -> float:
+def milliseconds(call: Callable[..., object], *args: Any) -> float:
     _wait()
     start = time.perf_counter()
-    call(*given)
+    call(*args)
     _wait()
     return 1e3 * (time.perf_counter() - start)
 
@@ -89,7 +89,7 @@ def _wait() -> None:
         torch.cuda.synchronize()
 
 
-class Apart:
+class SeparateProcess:
     """A fresh process with its own environment (None: without that variable), which is asked one thing at a time."""
 
     def __init__(self, environment: Mapping[str, str | None]) -> None:
@@ -101,12 +101,12 @@ class Apart:
         finally:
             _set(before)
 
-    def call(self, function: Callable[..., Any], *given: Any) -> Any:
-        return self._pool.submit(function, *given).result()
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._pool.submit(function, *args).result()
 
-    def milliseconds(self, function: Callable[..., Any], *given: Any) -> float:
+    def milliseconds(self, function: Callable[..., Any], *args: Any) -> float:
         """By the clock over there, so that sending things there and back is not counted."""
-        return float(self.call(milliseconds, function, *given))
+        return float(self.call(milliseconds, function, *args))
 
     def __enter__(self) -> Self:
         return self
@@ -123,9 +123,9 @@ def _set(environment: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def whose_memory(peer_keeps: bool) -> str:
+def memory_note(peer_keeps_memory: bool) -> str:
     """What a table says about freed memory."""
-    return f"each in a process of its own; {'both keep' if peer_keeps else 'regard keeps'} {KEPT}"
+    return f"each in a process of its own; {'both keep' if peer_keeps_memory else 'regard keeps'} {KEEP_NOTE}"
 
 
 def machine() -> str:
@@ -180,9 +180,9 @@ def keep(rows: Sequence[Row], *, name: str, title: str, peer: str, out: Path, no
     """Write numbers, table and plot, and say the table."""
     out.mkdir(parents=True, exist_ok=True)
     where = f"{machine()}; {note}" if note else machine()
-    said = f"{title}\n\n{where}\n\n{table(rows, peer)}\n"
-    (out / f"{name}.md").write_text(said, encoding="utf-8")
+    text = f"{title}\n\n{where}\n\n{table(rows, peer)}\n"
+    (out / f"{name}.md").write_text(text, encoding="utf-8")
     numbers = [asdict(row) | {"ratio": row.ratio} for row in rows]
     (out / f"{name}.json").write_text(json.dumps({"machine": where, "rows": numbers}, indent=2), encoding="utf-8")
     plot(rows, title, peer, out / f"{name}.png")
-    print(said)
+    print(text)

@@ -49,7 +49,7 @@ def lengths(count: int, mean: float, longest: int = 512) -> np.ndarray:
     return np.clip(np.exp(drawn), 3, longest).astype(np.int64)
 
 
-def batches(given: argparse.Namespace) -> Figures:
+def batches(args: argparse.Namespace) -> Figures:
     """One million sequences into batches of 16,384 tokens, long ones and short ones."""
     found: Figures = {}
     for mean in (14, 128):
@@ -74,43 +74,43 @@ def _tokenizer(folder: Path | None) -> Tokenizer:
     return Tokenizer.load(Path(found.origin).parent / "model")
 
 
-def corpus(given: argparse.Namespace) -> Figures:
+def corpus(args: argparse.Namespace) -> Figures:
     """The token store beside bare encode_batch on the same documents, taking turns; each in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         part = Path(folder) / "part.txt"
-        with lzma.open(given.corpus, "rt", encoding="utf-8") as source, part.open("w", encoding="utf-8") as target:
+        with lzma.open(args.corpus, "rt", encoding="utf-8") as source, part.open("w", encoding="utf-8") as target:
             while text := source.read(1 << 22):
                 target.write(text)
-                if given.part < 1 and target.tell() > given.part * given.bytes:
+                if args.part < 1 and target.tell() > args.part * args.bytes:
                     break
         found: Figures = {"text": f"{part.stat().st_size / 1e6:.0f} MB"}
         for name in ("bare", "store", "sentences"):
             command = [sys.executable, __file__, "--only", "corpus", "--worker", name, "--text", str(part)]
-            if given.tokenizer:
-                command += ["--tokenizer", str(given.tokenizer)]
-            said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            found[name] = json.loads(said)
+            if args.tokenizer:
+                command += ["--tokenizer", str(args.tokenizer)]
+            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            found[name] = json.loads(text)
     bare = found["bare"]["tokens_per_second"]
     for name in ("store", "sentences"):
         found[name]["of_bare"] = round(found[name]["tokens_per_second"] / bare, 3)
     return found | {"target": "store at least 0.8 of bare, under 1 GB"}
 
 
-def learn(given: argparse.Namespace) -> Figures:
+def learn(args: argparse.Namespace) -> Figures:
     """A vocabulary from the corpus."""
-    command = [sys.executable, __file__, "--worker", "learn", "--text", str(given.corpus)]
-    command += ["--kind", given.kind, "--size", str(given.size)]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return {"kind": given.kind} | json.loads(said) | {"target": "under 2,000 MB"}
+    command = [sys.executable, __file__, "--worker", "learn", "--text", str(args.corpus)]
+    command += ["--kind", args.kind, "--size", str(args.size)]
+    text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {"kind": args.kind} | json.loads(text) | {"target": "under 2,000 MB"}
 
 
-def learner(given: argparse.Namespace) -> Figures:
+def learner(args: argparse.Namespace) -> Figures:
     """Learning, alone in its process."""
     from regard.text.learn import train_tokenizer as learn_vocabulary
 
     warnings.simplefilter("ignore")
     began = time.perf_counter()
-    learned = learn_vocabulary([given.text], kind=given.kind, size=given.size)
+    learned = learn_vocabulary([args.text], kind=args.kind, size=args.size)
     return {"pieces": learned.size, "seconds": round(time.perf_counter() - began, 1), "peak_mb": peak_mb()}
 
 
@@ -122,21 +122,21 @@ def peak_mb() -> int:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if platform.system() == "Darwin" else 1e3))
 
 
-def worker(given: argparse.Namespace) -> Figures:
+def worker(args: argparse.Namespace) -> Figures:
     """One way to tokenize a plain text file, alone in its process, so that its peak memory is its own."""
-    tokenizer = _tokenizer(given.tokenizer)
+    tokenizer = _tokenizer(args.tokenizer)
     began = time.perf_counter()
-    if given.worker == "bare":
+    if args.worker == "bare":
         count = 0
-        texts = Path(given.text).read_text(encoding="utf-8").split("\n\n")
+        texts = Path(args.text).read_text(encoding="utf-8").split("\n\n")
         began = time.perf_counter()
         for start in range(0, len(texts), 64):
             found = tokenizer.backend.encode_batch(texts[start : start + 64], add_special_tokens=False)
             count += sum(len(encoding.ids) for encoding in found)
     else:
-        with tempfile.TemporaryDirectory(dir=Path(given.text).parent) as folder:
-            sentences = given.worker == "sentences"
-            store = Corpus.build([given.text], tokenizer, Path(folder) / "store", sentences=sentences)
+        with tempfile.TemporaryDirectory(dir=Path(args.text).parent) as folder:
+            sentences = args.worker == "sentences"
+            store = Corpus.build([args.text], tokenizer, Path(folder) / "store", sentences=sentences)
             count = len(store.tokens)
     seconds = time.perf_counter() - began
     return {
@@ -147,7 +147,7 @@ def worker(given: argparse.Namespace) -> Figures:
     }
 
 
-def mask(given: argparse.Namespace) -> Figures:
+def mask(args: argparse.Namespace) -> Figures:
     """Masking a batch beside forward and backward of bert-tiny with its masked head on the same tokens."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     config = preset("bert-tiny").config
@@ -173,11 +173,11 @@ def mask(given: argparse.Namespace) -> Figures:
     return found | {"target": "under 0.05 of a step"}
 
 
-def tokenize(given: argparse.Namespace) -> Figures:
+def tokenize(args: argparse.Namespace) -> Figures:
     """Texts through regard beside the bare library, taking turns: ids alone, with offsets, with every field."""
-    from common import Row, plot, table, together  # transformers is in it: not where memory is measured
+    from common import Row, median_times, plot, table  # transformers is in it: not where memory is measured
 
-    tokenizer, texts = _tokenizer(given.tokenizer), _texts(2000)
+    tokenizer, texts = _tokenizer(args.tokenizer), _texts(2000)
     bare, ours = tokenizer.backend.encode_batch, tokenizer.encode_batch
     calls: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
         ("ids", lambda: [one.ids for one in bare(texts)], lambda: tokenizer.ids_batch(texts)),
@@ -201,14 +201,14 @@ def tokenize(given: argparse.Namespace) -> Figures:
     tokens = sum(map(len, tokenizer.ids_batch(texts)))
     rows = []
     for case, peer, own in calls:
-        peer_ms, ours_ms = together(peer, own, rounds=9)
+        peer_ms, ours_ms = median_times(peer, own, rounds=9)
         note = f"{tokens / ours_ms:,.0f}k tokens/s"
         rows.append(Row(case, peer_ms, ours_ms, 0.9, note))
     title, peer_name = f"Tokenizing {len(texts):,} texts, {tokens:,} tokens", "bare tokenizers.encode_batch"
-    said = table(rows, peer_name)
-    (given.out / "data-tokenize.md").write_text(f"{title}\n\n{said}\n", encoding="utf-8")
-    plot(rows, title, peer_name, given.out / "data-tokenize.png")
-    print(said)
+    text = table(rows, peer_name)
+    (args.out / "data-tokenize.md").write_text(f"{title}\n\n{text}\n", encoding="utf-8")
+    plot(rows, title, peer_name, args.out / "data-tokenize.png")
+    print(text)
     figures = {row.case: {"bare_ms": row.peer_ms, "ms": row.ours_ms, "of_bare": round(row.ratio, 3)} for row in rows}
     return {"texts": len(texts), "tokens": tokens} | figures | {"target": "at least 0.9 of bare"}
 
@@ -252,19 +252,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--part", type=float, default=1.0, help="share of the corpus")
     parser.add_argument("--bytes", type=float, default=204e6, help="bytes of the whole corpus, for --part")
-    parser.add_argument("--tokenizer", type=Path, default=None, help="folder; MiniLM's where none is given")
+    parser.add_argument("--tokenizer", type=Path, default=None, help="folder; MiniLM's where none is args")
     parser.add_argument("--worker", choices=("bare", "store", "sentences", "learn"), help=argparse.SUPPRESS)
     parser.add_argument("--text", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.worker:
-        print(json.dumps(learner(given) if given.worker == "learn" else worker(given)))
+    args = parser.parse_args()
+    if args.worker:
+        print(json.dumps(learner(args) if args.worker == "learn" else worker(args)))
         return
-    if given.corpus is None and {"corpus", "learn"} & set(given.only):
+    if args.corpus is None and {"corpus", "learn"} & set(args.only):
         parser.error("the parts corpus and learn need --corpus FILE.xz")
-    for name in given.only:
-        said = json.dumps({name: PARTS[name](given)}, indent=2)
-        (given.out / f"data-{name}.json").write_text(said + "\n", encoding="utf-8")
-        print(said, flush=True)
+    for name in args.only:
+        text = json.dumps({name: PARTS[name](args)}, indent=2)
+        (args.out / f"data-{name}.json").write_text(text + "\n", encoding="utf-8")
+        print(text, flush=True)
 
 
 if __name__ == "__main__":

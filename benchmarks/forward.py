@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from common import KEEPS, KEPT, Apart, Row, keep, lengths, together
+from common import KEEP_MEMORY, KEEP_NOTE, Row, SeparateProcess, keep, lengths, median_times
 from torch import Tensor
 
 from regard.checkpoint.folder import read_folder
@@ -71,7 +71,7 @@ def on_cpu(rounds: int) -> list[Row]:
         rng = random.Random(0)
         data = [lengths(64, mean, rng=rng, spread=spread) for _ in range(BATCHES)]
         made = [batch(sizes, "cpu") for sizes in data]
-        peer, ours = together(
+        peer, ours = median_times(
             lambda made=made: [there(input_ids=padded, attention_mask=mask) for padded, mask, _ in made],
             lambda made=made: [here(flat) for _, _, flat in made],
             rounds=rounds,
@@ -82,7 +82,7 @@ def on_cpu(rounds: int) -> list[Row]:
         rows.append(Row(f"64 texts, mean {mean}, spread {spread:g}", peer / BATCHES, ours / BATCHES, target, note))
     for size in (24, 128):
         padded, mask, flat = batch([size], "cpu")
-        peer, ours = together(
+        peer, ours = median_times(
             lambda padded=padded, mask=mask: there(input_ids=padded, attention_mask=mask),
             lambda flat=flat: here(flat),
             rounds=8 * rounds,
@@ -92,11 +92,11 @@ def on_cpu(rounds: int) -> list[Row]:
 
 
 @torch.inference_mode()
-def looking(rounds: int) -> list[Row]:
+def attention_cost(rounds: int) -> list[Row]:
     """The cost of seeing a layer: the pass alone, and with the weights of the last (it ends with what is asked for)."""
     _, here = pair(transformers.BertConfig(**MINILM), torch.float32, "cpu")
     flat = batch([512], "cpu")[2]
-    plain, seen = together(lambda: here(flat), lambda: taps.attention(here, flat, layers=[-1]), rounds=4 * rounds)
+    plain, seen = median_times(lambda: here(flat), lambda: taps.attention(here, flat, layers=[-1]), rounds=4 * rounds)
     rows = [Row("512 tokens, one layer's attention", plain, seen, 1 / 1.1, f"adds {seen / plain - 1:.1%}")]
     config = ModelConfig(
         vocabulary=30522,
@@ -108,7 +108,7 @@ def looking(rounds: int) -> list[Row]:
     )
     long = Transformer(config).eval()
     flat = batch([4096], "cpu")[2]
-    plain, seen = together(lambda: long(flat), lambda: taps.attention(long, flat, layers=[-1]), rounds=3, warm=1)
+    plain, seen = median_times(lambda: long(flat), lambda: taps.attention(long, flat, layers=[-1]), rounds=3, warm=1)
     rows.append(Row("4,096 tokens, one layer's attention", plain, seen, None, f"adds {seen / plain - 1:.1%}"))
     return rows
 
@@ -127,7 +127,7 @@ def on_gpu(rounds: int, batches: int = 40) -> list[Row]:
         waiting = [flat.to("cpu") for _, _, flat in made]
         for flat in waiting:
             replayed(flat)  # record every shape first, as a server would at its start
-        times = together(
+        times = median_times(
             lambda made=made: [there(input_ids=padded, attention_mask=mask) for padded, mask, _ in made],
             lambda made=made: [here(flat) for _, _, flat in made],
             lambda made=made: [compiled(flat) for _, _, flat in made],
@@ -148,26 +148,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", choices=("forward", "looking"), nargs="*", default=("forward", "looking"))
+    parser.add_argument(
+        "--only", choices=("forward", "attention_cost"), nargs="*", default=("forward", "attention_cost")
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    given = parser.parse_args()
+    args = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    if given.device == "cuda":
-        rows, name = on_gpu(given.rounds), "forward-cuda"
+    if args.device == "cuda":
+        rows, name = on_gpu(args.rounds), "forward-cuda"
         title = "Forward pass, BERT-base shape, bf16, batches of 64"
-        keep(rows, name=name, title=title, peer="transformers, padded", out=given.out)
+        keep(rows, name=name, title=title, peer="transformers, padded", out=args.out)
         return
     shape = "MiniLM shape, fp32, CPU"
-    if "forward" in given.only:
+    if "forward" in args.only:
         title = f"Forward pass, {shape}"
-        keep(on_cpu(given.rounds), name="forward-cpu", title=title, peer="transformers, padded", out=given.out)
-    if "looking" not in given.only:
+        keep(on_cpu(args.rounds), name="forward-cpu", title=title, peer="transformers, padded", out=args.out)
+    if "attention_cost" not in args.only:
         return
-    with Apart(KEEPS) as own:
-        rows = own.call(looking, given.rounds)
+    with SeparateProcess(KEEP_MEMORY) as own:
+        rows = own.call(attention_cost, args.rounds)
     title = f"Looking at attention, {shape}"
-    keep(rows, name="looking-cpu", title=title, peer="the forward pass alone", out=given.out, note=f"keeps {KEPT}")
+    keep(
+        rows,
+        name="attention_cost-cpu",
+        title=title,
+        peer="the forward pass alone",
+        out=args.out,
+        note=f"keeps {KEEP_NOTE}",
+    )
 
 
 if __name__ == "__main__":

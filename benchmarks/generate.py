@@ -3,7 +3,7 @@
     python benchmarks/generate.py                  # GPT-2-small shape and Transformer-base translation on the CPU
     python benchmarks/generate.py --device cuda    # GPT-2-small shape in bf16, steps recorded
     python benchmarks/generate.py --tiny           # small networks, to see that it runs
-    python benchmarks/generate.py --peer-keeps     # transformers keeps freed memory too, as regard does by itself
+    python benchmarks/generate.py --peer-keeps-memory  # transformers keeps freed memory too, as regard does
 
 Each runs in a process of its own, started as its users start it; the two take turns, one waits while the other runs.
 Prompts have different lengths: transformers gets them padded on the left with their mask (sources on the right), regard
@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 import transformers
-from common import AS_IT_COMES, KEEPS, Apart, Row, in_turns, keep, lengths, whose_memory
+from common import DEFAULT_ALLOCATOR, KEEP_MEMORY, Row, SeparateProcess, alternate, keep, lengths, memory_note
 
 PROMPTS, NEW = 16, 128
 TARGETS = {"cpu": 1.4, "cuda": 6.0}
@@ -66,12 +66,12 @@ def load_peer(folder: str, rows: Sequence[Sequence[int]], device: str) -> None:
     LOADED["batch"] = padded(rows, device, left=not config.is_encoder_decoder)
 
 
-def say_peer(new: int, beams: int) -> list[list[int]]:
+def run_peer(new: int, beams: int) -> list[list[int]]:
     model, batch = LOADED["model"], LOADED["batch"]
     start = 1 if model.config.is_encoder_decoder else batch["input_ids"].shape[1]
     settings = {"num_beams": beams, "do_sample": False, "max_new_tokens": new, "min_new_tokens": new}
-    said: list[list[int]] = model.generate(**batch, **settings, pad_token_id=0)[:, start:].tolist()
-    return said
+    text: list[list[int]] = model.generate(**batch, **settings, pad_token_id=0)[:, start:].tolist()
+    return text
 
 
 def load_own(folder: str, rows: Sequence[Sequence[int]], device: str) -> None:
@@ -82,9 +82,9 @@ def load_own(folder: str, rows: Sequence[Sequence[int]], device: str) -> None:
     LOADED["rows"] = rows
 
 
-def say_own(new: int, beams: int) -> list[list[int]]:
-    said: list[list[int]] = LOADED["model"].generate_ids(LOADED["rows"], max_tokens=new, min_tokens=new, beams=beams)
-    return said
+def run_own(new: int, beams: int) -> list[list[int]]:
+    text: list[list[int]] = LOADED["model"].generate_ids(LOADED["rows"], max_tokens=new, min_tokens=new, beams=beams)
+    return text
 
 
 def quiet() -> None:
@@ -101,27 +101,27 @@ def padded(rows: Sequence[Sequence[int]], device: str, *, left: bool) -> dict[st
     return {"input_ids": torch.tensor(ids, device=device), "attention_mask": torch.tensor(mask, device=device)}
 
 
-def case(name: str, there: transformers.PreTrainedModel, device: str, given: argparse.Namespace, *, beams: int) -> Row:
+def case(name: str, there: transformers.PreTrainedModel, device: str, args: argparse.Namespace, *, beams: int) -> Row:
     rng = random.Random(0)
-    sizes = lengths(given.prompts, 32, rng=rng, spread=0.6, longest=128)
+    sizes = lengths(args.prompts, 32, rng=rng, spread=0.6, longest=128)
     rows = [[rng.randrange(2, there.config.vocab_size) for _ in range(size)] for size in sizes]
-    new = given.new
+    new = args.new
     with (
         tempfile.TemporaryDirectory() as folder,
-        Apart(KEEPS if given.peer_keeps else AS_IT_COMES) as peer,
-        Apart(KEEPS) as own,
+        SeparateProcess(KEEP_MEMORY if args.peer_keeps_memory else DEFAULT_ALLOCATOR) as peer,
+        SeparateProcess(KEEP_MEMORY) as own,
     ):
         there.save_pretrained(folder)
         peer.call(load_peer, folder, rows, device)
         own.call(load_own, folder, rows, device)
-        one, other = peer.call(say_peer, new, beams), own.call(say_own, new, beams)
+        one, other = peer.call(run_peer, new, beams), own.call(run_own, new, beams)
         sure = new if device == "cpu" else 4
         same = sum(left[:sure] == right[:sure] for left, right in zip(one, other, strict=True))
         assert same >= (len(rows) if device == "cpu" else 0.7 * len(rows)), f"only {same} of {len(rows)} are the same"
-        peer_ms, own_ms = in_turns(
-            partial(peer.milliseconds, say_peer, new, beams),
-            partial(own.milliseconds, say_own, new, beams),
-            rounds=given.rounds,
+        peer_ms, own_ms = alternate(
+            partial(peer.milliseconds, run_peer, new, beams),
+            partial(own.milliseconds, run_own, new, beams),
+            rounds=args.rounds,
         )
     tokens = len(rows) * new
     note = f"{1e3 * tokens / own_ms:,.0f} tokens/s, {own_ms / new:.1f} ms a step; {same} of {len(rows)} alike"
@@ -136,21 +136,21 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=NEW)
     parser.add_argument("--only", choices=("gpt2", "translate"), nargs="*", default=("gpt2", "translate"))
     parser.add_argument("--tiny", action="store_true", help="small networks, to see that it runs")
-    parser.add_argument("--peer-keeps", action="store_true", help="the peer keeps freed memory as well")
+    parser.add_argument("--peer-keeps-memory", action="store_true", help="the peer keeps freed memory as well")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    given = parser.parse_args()
+    args = parser.parse_args()
     quiet()
     torch.manual_seed(0)
     rows = []
-    if "gpt2" in given.only:
-        name = f"GPT-2 small, {given.prompts} prompts, {given.new} new tokens, greedy"
-        rows.append(case(name, gpt2(given.tiny), given.device, given, beams=1))
-    if "translate" in given.only:
-        name = f"Transformer base, {given.prompts} texts, {given.new} new tokens, 4 beams"
-        rows.append(case(name, translator(given.tiny), given.device, given, beams=4))
-    title = f"Decoding, {'fp32, CPU' if given.device == 'cpu' else 'bf16, GPU'}"
-    name = f"generate-{given.device}" + ("-both-keep" if given.peer_keeps else "")
-    keep(rows, name=name, title=title, peer="transformers", out=given.out, note=whose_memory(given.peer_keeps))
+    if "gpt2" in args.only:
+        name = f"GPT-2 small, {args.prompts} prompts, {args.new} new tokens, greedy"
+        rows.append(case(name, gpt2(args.tiny), args.device, args, beams=1))
+    if "translate" in args.only:
+        name = f"Transformer base, {args.prompts} texts, {args.new} new tokens, 4 beams"
+        rows.append(case(name, translator(args.tiny), args.device, args, beams=4))
+    title = f"Decoding, {'fp32, CPU' if args.device == 'cpu' else 'bf16, GPU'}"
+    name = f"generate-{args.device}" + ("-both-keep" if args.peer_keeps_memory else "")
+    keep(rows, name=name, title=title, peer="transformers", out=args.out, note=memory_note(args.peer_keeps_memory))
 
 
 if __name__ == "__main__":

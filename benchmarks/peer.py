@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from sets import Set, texts
+from sets import DataSet, texts
 
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Record, TagRecord
 from regard.tasks.task import Task
@@ -111,7 +111,7 @@ CLASSES = {
 
 
 def train(
-    chosen: Set,
+    data_set: DataSet,
     task: Task,
     records: Sequence[Record],
     start: Path,
@@ -125,8 +125,8 @@ def train(
     """Run the Trainer; seconds, real tokens a second, and the share of padding."""
     transformers.logging.set_verbosity_error()
     tokenizer = transformers.AutoTokenizer.from_pretrained(start)
-    few = records if steps < 0 else records[: (steps + 4) * chosen.batch]  # a short run reads no more
-    rows = encode(few, tokenizer, task, chosen.longest)
+    few = records if steps < 0 else records[: (steps + 4) * data_set.batch]  # a short run reads no more
+    rows = encode(few, tokenizer, task, data_set.longest)
     settings: dict[str, Any] = {}
     if task.labels is not None:
         settings = {"num_labels": len(task.labels), "id2label": dict(enumerate(task.labels))}
@@ -139,10 +139,10 @@ def train(
     clock = Clock(warm)
     arguments = transformers.TrainingArguments(
         output_dir=str(out / "trainer"),
-        per_device_train_batch_size=chosen.batch,
-        num_train_epochs=chosen.epochs,
+        per_device_train_batch_size=data_set.batch,
+        num_train_epochs=data_set.epochs,
         max_steps=steps,
-        learning_rate=chosen.lr,
+        learning_rate=data_set.lr,
         bf16=gpu,
         use_cpu=not gpu,
         optim="adamw_torch_fused",
@@ -168,12 +168,12 @@ def train(
     if steps < 0:
         trainer.save_model(str(out / "model"))
         tokenizer.save_pretrained(str(out / "model"))
-    total = int(np.ceil(len(rows) * len(records) / len(few) / chosen.batch) * chosen.epochs)
+    total = int(np.ceil(len(rows) * len(records) / len(few) / data_set.batch) * data_set.epochs)
     each = clock.seconds / max(clock.steps, 1)
     return {
         "seconds": whole,
         "ms_per_step": 1e3 * each,
         "all_steps": total,
         "estimated_seconds": each * total,
-        "tokens_per_second": mean * chosen.batch / each if each else 0.0,
+        "tokens_per_second": mean * data_set.batch / each if each else 0.0,
     }

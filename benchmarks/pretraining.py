@@ -39,23 +39,23 @@ def main() -> None:
     parser.add_argument("files", nargs="*")
     parser.add_argument("--tokenizer", default=None)
     parser.add_argument("--keep", type=Path, default=None, help="where the pretrained model goes")
-    parser.add_argument("--start", type=Path, default=None, help="what is tuned; random weights where it is not given")
+    parser.add_argument("--start", type=Path, default=None, help="what is tuned; random weights where it is not args")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--steps", type=int, default=30_000)
     parser.add_argument("--batch-tokens", type=int, default=32_768)
-    parser.add_argument("--labels", type=int, default=None, choices=[2000], help="so many rows; all where not given")
+    parser.add_argument("--labels", type=int, default=None, choices=[2000], help="so many rows; all where not args")
     parser.add_argument("--lr", type=float, default=3e-4)
-    given = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    given.out.mkdir(parents=True, exist_ok=True)
-    if given.part == "pretrain":
-        pretrained(given)
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.part == "pretrain":
+        pretrained(args)
     else:
-        tuned(given)
+        tuned(args)
 
 
-def pretrained(given: argparse.Namespace) -> None:
+def pretrained(args: argparse.Namespace) -> None:
     """The tiny model, its curves and its scores on articles that were held out."""
     began = time.perf_counter()
 
@@ -64,39 +64,39 @@ def pretrained(given: argparse.Namespace) -> None:
             print(f"{time.perf_counter() - began:.0f} s", event.kind, event.step, event.values, flush=True)
 
     found = pretrain(
-        given.files,
-        out=given.keep,
+        args.files,
+        out=args.keep,
         objective="mlm+nsp",
         preset="bert-tiny",
-        tokenizer=given.tokenizer,
-        steps=given.steps,
-        batch_tokens=given.batch_tokens,
+        tokenizer=args.tokenizer,
+        steps=args.steps,
+        batch_tokens=args.batch_tokens,
         window=128,
         lr=1e-3,
         dev_fraction=0.01,
-        eval_every=max(given.steps // 8, 1),
+        eval_every=max(args.steps // 8, 1),
         log_every=50,
         dropout=0.0,
         progress=on_event,
     )
     for name in ("curves.png", "metrics.jsonl"):
-        shutil.copy(given.keep / name, given.out / f"pretrain-{name}")
-    said = {**found.json(), "folder": given.keep.name}
-    write(given.out, {"pretrain": said, "minutes": (time.perf_counter() - began) / 60})
+        shutil.copy(args.keep / name, args.out / f"pretrain-{name}")
+    text = {**found.json(), "folder": args.keep.name}
+    write(args.out, {"pretrain": text, "minutes": (time.perf_counter() - began) / 60})
 
 
-def tuned(given: argparse.Namespace) -> None:
+def tuned(args: argparse.Namespace) -> None:
     """Accuracy on whole sentences of SST-2 that were held out, once a seed."""
-    data = whole_sentences(SETS["sst2"].gather(given.data))
-    if given.labels is not None:
-        data = replace(data, train=random.Random(0).sample(list(data.train), given.labels))
-    start = {"start": given.start} if given.start else {"preset": "bert-tiny", "tokenizer": given.tokenizer}
+    data = whole_sentences(SETS["sst2"].load(args.data))
+    if args.labels is not None:
+        data = replace(data, train=random.Random(0).sample(list(data.train), args.labels))
+    start = {"start": args.start} if args.start else {"preset": "bert-tiny", "tokenizer": args.tokenizer}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(SEEDS):
-            settings = {**TUNE[given.labels], "lr": given.lr, "seed": seed, "overwrite": True}
+            settings = {**TUNE[args.labels], "lr": args.lr, "seed": seed, "overwrite": True}
             run = train(data, out=Path(folder) / "tuned", **settings, **start)
-            line = {"start": "pretrained" if given.start else "random", "rows": len(data.train), "dev": len(data.dev)}
-            write(given.out, {**line, "lr": given.lr, "seed": seed, "accuracy": run.scores["accuracy"].value})
+            line = {"start": "pretrained" if args.start else "random", "rows": len(data.train), "dev": len(data.dev)}
+            write(args.out, {**line, "lr": args.lr, "seed": seed, "accuracy": run.scores["accuracy"].value})
 
 
 def whole_sentences(data: LabeledData, *, share: float = 0.2, seed: int = 0) -> LabeledData:

@@ -43,40 +43,40 @@ def main() -> None:
     parser.add_argument("--presets", nargs="*", default=None)
     parser.add_argument("--jobs", type=Path, default=None, help="runs to make instead, a JSON object per line")
     parser.add_argument("--one", default=None, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one is not None:
-        print(json.dumps(run(given.corpus, **json.loads(given.one))), flush=True)
+    args = parser.parse_args()
+    if args.one is not None:
+        print(json.dumps(run(args.corpus, **json.loads(args.one))), flush=True)
         return
-    given.out.mkdir(parents=True, exist_ok=True)
-    until = time.monotonic() + 60 * given.minutes
+    args.out.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + 60 * args.minutes
 
     def work(job: dict[str, Any]) -> None:
         left = until - time.monotonic()
         if left < 30:
             return
-        write(given.out, {**job, **measured(given.corpus, job, left)})
+        write(args.out, {**job, **measured(args.corpus, job, left)})
 
-    todo = list(jobs(given))
+    todo = list(jobs(args))
     with multiprocessing.get_context("spawn").Pool(8) as learners:  # each vocabulary once, before the runs need them
         learners.starmap(
-            tokenizer_for, {vocabulary_of(job["preset"]): (given.corpus, job["preset"]) for job in todo}.values()
+            tokenizer_for, {vocabulary_of(job["preset"]): (args.corpus, job["preset"]) for job in todo}.values()
         )
-    with ThreadPoolExecutor(given.workers) as pool:
+    with ThreadPoolExecutor(args.workers) as pool:
         list(pool.map(work, todo))
 
 
-def jobs(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def jobs(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The most important first, since the time may not be enough for all."""
-    if given.jobs is not None:
-        for line in given.jobs.read_text().splitlines():
+    if args.jobs is not None:
+        for line in args.jobs.read_text().splitlines():
             yield {"tokens": None, **json.loads(line)}
         return
-    presets = given.presets or [*ENCODERS, *DECODERS, *OTHERS, "elmo-small", "bert-large-uncased"]
-    for share in given.shares:
+    presets = args.presets or [*ENCODERS, *DECODERS, *OTHERS, "elmo-small", "bert-large-uncased"]
+    for share in args.shares:
         for preset in presets:
-            yield {"preset": preset, "share": share, "steps": given.steps, "tokens": None}
+            yield {"preset": preset, "share": share, "steps": args.steps, "tokens": None}
         for preset in [name for name in presets if name in ("bert-base-uncased", "bert-mini", "gpt2")]:
-            yield {"preset": preset, "share": share, "steps": given.steps // 2, "tokens": LARGE_STEP}
+            yield {"preset": preset, "share": share, "steps": args.steps // 2, "tokens": LARGE_STEP}
 
 
 def measured(corpus: Path, job: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def run(
 
         def stop(event: Any) -> None:
             if event.kind == "begin":
-                chosen["lr"] = float(event.values["said"][-1].split("lr ")[1].split(",")[0])
+                chosen["lr"] = float(event.values["text"][-1].split("lr ")[1].split(",")[0])
                 raise KeyboardInterrupt
 
         with contextlib.suppress(KeyboardInterrupt):

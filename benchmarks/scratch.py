@@ -87,14 +87,14 @@ def main() -> None:
     parser.add_argument("--preset", default="bert-small", help="what reads first")
     parser.add_argument("--lr", type=float, default=2e-4, help="of learning labels after it")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    given = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    data = SETS["imdb"].gather(given.data)
-    if given.read_first:
-        read_first(given, data)
+    data = SETS["imdb"].load(args.data)
+    if args.read_first:
+        read_first(args, data)
         return
-    if given.rows:
-        data = replace(data, train=data.train[: given.rows], dev=data.dev[: given.rows])
+    if args.rows:
+        data = replace(data, train=data.train[: args.rows], dev=data.dev[: args.rows])
     words = train_tokenizer_from_texts(texts_of(data.train), kind="wordpiece", size=WORDS)
     device = pick_device()
     lines = []
@@ -126,54 +126,54 @@ def main() -> None:
         }
         print(json.dumps(line), flush=True)
         lines.append(line)
-        given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / "scratch.json").write_text(json.dumps(lines, indent=2))
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "scratch.json").write_text(json.dumps(lines, indent=2))
 
 
-def read_first(given: argparse.Namespace, data: LabeledData) -> None:
+def read_first(args: argparse.Namespace, data: LabeledData) -> None:
     """Hidden words of all reviews but those scored on, then labels: each seed learns from the same reading."""
     began = time.perf_counter()
-    given.out.mkdir(parents=True, exist_ok=True)
+    args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        folder, more = Path(place), given.data / "imdb/unlabelled.txt.gz"
+        folder, more = Path(place), args.data / "imdb/unlabelled.txt.gz"
         own = folder / "labelled.txt"
         own.write_text("\n\n".join(" ".join(text.split()) for text in texts_of(data.train)), encoding="utf-8")
         words = train_tokenizer([own, more], kind="wordpiece", size=WORDS)
-        said = pretrain(
+        text = pretrain(
             [own, more],
             out=folder / "read",
             objective="mlm",
-            preset=given.preset,
+            preset=args.preset,
             tokenizer=words,
-            steps=given.steps,
+            steps=args.steps,
             batch_tokens=32_768,
             window=512,
             lr=7e-4,
             dropout=0.1,
             dev_fraction=0.005,
-            eval_every=max(given.steps // 4, 1),
+            eval_every=max(args.steps // 4, 1),
             progress=lambda event: (
                 print(event.kind, event.step, event.values, flush=True) if event.kind == "score" else None
             ),
         )
         read = time.perf_counter() - began
-        for seed in given.seeds:
+        for seed in args.seeds:
             before = time.perf_counter()
-            settings = {"epochs": 4, "lr": given.lr, "batch_tokens": 8192, "seed": seed, "overwrite": True}
+            settings = {"epochs": 4, "lr": args.lr, "batch_tokens": 8192, "seed": seed, "overwrite": True}
             found = train(data, out=folder / "tuned", start=folder / "read", **settings)
             line = {
-                "network": f"{given.preset}, hidden words first",
+                "network": f"{args.preset}, hidden words first",
                 "accuracy": found.scores["accuracy"].value,
                 "low": found.scores["accuracy"].low,
                 "high": found.scores["accuracy"].high,
                 "seed": seed,
                 "seconds of reading": read,
                 "seconds of labels": time.perf_counter() - before,
-                "settings": {**settings, "steps": given.steps},
-                "masked_accuracy": said.scores["masked_accuracy"].value,
+                "settings": {**settings, "steps": args.steps},
+                "masked_accuracy": text.scores["masked_accuracy"].value,
             }
             print(json.dumps(line), flush=True)
-            with (given.out / "scratch-read-first.jsonl").open("a") as file:
+            with (args.out / "scratch-read-first.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")
 
 

@@ -11,7 +11,7 @@ from regard.training.load_data import LabeledData, load_data
 
 
 @dataclass(frozen=True)
-class Set:
+class DataSet:
     """Where it lies, how it is read, and how transformers' Trainer is usually run on it."""
 
     path: str
@@ -21,22 +21,22 @@ class Set:
     read: dict[str, Any] = field(default_factory=dict)
     longest: int = 512  # where the Trainer cuts texts
     seconds: float | None = None  # what the whole training took there on one H200, as published beside this project
-    mine: dict[str, Any] = field(default_factory=dict)  # settings of regard that differ
+    overrides: dict[str, Any] = field(default_factory=dict)  # settings of regard that differ
 
-    def gather(self, root: Path) -> LabeledData:
+    def load(self, root: Path) -> LabeledData:
         """Its records; a tenth is split off for scoring where the set has no valid split of its own."""
         return load_data(root / self.path, dev_fraction=0.1, seed=0, **self.read)
 
 
 SETS = {
-    "sst2": Set("sst2/train.tsv.gz", 32, 3, 5e-5, seconds=128),
-    "imdb": Set("imdb/train.csv.gz", 16, 3, 5e-5, seconds=111),
-    "conll": Set("conll2003", 32, 5, 1e-4, seconds=43),
-    "squad": Set("squad/train-v1.1.json.gz", 32, 2, 1e-4, longest=384, seconds=135),
-    "agnews": Set(
+    "sst2": DataSet("sst2/train.tsv.gz", 32, 3, 5e-5, seconds=128),
+    "imdb": DataSet("imdb/train.csv.gz", 16, 3, 5e-5, seconds=111),
+    "conll": DataSet("conll2003", 32, 5, 1e-4, seconds=43),
+    "squad": DataSet("squad/train-v1.1.json.gz", 32, 2, 1e-4, longest=384, seconds=135),
+    "agnews": DataSet(
         "ag_news/train.csv.gz", 32, 2, 5e-5, seconds=50, read={"columns": {"text": "text", "label": "label"}}
     ),
-    "mrpc": Set(
+    "mrpc": DataSet(
         "glue/MRPC/train.tsv.gz",
         32,
         4,
@@ -44,7 +44,7 @@ SETS = {
         seconds=12,
         read={"quoting": False, "columns": {"first": "#1 String", "second": "#2 String", "label": "Quality"}},
     ),
-    "stsb": Set(
+    "stsb": DataSet(
         "glue/STS-B/train.tsv.gz",
         32,
         4,

@@ -4,8 +4,8 @@
     python benchmarks/train.py tune --sets sst2 conll       # speed of fine-tuning minilm; --steps 30 for a short look
     python benchmarks/train.py score --sets mrpc --seeds 3  # scores of both on the same split
 
-`tune` runs each in a process of its own, started as its users start it; with --peer-keeps the Trainer keeps freed
-memory too, as regard does by itself.
+`tune` runs each in a process of its own, started as its users start it; with --peer-keeps-memory the Trainer also keeps
+freed memory, as regard does.
 
 The sets are read from --data (not part of the project): see `sets.py` for what is expected where.
 """
@@ -28,8 +28,8 @@ import numpy as np
 import peer
 import torch
 import transformers
-from common import AS_IT_COMES, KEEPS, Apart, Row, keep, lengths, whose_memory
-from sets import SETS, Set
+from common import DEFAULT_ALLOCATOR, KEEP_MEMORY, Row, SeparateProcess, keep, lengths, memory_note
+from sets import SETS, DataSet
 
 from regard.checkpoint.source import from_preset, minilm_folder
 from regard.data.batching.batches import BatchPlan, BatchSettings
@@ -179,7 +179,7 @@ def masked(out: Path, *, steps: int, only: str) -> None:
             continue
         try:
             found[name] = call()
-        except torch.OutOfMemoryError as error:  # said, and the others go on
+        except torch.OutOfMemoryError as error:  # text, and the others go on
             print(f"{name}: {error}")
         torch._dynamo.reset()
         torch.cuda.empty_cache()
@@ -201,19 +201,25 @@ def begin_at(start: str) -> None:
     warnings.simplefilter("ignore")
 
 
-def learned(chosen: Set, records: Sequence[Record], name: str) -> Task:
+def learned(data_set: DataSet, records: Sequence[Record], name: str) -> Task:
     return task_class(name).from_records(records)
 
 
-def ours(chosen: Set, data: Any, out: Path, *, seed: int, steps: int | None = None) -> dict[str, Any]:
+def ours(data_set: DataSet, data: Any, out: Path, *, seed: int, steps: int | None = None) -> dict[str, Any]:
     """regard on the records that were split already."""
     rows: dict[str, Any] = {}
 
     def on_event(event: Any) -> None:
         rows[event.kind] = event.values | {"step": event.step}
 
-    size = {"batch_tokens": chosen.batch * mean_length(data)} if GPU else {"batch": chosen.batch}
-    settings: dict[str, Any] = {**size, "epochs": chosen.epochs, "lr": chosen.lr, "log_every": 50, **chosen.mine}
+    size = {"batch_tokens": data_set.batch * mean_length(data)} if GPU else {"batch": data_set.batch}
+    settings: dict[str, Any] = {
+        **size,
+        "epochs": data_set.epochs,
+        "lr": data_set.lr,
+        "log_every": 50,
+        **data_set.overrides,
+    }
     if steps is not None:
         settings = {**settings, "steps": steps}
         settings.pop("epochs")
@@ -263,33 +269,33 @@ def shortened(record: Record, tokenizer: Tokenizer, longest: int) -> Record:
 def tune_peer(name: str, data: Path, start: str, steps: int | None) -> dict[str, float]:
     """A short run of the Trainer."""
     begin_at(start)
-    chosen, brief = SETS[name], steps or 220
-    found = chosen.gather(data)
-    task = learned(chosen, found.train, found.task)
+    data_set, brief = SETS[name], steps or 220
+    found = data_set.load(data)
+    task = learned(data_set, found.train, found.task)
     with tempfile.TemporaryDirectory() as folder:
         return peer.train(
-            chosen, task, found.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
+            data_set, task, found.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
         )
 
 
 def tune_ours(name: str, data: Path, start: str, steps: int | None) -> dict[str, Any]:
     """A short or a whole run of regard."""
     begin_at(start)
-    found = SETS[name].gather(data)
+    found = SETS[name].load(data)
     with tempfile.TemporaryDirectory() as folder:
         return ours(
             SETS[name], found if steps is None else replace(found, dev=[]), Path(folder) / "ours", seed=0, steps=steps
         )
 
 
-def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None, peer_keeps: bool) -> None:
+def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None, peer_keeps_memory: bool) -> None:
     """Speed of both on each set: a short run of the Trainer, a short or a whole one of regard."""
     rows = []
-    which = "-both-keep" if peer_keeps else ""
+    which = "-both-keep" if peer_keeps_memory else ""
     for name in names:
-        with Apart(KEEPS if peer_keeps else AS_IT_COMES) as there:
+        with SeparateProcess(KEEP_MEMORY if peer_keeps_memory else DEFAULT_ALLOCATOR) as there:
             theirs = there.call(tune_peer, name, data, START, steps)
-        with Apart(KEEPS) as here:
+        with SeparateProcess(KEEP_MEMORY) as here:
             mine = here.call(tune_ours, name, data, START, steps)
         later = (mine["steps"] - 1) / mine["steps"]  # the first step warms up
         speed = later * mine["tokens"] / max(mine["seconds"] - mine["first"], 1e-9)
@@ -317,26 +323,26 @@ def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None, peer
             )
     kind = "cuda" if GPU else "cpu"
     title = "Fine-tuning minilm" + ("" if steps is None else " (ms for 1,000 real tokens)")
-    note = whose_memory(peer_keeps)
+    note = memory_note(peer_keeps_memory)
     keep(rows, name=f"tune-{kind}{which}", title=title, peer="transformers' Trainer", out=out, note=note)
 
 
 def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int], who: str) -> None:
     """Scores of both on the same split, each row written as it comes."""
     for name in names:
-        chosen = SETS[name]
-        found = chosen.gather(data)
-        task = learned(chosen, found.train, found.task)
+        data_set = SETS[name]
+        found = data_set.load(data)
+        task = learned(data_set, found.train, found.task)
         for seed in seeds:
             began = time.perf_counter()
             with tempfile.TemporaryDirectory() as folder:
                 if who == "trainer":
-                    peer.train(chosen, task, found.train, start_folder(), Path(folder), seed=seed)
-                    cut = chosen.longest if found.task == "classify" else None
+                    peer.train(data_set, task, found.train, start_folder(), Path(folder), seed=seed)
+                    cut = data_set.longest if found.task == "classify" else None
                     judge = judged(Path(folder) / "model", task, found.dev, cut=cut)
                     line = {"scores": {key: value.value for key, value in judge.scores.items()}, "main": judge.main}
                 else:
-                    line = ours(chosen, found, Path(folder) / "ours", seed=seed)
+                    line = ours(data_set, found, Path(folder) / "ours", seed=seed)
                     if name == "imdb":
                         judge = judged(Path(folder) / "ours", task, found.dev, cut=512)
                         line["truncated"] = {key: value.value for key, value in judge.scores.items()}
@@ -354,19 +360,19 @@ def main() -> None:
     parser.add_argument("--start", default="", help="the folder to fine-tune; minilm when empty")
     parser.add_argument("--steps", type=int, default=None, help="a short run of so many steps")
     parser.add_argument("--only", default="", help="masked: the cases whose names hold this, such as 'full 512'")
-    parser.add_argument("--peer-keeps", action="store_true", help="tune: the peer keeps freed memory as well")
+    parser.add_argument("--peer-keeps-memory", action="store_true", help="tune: the peer keeps freed memory as well")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--who", choices=["regard", "trainer"], default="regard")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    given = parser.parse_args()
-    begin_at(given.start)
-    given.out.mkdir(parents=True, exist_ok=True)
-    if given.part == "masked":
-        masked(given.out, steps=given.steps or 40, only=given.only)
-    elif given.part == "tune":
-        tune(given.sets, given.data, given.out, steps=given.steps, peer_keeps=given.peer_keeps)
+    args = parser.parse_args()
+    begin_at(args.start)
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.part == "masked":
+        masked(args.out, steps=args.steps or 40, only=args.only)
+    elif args.part == "tune":
+        tune(args.sets, args.data, args.out, steps=args.steps, peer_keeps_memory=args.peer_keeps_memory)
     else:
-        scores(given.sets, given.data, given.out, seeds=given.seeds, who=given.who)
+        scores(args.sets, args.data, args.out, seeds=args.seeds, who=args.who)
 
 
 if __name__ == "__main__":

@@ -56,42 +56,42 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--set", nargs="*", default=(), metavar="NAME=VALUE", help="other settings of the training")
-    given = parser.parse_args()
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    given.out.mkdir(parents=True, exist_ok=True)
-    for pair in given.pairs:
-        for network in given.networks:
-            line = trained(pair, network, given)
+    args.out.mkdir(parents=True, exist_ok=True)
+    for pair in args.pairs:
+        for network in args.networks:
+            line = trained(pair, network, args)
             print(json.dumps(line), flush=True)
-            with (given.out / "translate.jsonl").open("a") as file:
+            with (args.out / "translate.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")
 
 
-def trained(pair: str, network: str, given: argparse.Namespace) -> dict[str, Any]:
+def trained(pair: str, network: str, args: argparse.Namespace) -> dict[str, Any]:
     """One training and its two scores."""
     path, columns = PAIRS[pair]
-    own = dict(one.split("=", 1) for one in given.set)
+    own = dict(one.split("=", 1) for one in args.set)
     kind = network.partition("-")[0]
     settings = {**(RECURRENT if kind == "gru" else TRANSFORMER), **(LARGER[kind] if pair == "eng-spa" else {})}
     settings |= {name: json.loads(value) for name, value in own.items()}
-    data = load_data(given.data / path, task="translate", columns=columns or None)
+    data = load_data(args.data / path, task="translate", columns=columns or None)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         found = regard.train(
             data,
             preset=network,
             out=Path(folder) / "model",
-            seed=given.seed,
-            device=given.device,
+            seed=args.seed,
+            device=args.device,
             **settings,
         )
         learned = time.perf_counter() - began
-        model = regard.load(Path(folder) / "model", device=given.device)
+        model = regard.load(Path(folder) / "model", device=args.device)
         dev = [one for one in data.dev if isinstance(one, TranslateRecord)]
-        said = model.translate([one.source for one in dev], beams=BEAMS)
+        text = model.translate([one.source for one in dev], beams=BEAMS)
     gold = [[one.target for one in dev]]
     bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
-    beam = {"bleu": bleu.corpus_score(said, gold).score, "chrf": chrf.corpus_score(said, gold).score}
+    beam = {"bleu": bleu.corpus_score(text, gold).score, "chrf": chrf.corpus_score(text, gold).score}
     return {
         "pair": pair,
         "network": network,
@@ -104,7 +104,7 @@ def trained(pair: str, network: str, given: argparse.Namespace) -> dict[str, Any
         "steps": found.steps,
         "tokens": found.tokens,
         "minutes": learned / 60,
-        "seed": given.seed,
+        "seed": args.seed,
         "settings": settings,
         "machine": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
     }

@@ -3,7 +3,7 @@
     python benchmarks/vectors.py --corpus wikipedia-2015.txt.xz --questions questions-words.txt
     python benchmarks/vectors.py ... --words 2000000 --kind glove --out /tmp/try       # a smaller one, elsewhere
 
-The questions given are asked among words and phrases. `analogies.txt`, pairs written after the sections of Google's
+The questions args are asked among words and phrases. `analogies.txt`, pairs written after the sections of Google's
 set, and the nearest words are asked among the words alone: phrases like `king_john` would crowd around them.
 """
 
@@ -43,10 +43,10 @@ def page(learned: TrainedVectors, plain: WordVectors, sets: dict[str, dict[str, 
         f"From the packed file to the vectors {learned.seconds / 60:.1f} minutes by the clock, "
         f"{learned.cpu_seconds / 60:.1f} of processor time; {peak:,} MB at the peak."
     )
-    given = learned.settings
+    args = learned.settings
     lines = [
         "Vectors of words: "
-        + ", ".join(f"{name} {given[name]}" for name in ("kind", "width", "window", "min_count", "epochs", "phrases")),
+        + ", ".join(f"{name} {args[name]}" for name in ("kind", "width", "window", "min_count", "epochs", "phrases")),
         "",
         f"{torch.get_num_threads()} threads of {platform.machine()}; torch {torch.__version__}",
         "",
@@ -73,21 +73,21 @@ def main() -> None:
     parser.add_argument("--phrases", type=float, nargs="*", default=[20.0, 20.0])
     parser.add_argument("--keep", type=Path, help="write the vectors there: .bin or .txt")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    given = parser.parse_args()
+    args = parser.parse_args()
     settings = VectorSettings(
-        kind=given.kind,
-        max_words=given.words,
-        epochs=given.epochs,
-        width=given.width,
-        window=given.window,
-        phrases=tuple(given.phrases),
+        kind=args.kind,
+        max_words=args.words,
+        epochs=args.epochs,
+        width=args.width,
+        window=args.window,
+        phrases=tuple(args.phrases),
     )
-    learned = train_vectors([given.corpus], settings)
+    learned = train_vectors([args.corpus], settings)
     from data import peak_mb
 
-    if given.keep:
-        save_vectors(learned.vectors, given.keep)
-    keep(learned, given.questions, peak_mb(), given.out)
+    if args.keep:
+        save_vectors(learned.vectors, args.keep)
+    keep(learned, args.questions, peak_mb(), args.out)
 
 
 def keep(learned: TrainedVectors, questions: Path, peak: int, out: Path) -> None:
@@ -95,15 +95,15 @@ def keep(learned: TrainedVectors, questions: Path, peak: int, out: Path) -> None
     plain = words_alone(learned.vectors)
     asked, pairs = read_analogies(questions), read_analogies(Path(__file__).with_name("analogies.txt"))
     sets = {
-        "The questions given, among words and phrases": learned.vectors.analogies(asked),
-        "The questions given, among words alone": plain.analogies(asked),
+        "The questions args, among words and phrases": learned.vectors.analogies(asked),
+        "The questions args, among words alone": plain.analogies(asked),
         "Pairs after Google's sections, among words and phrases": learned.vectors.analogies(pairs),
         "Pairs after Google's sections, among words alone": plain.analogies(pairs),
     }
-    said = page(learned, plain, sets, peak)
+    text = page(learned, plain, sets, peak)
     out.mkdir(parents=True, exist_ok=True)
     name = f"vectors-{learned.settings['kind']}"
-    (out / f"{name}.md").write_text(said, encoding="utf-8")
+    (out / f"{name}.md").write_text(text, encoding="utf-8")
     numbers = {
         "settings": learned.settings,
         "seconds": round(learned.seconds, 1),
@@ -115,7 +115,7 @@ def keep(learned: TrainedVectors, questions: Path, peak: int, out: Path) -> None
         },
     }
     (out / f"{name}.json").write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-    print(said)
+    print(text)
 
 
 if __name__ == "__main__":
