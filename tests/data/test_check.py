@@ -21,7 +21,7 @@ from regard.data.check.kinds import KINDS
 from regard.data.check.rules.encoding import clean, mojibake, repaired
 from regard.data.check.rules.languages import language_of, script_of
 from regard.data.check.rules.lengths import count_with_tokenizer
-from regard.data.check.rules.similar_names import distance, similar_names
+from regard.data.check.rules.similar_names import edit_distance, similar_names
 from regard.data.check.run import TargetModel, check
 from regard.errors import DataError
 from regard.progress import Progress
@@ -130,15 +130,15 @@ def tsv(*more: tuple[str, str]) -> str:
 
 # name of the fault: file, content, kind, line
 FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
-    "a label with a letter left out": ("a.csv", rows(12, (good(14)[12], "neg"), (good(14)[13], "psitive")).replace("pos\n", "positive\n"), "near-label", 15),
-    "a label in other case": ("a.csv", rows(12, (good(13)[12], "Pos")), "near-label", 14),
-    "a label with a space": ("a.csv", rows(12, (good(13)[12], "pos ")), "near-label", 14),
-    "a placeholder for a label": ("a.csv", rows(12, (good(13)[12], "N/A")), "odd-label", 14),
-    "a word among numbers": ("a.csv", csv_of([(t, str(n % 2)) for n, t in enumerate(good(24))] + [("a barn in Lund", "good")]), "odd-label", 26),
-    "one label only": ("a.csv", csv_of([(text, "pos") for text in good()]), "one-label", 2),
+    "a label with a letter left out": ("a.csv", rows(12, (good(14)[12], "neg"), (good(14)[13], "psitive")).replace("pos\n", "positive\n"), "similar-label", 15),
+    "a label in other case": ("a.csv", rows(12, (good(13)[12], "Pos")), "similar-label", 14),
+    "a label with a space": ("a.csv", rows(12, (good(13)[12], "pos ")), "similar-label", 14),
+    "a placeholder for a label": ("a.csv", rows(12, (good(13)[12], "N/A")), "unusual-label", 14),
+    "a word among numbers": ("a.csv", csv_of([(t, str(n % 2)) for n, t in enumerate(good(24))] + [("a barn in Lund", "good")]), "unusual-label", 26),
+    "one label only": ("a.csv", csv_of([(text, "pos") for text in good()]), "single-label", 2),
     "a row without a label": ("a.csv", rows(12, (good(13)[12], "")), "missing-label", 14),
     "labels out of balance": ("a.csv", csv_of([(t, "pos") for t in good(39)] + [(good(40)[39], "neg")]), "imbalance", 41),
-    "a label of its own for every row": ("a.csv", csv_of([(t, f"n{n}x") for n, t in enumerate(good(30))]), "many-labels", 2),
+    "a label of its own for every row": ("a.csv", csv_of([(t, f"n{n}x") for n, t in enumerate(good(30))]), "too-many-labels", 2),
     "a score far away": ("a.csv", csv_of([(t, f"{n / 10}") for n, t in enumerate(good(20))] + [("a barn in Lund", "470.0")], "text,score"), "label-outlier", 22),
     "a label twice in one row": ("a.csv", csv_of([(t, ("a|b", "b", "a")[n % 3]) for n, t in enumerate(good())] + [("a barn", "a|a")]), "repeated-label", 14),
     "a row twice": ("a.csv", rows(12, (good()[2], "pos")), "duplicate", 14),
@@ -151,20 +151,20 @@ FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
     "mojibake of a quote": ("a.csv", rows(12, ("it isnâ€™t far from here", "pos")), "mojibake", 14),
     "mojibake with control characters": ("a.csv", rows(12, ("it isnâ\x80\x99t far from here", "pos")), "mojibake", 14),
     "mojibake of Russian": ("a.csv", rows(12, ("привет, как дела".encode().decode("latin1"), "pos")), "mojibake", 14),
-    "a replacement character": ("a.csv", rows(12, ("the caf\ufffd was shut", "pos")), "replacement", 14),
+    "a replacement character": ("a.csv", rows(12, ("the caf\ufffd was shut", "pos")), "replacement-character", 14),
     "a NUL": ("a.csv", rows(12, ("the door\0 was shut", "pos")), "nul", 14),
     "half a surrogate pair": ("a.jsonl", jsonl({"text": "one text", "label": "a"}, {"text": "other", "label": "b"}) + '{"text": "bad \\ud83d", "label": "a"}\n', "surrogate", 3),
     "bytes in Latin-1": ("a.csv", rows().encode() + b'"the caf\xe9 was shut",pos\n', "not-utf8", 14),
     "a BOM before the file": ("a.csv", b"\xef\xbb\xbf" + rows().encode(), "bom", 1),
     "a BOM inside a text": ("a.csv", rows(12, ("\ufeffthe door was shut", "pos")), "bom", 14),
-    "a control character": ("a.csv", rows(12, ("the door\x08 was shut", "pos")), "control", 14),
-    "an invisible character": ("a.csv", rows(12, ("the do\u200bor was shut", "pos")), "invisible", 14),
+    "a control character": ("a.csv", rows(12, ("the door\x08 was shut", "pos")), "control-character", 14),
+    "an invisible character": ("a.csv", rows(12, ("the do\u200bor was shut", "pos")), "invisible-character", 14),
     "HTML": ("a.csv", rows(12, ("the <br/> door was shut", "pos")), "markup", 14),
-    "escapes": ("a.csv", rows(12, ("the caf\\u00e9 was shut", "pos")), "escaped", 14),
-    "one letter over and over": ("a.csv", rows(12, ("no" + "o" * 200, "pos")), "run", 14),
-    "the header again": ("a.csv", rows(12, ("text", "label")), "header-row", 14),
+    "escapes": ("a.csv", rows(12, ("the caf\\u00e9 was shut", "pos")), "unresolved-escape", 14),
+    "one letter over and over": ("a.csv", rows(12, ("no" + "o" * 200, "pos")), "repeated-character", 14),
+    "the header again": ("a.csv", rows(12, ("text", "label")), "repeated-header", 14),
     "too many columns": ("a.csv", rows() + "a text, and more,pos\n", "wrong-columns", 14),
-    "a quote left open": ("a.csv", rows() + '"never closed,pos\n', "quotes", 14),
+    "a quote left open": ("a.csv", rows() + '"never closed,pos\n', "unbalanced-quotes", 14),
     "a line that is no JSON": ("a.jsonl", jsonl(*SPANS) + "{oops\n", "not-json", 4),
     "a value that is missing": ("a.jsonl", jsonl({"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}, {"text": None, "label": "x"}), "missing-value", 3),
     "another language": ("a.csv", rows(12, ("das ist nicht der Weg den ich mit dir gehen wollte", "pos")), "other-language", 14),
@@ -173,23 +173,23 @@ FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
     "entities that overlap": ("a.jsonl", jsonl(*SPANS, entities((0, 12), (4, 16))), "entity-overlap", 4),
     "an entity outside": ("a.jsonl", jsonl(*SPANS, entities((0, 90))), "entity-outside", 4),
     "an entity with a space": ("a.jsonl", jsonl(*SPANS, entities((0, 13))), "entity-space", 4),
-    "an entity inside a word": ("a.jsonl", jsonl(*SPANS, entities((0, 6), text="Ada Lovelace wrote to him")), "entity-cut", 4),
-    "an entity with a comma": ("a.jsonl", jsonl(*SPANS, entities((0, 4), text="Ada, come here now")), "entity-edge", 4),
-    "an entity that is elsewhere": ("a.jsonl", jsonl(*SPANS, {"text": "Ada sang", "entities": [{"start": 4, "end": 8, "label": "PER", "text": "Ada"}]}), "entity-text", 4),
+    "an entity inside a word": ("a.jsonl", jsonl(*SPANS, entities((0, 6), text="Ada Lovelace wrote to him")), "entity-inside-word", 4),
+    "an entity with a comma": ("a.jsonl", jsonl(*SPANS, entities((0, 4), text="Ada, come here now")), "entity-punctuation", 4),
+    "an entity that is elsewhere": ("a.jsonl", jsonl(*SPANS, {"text": "Ada sang", "entities": [{"start": 4, "end": 8, "label": "PER", "text": "Ada"}]}), "entity-mismatch", 4),
     "tags that do not open": ("a.conll", CONLL + "then O\nMary I-PER\nleft O\n\n", "broken-tags", 12),
     "tags of another kind": ("a.conll", CONLL + "Mary B-PER\nHill I-LOC\nleft O\n\n", "broken-tags", 12),
     "a line with a column missing": ("a.conll", CONLL + "Mary B-PER\nHill\nleft O\n\n", "wrong-columns", 12),
     "fewer tags than words": ("a.jsonl", jsonl({"tokens": ["a", "b"], "tags": ["O", "B-X"]}, {"tokens": ["a", "b"], "tags": ["O"]}), "tag-count", 2),
-    "an answer that is elsewhere": ("a.jsonl", jsonl(*ASKED, question("Bath", 3, "What?")), "answer-place", 4),
-    "an answer that is nowhere": ("a.jsonl", jsonl(*ASKED, question("York", 3, "What?")), "answer-place", 4),
-    "an answer inside a word": ("a.jsonl", jsonl(*ASKED, question("coac", 20, "What?")), "answer-cut", 4),
+    "an answer that is elsewhere": ("a.jsonl", jsonl(*ASKED, question("Bath", 3, "What?")), "answer-position", 4),
+    "an answer that is nowhere": ("a.jsonl", jsonl(*ASKED, question("York", 3, "What?")), "answer-position", 4),
+    "an answer inside a word": ("a.jsonl", jsonl(*ASKED, question("coac", 20, "What?")), "answer-inside-word", 4),
     "a question twice": ("a.jsonl", jsonl(*ASKED, {**question("Ada", 0), "id": "other"}), "duplicate", 4),
     "an id twice": ("a.jsonl", jsonl(*ASKED, {**question("Bath", 12, "To what town?"), "id": "Who came?Ada"}), "duplicate-id", 4),
     "an untranslated pair": ("a.tsv", tsv(("We leave tomorrow at noon.", "We leave tomorrow at noon.")), "untranslated", 11),
-    "a pair of unequal length": ("a.tsv", tsv(("Good.", "Bien, y además quería contarte todo lo que pasó ayer en la plaza.")), "unequal", 11),
+    "a pair of unequal length": ("a.tsv", tsv(("Good.", "Bien, y además quería contarte todo lo que pasó ayer en la plaza.")), "length-mismatch", 11),
     "a translation left empty": ("a.tsv", tsv(("We leave tomorrow.", "")), "empty-text", 11),
     "a source in the target's language": ("a.tsv", tsv(("Ella no quiere que los niños jueguen en la calle.", "Ella no quiere eso para los niños.")), "other-language", 11),
-    "a pair of one text": ("a.csv", "sentence1,sentence2,label\n" + "".join(f"{a},{b},{n % 2}\n" for n, (a, b) in enumerate(zip(good(), good(24)[12:], strict=True))) + "a barn,a barn,1\n", "same-pair", 14),
+    "a pair of one text": ("a.csv", "sentence1,sentence2,label\n" + "".join(f"{a},{b},{n % 2}\n" for n, (a, b) in enumerate(zip(good(), good(24)[12:], strict=True))) + "a barn,a barn,1\n", "identical-pair", 14),
 }  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def test_rows_of_parquet_are_named_by_number(tmp_path: Path) -> None:
     table = pyarrow.table({"text": [*good(), "the caf\ufffd"], "label": ["a", "b"] * 6 + ["a"]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     finding = check(tmp_path / "a.parquet").findings[0]
-    assert (finding.kind, finding.line, finding.row) == ("replacement", None, 13)
+    assert (finding.kind, finding.line, finding.row) == ("replacement-character", None, 13)
 
 
 def test_told_columns_and_skipped_rows(tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_a_file_that_changes_while_it_is_read_is_a_finding(tmp_path: Path) -> No
 def test_one_character_a_million_times_and_ten_megabytes_in_a_line(tmp_path: Path) -> None:
     began = time.monotonic()
     found = check(put(tmp_path / "a.csv", rows(12, ("x" * 1_000_000, "pos"))))
-    assert kinds(found)["run"] == 14
+    assert kinds(found)["repeated-character"] == 14
     tracemalloc.start()
     found = check(put(tmp_path / "b.csv", rows(12, ("many words in one line " * 450_000, "pos"))))
     _, peak = tracemalloc.get_traced_memory()
@@ -456,9 +456,9 @@ def test_labels_that_look_like_one(counts: dict[str, int], found: list[tuple[str
 
 @given(st.text(alphabet="abc", max_size=6), st.text(alphabet="abc", max_size=6))
 def test_the_distance_of_names_is_one(one: str, other: str) -> None:
-    assert distance(one, other) == distance(other, one)
-    assert (distance(one, other) == 0) == (one == other)
-    assert distance(one, one + "x") == 1
+    assert edit_distance(one, other) == edit_distance(other, one)
+    assert (edit_distance(one, other) == 0) == (one == other)
+    assert edit_distance(one, one + "x") == 1
 
 
 def test_scripts_and_languages() -> None:

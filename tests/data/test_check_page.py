@@ -40,9 +40,9 @@ def test_the_page_is_whole(report: CheckReport) -> None:
     html = html_page(report, name=EVIL)
     tree = body(html)
     titles = [found.text for found in tree.iter("h2")]
-    assert titles == ["Labels", "Length in tokens", "What splits share", "Findings", "What training will take"]
+    assert titles == ["Rows per label", "Tokens per row", "Rows in two splits", "Findings", "Estimated training time"]
     assert len(list(tree.iter("svg"))) == 3
-    assert "the model ends at 20" in html
+    assert "limit of the model: 20" in html
     assert [found.kind in html for found in report.findings] == [True] * len(report.findings)
 
 
@@ -56,7 +56,7 @@ def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: CheckRepor
 
 def test_a_clean_report_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\nthe sea was calm,a\nit rained all day,b\n")
-    assert "Nothing found" in html_page(check(tmp_path / "a.csv"), name="a.csv")
+    assert "No problems found" in html_page(check(tmp_path / "a.csv"), name="a.csv")
     assert body(html_page(CheckReport(0, 0, None, "", {}, ()), name="none")) is not None
 
 

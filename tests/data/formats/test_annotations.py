@@ -182,7 +182,7 @@ def test_label_studio_annotations_that_cannot_be_used(tmp_path: Path) -> None:
     assert reader.excluded == {"skipped by the annotator": 1, "not annotated": 1}
     assert reader.summary.endswith("excluded rows: 1 skipped by the annotator, 1 not annotated")
     assert [record.text for record in read(path, task="text")] == ["fine", "skipped", "open", "b"]
-    findings = [finding.message for finding in check(path).findings if finding.kind == "left-out"]
+    findings = [finding.message for finding in check(path).findings if finding.kind == "excluded-row"]
     assert findings == ["1 row left out: skipped by the annotator", "1 row left out: not annotated"]
     two = task(1, "fine", chosen("pos"))
     two["annotations"].append(task(9, "", chosen("neg"))["annotations"][0])

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from regard.data.check.fixing.fixed_copy import FixedCopy
     from regard.data.check.run import TargetModel
 
-HELP = """The data doctor: what is wrong with data, where, and the way to fix it.
+HELP = """Check data for problems: where they are, and how to fix them.
 
 Examples:
   regard check reviews.csv
-  regard check reviews.csv --columns text=review,label=stars --dev held-out.csv
-  regard check data/ --html report.html      train, valid and test, and what they share
+  regard check reviews.csv --columns text=review,label=stars --dev dev.csv
+  regard check data/ --html report.html      train, valid and test, and rows in two of them
   regard check tickets.csv --labels multi    labels such as "billing, login"
   regard check reviews.csv --fix fixed.csv
   regard check reviews.csv --json --strict"""
 
-WORST = 12  # labels that are shown
+MAX_LABELS = 12  # in the summary
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class CheckCommand:
         Positional[str],
         arg(help="A file, a folder with train, valid and test, a glob, a.en,a.de, or -.", metavar="DATA"),
     ]
-    dev: Annotated[str | None, arg(help="Data that must share nothing with it.", metavar="DATA")] = None
+    dev: Annotated[
+        str | None, arg(help="Validation data, which should have no rows in common with DATA.", metavar="DATA")
+    ] = None
     task: Annotated[str | None, arg(help="classify, pair, tag, answer, translate or text.", metavar="TASK")] = None
     format: Annotated[
         str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, trec, text, lines.", metavar="NAME")
@@ -48,14 +50,16 @@ class CheckCommand:
     labels: Labels = None
     encoding: Encoding = None
     model: Annotated[
-        str | None, arg(help="Whose tokens are counted; minilm where it is installed.", metavar="MODEL")
+        str | None, arg(help="Model whose tokens are counted (default: minilm if installed).", metavar="MODEL")
     ] = None
     skip_bad: Annotated[
-        Path | None, arg(help="Write rows that cannot be used there, as JSON lines.", metavar="FILE")
+        Path | None, arg(help="Write rows that cannot be used to this file, as JSON lines.", metavar="FILE")
     ] = None
-    html: Annotated[Path | None, arg(help="Write a page with plots there.", metavar="FILE")] = None
-    fix: Annotated[Path | None, arg(help="Write a copy there with what can be fixed safely.", metavar="FILE")] = None
-    strict: Annotated[bool, arg(help="Exit with 1 if there is an error among the findings.")] = False
+    html: Annotated[Path | None, arg(help="Write an HTML report with plots to this file.", metavar="FILE")] = None
+    fix: Annotated[
+        Path | None, arg(help="Write a copy to this file in which safe fixes are applied.", metavar="FILE")
+    ] = None
+    strict: Annotated[bool, arg(help="Exit with status 1 if a finding has the severity error.")] = False
     json: Json = False
 
 
@@ -77,7 +81,7 @@ def run(command: CheckCommand) -> None:
         "labels": command.labels,
     }
     told["columns"] = None if command.columns is None else parse_columns(command.columns)
-    reading = _reading(command.model)
+    reading = _target_model(command.model)
     with progress_bar() as progress:
         found = check(
             command.data, dev=command.dev, skip_bad=command.skip_bad, model=reading, progress=progress, **told
@@ -98,8 +102,8 @@ def run(command: CheckCommand) -> None:
         raise SystemExit(1)
 
 
-def _reading(model: str | None) -> TargetModel:
-    """How the model counts tokens, and what training it takes on this machine."""
+def _target_model(model: str | None) -> TargetModel:
+    """How the model counts tokens, its limit, and an estimate of training on this machine."""
     import importlib.util
 
     from regard.data.check.rules.lengths import count_with_tokenizer, estimate_from_words
@@ -151,19 +155,19 @@ def _summary(found: CheckReport) -> list[tuple[str, str]]:
     from regard.data.check.page import format_duration
 
     parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
-    bad = f"; {found.bad_rows:,} that cannot be used" if found.bad_rows else ""
+    bad = f"; {found.bad_rows:,} unusable" if found.bad_rows else ""
     rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.format or "unknown")]
     if found.labels:
-        shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:WORST]]
+        shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:MAX_LABELS]]
         rest = len(found.labels) - len(shown)
         rows.append(("labels", ", ".join(shown) + (f" and {rest} more" if rest else "")))
     if found.numbers:
-        rows.append(("labels", "numbers from {low:g} to {high:g}, {mean:g} on average".format(**found.numbers)))
+        rows.append(("labels", "numbers from {min:g} to {max:g}, mean {mean:g}".format(**found.numbers)))
     if found.lengths is not None:
         size = found.lengths
         over = "" if size.limit is None else f"; {size.fraction_over_limit:.1%} exceed {size.limit:,}"
         sample = "" if size.rows == found.rows else f" (counted on {pluralize(size.rows, 'row')})"
-        summary = f"median {size.median:,}, 95 % up to {size.p95:,}, longest {size.max_length:,} {size.unit}"
+        summary = f"median {size.median:,}, 95 % at most {size.p95:,}, longest {size.max_length:,} {size.unit}"
         rows.append(("lengths", f"{summary}{over}{sample}"))
     if found.estimate is not None:
         about = found.estimate
@@ -174,7 +178,7 @@ def _summary(found: CheckReport) -> list[tuple[str, str]]:
 
 def _print_findings(findings: tuple[Finding, ...]) -> None:
     if not findings:
-        print("nothing found: the data looks clean")
+        print("no problems found")
         return
     import shutil
 
@@ -186,23 +190,23 @@ def _print_findings(findings: tuple[Finding, ...]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("severity", "kind", "rows", "line"):
         table.add_column(name, justify="right" if name in ("rows", "line") else "left", no_wrap=True)
-    table.add_column("what, and the fix", overflow="fold")
+    table.add_column("problem and fix", overflow="fold")
     styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
     for finding in findings:
         place = str(finding.line or finding.row or "–")
-        grave = Text(finding.severity, styles[finding.severity])
-        what = Text(escape_control_characters(f"{finding.message}\n→ {finding.fix}"))
-        table.add_row(grave, finding.kind, f"{finding.count:,}", place, what)
+        severity = Text(finding.severity, styles[finding.severity])
+        message = Text(escape_control_characters(f"{finding.message}\n→ {finding.fix}"))
+        table.add_row(severity, finding.kind, f"{finding.count:,}", place, message)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
     Console(file=drawing_stdout(), width=max(width, 60), highlight=False).print(table)
 
 
 def _changes(fixed: FixedCopy) -> list[tuple[str, str]]:
     rows = [("written", f"{fixed.file}: {pluralize(fixed.rows, 'row')}")]
-    rows += [(f"{count:,}", what) for what, count in fixed.changes.items()]
+    rows += [(f"{count:,}", change) for change, count in fixed.changes.items()]
     if not fixed.changes:
-        rows.append(("0", "nothing had to be changed"))
-    rows += [("left out", what) for what in fixed.left_out]
+        rows.append(("0", "changes were needed"))
+    rows += [("left out", reason) for reason in fixed.left_out]
     return rows
 
 

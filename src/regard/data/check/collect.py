@@ -1,4 +1,4 @@
-"""Findings as they come: counted by kind, with the first few rows as examples."""
+"""Collect findings while rows are checked: counts per kind, with the first rows as examples."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from regard.data.check.finding import SEVERITIES, Example, Finding
 from regard.data.check.kinds import KINDS
 from regard.data.records import Place
 
-EXAMPLES = 5
-LINES = 100
-SHOWN = 80  # characters of a text
+MAX_EXAMPLES = 5
+MAX_LINES = 100
+EXCERPT_LENGTH = 80  # characters of a text
 
 
 @dataclass
-class _Found:
+class _OpenFinding:
+    """A finding to which rows are still added."""
+
     place: Place
-    what: str
+    message: str
     severity: str
     fix: str
     split: str
@@ -27,10 +29,10 @@ class _Found:
 
 
 class FindingCollector:
-    """What the checks hand their findings to. Memory does not grow with the rows."""
+    """Rules add their findings here. Memory does not grow with the number of rows."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], _Found] = {}
+        self._open: dict[tuple[str, str], _OpenFinding] = {}
 
     def add(
         self,
@@ -45,51 +47,59 @@ class FindingCollector:
         fix: str | None = None,
         count: int = 1,
     ) -> None:
-        """One row of a kind. Rows of one kind and key make one finding, as grave as the gravest of them."""
-        known = KINDS[kind]
-        grave = severity or known.severity
-        held = self.found.get((kind, key))
-        if held is None:
-            held = self.found[kind, key] = _Found(place, message, grave, fix or known.fix, split)
-        held.severity = min(held.severity, grave, key=SEVERITIES.index)
-        held.count += count
-        if len(held.examples) < EXAMPLES:
-            held.examples.append(Example(place.file, place.line, place.row, message, excerpt(text)))
-        if place.line is not None and len(held.lines) < LINES:
-            held.lines.append(place.line)
+        """Add one row, or `count` rows.
+
+        Rows of the same kind and key make one finding, with the highest of their severities. `severity` and `fix` are
+        those of the kind if not given; `text` is shown as an example.
+        """
+        defaults = KINDS[kind]
+        severity = severity or defaults.severity
+        finding = self._open.get((kind, key))
+        if finding is None:
+            finding = _OpenFinding(place, message, severity, fix or defaults.fix, split)
+            self._open[kind, key] = finding
+        finding.severity = min(finding.severity, severity, key=SEVERITIES.index)
+        finding.count += count
+        if len(finding.examples) < MAX_EXAMPLES:
+            finding.examples.append(Example(place.file, place.line, place.row, message, excerpt(text)))
+        if place.line is not None and len(finding.lines) < MAX_LINES:
+            finding.lines.append(place.line)
 
     def findings(self) -> tuple[Finding, ...]:
-        """The gravest first, of these the most frequent."""
-        order = sorted(self.found.items(), key=lambda one: (SEVERITIES.index(one[1].severity), -one[1].count))
-        return tuple(_finding(kind, key, held) for (kind, key), held in order)
+        """All findings, by severity, then by the number of rows."""
+        order = sorted(self._open.items(), key=lambda item: (SEVERITIES.index(item[1].severity), -item[1].count))
+        return tuple(_closed(kind, key, finding) for (kind, key), finding in order)
 
 
-def _finding(kind: str, key: str, held: _Found) -> Finding:
-    alone = key or held.count == 1  # a key is what all rows of the finding have in common, so that one speaks for all
-    first = held.what if alone else f"{KINDS[kind].title} ({held.count:,}); the first: {held.what}"
+def _closed(kind: str, key: str, finding: _OpenFinding) -> Finding:
+    message = finding.message
+    if finding.count > 1 and not key:  # rows with a key share one message
+        message = f"{finding.count:,} {KINDS[kind].title}; first: {message}"
     return Finding(
         kind=kind,
-        severity=held.severity,
-        file=held.place.file,
-        line=held.place.line,
-        row=held.place.row,
-        message=first,
-        fix=held.fix,
-        count=held.count,
-        split=held.split or None,
-        examples=tuple(held.examples),
-        lines=tuple(held.lines),
+        severity=finding.severity,
+        file=finding.place.file,
+        line=finding.place.line,
+        row=finding.place.row,
+        message=message,
+        fix=finding.fix,
+        count=finding.count,
+        split=finding.split or None,
+        examples=tuple(finding.examples),
+        lines=tuple(finding.lines),
     )
 
 
-def excerpt(text: str, limit: int = SHOWN) -> str:
+def excerpt(text: str, limit: int = EXCERPT_LENGTH) -> str:
     """The beginning of a text on one line."""
-    flat = " ".join(text[: 4 * limit].split())
-    return flat if len(flat) <= limit and len(text) <= 4 * limit else f"{flat[: limit - 1]}…"
+    one_line = " ".join(text[: 4 * limit].split())
+    if len(one_line) <= limit and len(text) <= 4 * limit:
+        return one_line
+    return f"{one_line[: limit - 1]}…"
 
 
 def quoted(names: Iterable[str], limit: int = 6) -> str:
-    """Names in quotes, the rest counted."""
+    """Names in quotes; those beyond `limit` are counted."""
     every = list(names)
-    rest = f" and {len(every) - limit} more" if len(every) > limit else ""
-    return ", ".join(f'"{excerpt(name, 40)}"' for name in every[:limit]) + rest
+    more = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(f'"{excerpt(name, 40)}"' for name in every[:limit]) + more

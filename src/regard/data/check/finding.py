@@ -1,4 +1,4 @@
-"""What the data doctor says: findings with their fix, and a report of all of them."""
+"""The result of a data check: findings with suggested fixes, and statistics of the rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Example:
-    """One row that shows a finding; `text` is its beginning."""
+    """A row as an example of a finding; `text` is the beginning of its text."""
 
     file: str
     line: int | None
@@ -23,19 +23,28 @@ class Example:
 
     @property
     def where(self) -> str:
-        return where(Place(self.file, self.line, self.row))
+        return describe_place(Place(self.file, self.line, self.row))
 
 
-def where(place: Place) -> str:
-    """A place as a person says it, without the file."""
-    if place.line is None:
-        return "the file" if place.row is None else f"row {place.row}"
-    return f"line {place.line}" if place.row is None else f"line {place.line}, row {place.row}"
+def describe_place(place: Place) -> str:
+    """Line and row of a place, without the file: "line 3, row 2"."""
+    if place.line is None and place.row is None:
+        return "the file"
+    numbers = (("line", place.line), ("row", place.row))
+    return ", ".join(f"{name} {number}" for name, number in numbers if number is not None)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong or odd, in one row or in many of a kind. The place is that of the first."""
+    """A problem in one row, or in several rows of a kind. File, line and row are those of the first.
+
+    kind: identifier of the problem, such as "duplicate" (see `kinds`).
+    severity: "error", "warning" or "note".
+    fix: what to do about it.
+    count: number of rows.
+    split: name of the split, if the data has several.
+    lines: line numbers of the first rows.
+    """
 
     kind: str
     severity: str
@@ -47,12 +56,12 @@ class Finding:
     count: int = 1
     split: str | None = None
     examples: tuple[Example, ...] = ()
-    lines: tuple[int, ...] = ()  # of the first rows it was found in
+    lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Split:
-    """One set of rows: train, valid, test, or the only one."""
+    """One split of the data: train, valid, test, or "data" if there is only one."""
 
     name: str
     files: tuple[str, ...]
@@ -63,42 +72,42 @@ class Split:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Rows of a later split that an earlier one has too."""
+    """Rows of one split (`second`) that also occur in an earlier one (`first`), exactly or nearly."""
 
     first: str
     second: str
     exact: int
     near: int
-    rows: int  # of the second
+    rows: int  # in the second split
 
 
 @dataclass(frozen=True)
 class LengthStatistics:
-    """How long the rows are, in tokens: counted by a tokenizer, or estimated from words where none is at hand."""
+    """Lengths of the rows in tokens: counted by a tokenizer, or estimated from words if there is none."""
 
-    unit: str  # what counted
-    rows: int  # how many rows were counted; of very large sets a regular sample
-    total_tokens: int  # tokens of all rows, scaled up from those counted
+    unit: str  # "tokens", or how they were estimated
+    rows: int  # rows that were counted; a sample of large data
+    total_tokens: int  # of all rows, extrapolated from those counted
     mean: float
     median: int
     p95: int
     max_length: int
-    limit: int | None  # places the model has for tokens
-    fraction_over_limit: float  # share of the rows that are longer
-    bounds: tuple[int, ...]  # of the histogram; one more than counts
+    limit: int | None  # maximum tokens of the model
+    fraction_over_limit: float  # fraction of the rows that are longer than the limit
+    bounds: tuple[int, ...]  # edges of the histogram bins; one more than counts
     counts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class TrainingEstimate:
-    """What training on the rows would take on this machine."""
+    """Estimated time and memory of training on the rows on this machine."""
 
     model: str
     parameters: int
-    tokens: int  # of one pass over the rows
+    tokens: int  # per epoch
     memory: int  # bytes
-    device: str  # in words: "this machine (2 CPU cores)"
-    seconds: float  # of the whole training
+    device: str  # such as "this machine (2 CPU cores)"
+    seconds: float  # of the whole training run
     epochs: float
     steps: int
     assumptions: str
@@ -106,7 +115,10 @@ class TrainingEstimate:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Everything found, the worst first."""
+    """All findings, the most severe first, and statistics of the rows.
+
+    report.as_json() is the object printed by `regard check --json`.
+    """
 
     rows: int
     bad_rows: int
@@ -116,15 +128,15 @@ class CheckReport:
     findings: tuple[Finding, ...]
     splits: tuple[Split, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
-    numbers: Mapping[str, float] = field(default_factory=dict)  # low, mean and high of labels that are numbers
+    numbers: Mapping[str, float] = field(default_factory=dict)  # min, mean and max of numeric labels
     lengths: LengthStatistics | None = None
     estimate: TrainingEstimate | None = None
     encoding: str | None = None  # of the first file
-    complete: bool = True  # False where a file could not be read to its end
+    complete: bool = True  # False if a file could not be read completely
     seconds: float = 0.0
 
     def count(self, severity: str) -> int:
-        """How many findings are of a severity."""
+        """The number of findings of a severity."""
         return sum(finding.severity == severity for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:

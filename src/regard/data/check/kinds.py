@@ -1,4 +1,7 @@
-"""Every kind of finding: how grave it is, what it is called, and the way to fix it."""
+"""Every kind of finding: its severity, its title and the suggested fix.
+
+A title is a plural noun phrase, because a finding of several rows is shown as "3 duplicate rows; first: …".
+"""
 
 from __future__ import annotations
 
@@ -12,104 +15,120 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
-    # A file, or a row that the reader cannot use. The reader's own fix comes first where it has one.
-    "unreadable": Kind("error", "the file cannot be read to its end", "Mend the file, then check it again."),
-    "bad-row": Kind("error", "rows that cannot be used", "Mend them, or leave them out with --skip-bad FILE."),
-    "left-out": Kind(
-        "note", "rows that their annotator did not accept", "Nothing to do, unless they should be used: accept them."
+    # Files, and rows that the reader cannot use. If the reader suggests a fix, that one is shown.
+    "unreadable": Kind("error", "files that cannot be read completely", "Repair the file, then check it again."),
+    "bad-row": Kind("error", "rows that cannot be used", "Correct them, or skip them with --skip-bad FILE."),
+    "excluded-row": Kind(
+        "note", "rows that were not accepted in annotation", "Accept them in the annotation tool if they are needed."
     ),
-    "wrong-columns": Kind("error", "rows with too many or too few columns", "Quote texts that hold the separator."),
-    "quotes": Kind(
+    "wrong-columns": Kind("error", "rows with too many or too few columns", "Quote texts that contain the separator."),
+    "unbalanced-quotes": Kind(
         "error", "quotes that are not closed, or closed too early", 'Write a quote inside a text twice ("").'
     ),
-    "not-json": Kind("error", "lines that are not JSON", "Write one object a line."),
+    "not-json": Kind("error", "lines that are not JSON", "Write one JSON object per line."),
     "not-utf8": Kind(
-        "error", "bytes that are not UTF-8", "Write the byte in UTF-8; or name the file's encoding: --encoding cp1252."
+        "error", "bytes that are not UTF-8", "Save the file as UTF-8, or give its encoding: --encoding cp1252."
     ),
-    "nul": Kind("error", "NUL characters", "Take them out; --fix does."),
-    "surrogate": Kind("error", "halves of surrogate pairs", "Write whole characters; --fix takes halves out."),
-    "missing-value": Kind("error", "values that are missing", "Fill them in, or leave the rows out."),
-    "bad-label": Kind("error", "labels that cannot be read like the rest", "Write them as in the other rows."),
-    "entity": Kind("error", "entities that cannot be read", 'Write {"start": 0, "end": 5, "label": "PER"}.'),
-    "entity-overlap": Kind("error", "entities that overlap", "Keep one of them: a word has one tag."),
-    "entity-outside": Kind("error", "entities outside of their text", "Count code points from 0, end exclusive."),
-    "entity-space": Kind("error", "entities with a space at an edge", "Move the edge to the word; --fix does."),
-    "entity-text": Kind("error", "entities that are not where they say", "Count code points from 0, end exclusive."),
-    "broken-tags": Kind("error", "tags that break their scheme", "Open every entity with B-; --fix does."),
-    "tag-count": Kind("error", "as many tags as words are needed", "Give every word one tag."),
-    "answer-place": Kind(
-        "error", "answers that are not where they say", "Mend the start; --fix does where there is one."
+    "nul": Kind("error", "NUL characters", "Remove them (done by --fix)."),
+    "surrogate": Kind("error", "halves of surrogate pairs", "Remove them (done by --fix)."),
+    "missing-value": Kind("error", "missing values", "Fill them in, or remove the rows."),
+    "bad-label": Kind("error", "labels in another form than the others", "Write them as in the other rows."),
+    "bad-entity": Kind("error", "entities that cannot be read", 'Write {"start": 0, "end": 5, "label": "PER"}.'),
+    "entity-overlap": Kind("error", "overlapping entities", "Keep one of them: each word has one tag."),
+    "entity-outside": Kind("error", "entities outside their text", "Count code points from 0, end exclusive."),
+    "entity-space": Kind("error", "entities that start or end with a space", "Exclude the space (done by --fix)."),
+    "entity-mismatch": Kind(
+        "error", "entities whose text is not at their position", "Count code points from 0, end exclusive."
     ),
-    "answer": Kind("error", "answers that cannot be used", "Give the text of the answer and its start."),
+    "broken-tags": Kind("error", "invalid tag sequences", "Start every entity with B- (done by --fix)."),
+    "tag-count": Kind("error", "rows with different numbers of words and tags", "Give every word one tag."),
+    "answer-position": Kind(
+        "error", "answers that are not at their position", "Correct the start (done by --fix if it is unambiguous)."
+    ),
+    "bad-answer": Kind("error", "answers that cannot be used", "Give the text of the answer and its start."),
     # Texts.
-    "empty-text": Kind("error", "texts that are empty or only space", "Leave the rows out; --fix does."),
-    "mojibake": Kind("error", "UTF-8 that was read as Latin-1", "Decode it once more; --fix does."),
-    "replacement": Kind(
-        "warning", "replacement characters (U+FFFD): letters are lost", "Fetch the text again as UTF-8."
+    "empty-text": Kind("error", "empty texts", "Remove the rows (done by --fix)."),
+    "mojibake": Kind("error", "texts with mojibake (UTF-8 decoded as Latin-1)", "Decode them again (done by --fix)."),
+    "replacement-character": Kind(
+        "warning", "texts with replacement characters (U+FFFD)", "Letters are lost: export the text again as UTF-8."
     ),
-    "bom": Kind("note", "byte order marks", "Save it as UTF-8 without BOM; --fix does."),
-    "control": Kind("warning", "control or private characters", "Take them out; --fix takes out control characters."),
-    "invisible": Kind("note", "invisible characters", "Take them out; --fix does."),
-    "markup": Kind("note", "HTML tags or entities", "Take the text out of the HTML first."),
-    "escaped": Kind("note", "escapes that were never resolved", "Decode the escapes before writing the file."),
-    "run": Kind("warning", "one character over and over", "Look at the row; cut the run short or leave it out."),
-    "header-row": Kind("error", "the header once more among the rows", "Leave the row out; --fix does."),
-    "other-script": Kind(
-        "warning", "texts in another script than the rest", "Leave them out, or keep them on purpose."
+    "bom": Kind("note", "byte order marks", "Save as UTF-8 without byte order mark (done by --fix)."),
+    "control-character": Kind(
+        "warning", "texts with control or private-use characters", "Remove them (control characters: done by --fix)."
     ),
-    "other-language": Kind(
-        "warning", "texts in another language than the rest", "Leave them out, or keep them on purpose."
+    "invisible-character": Kind("note", "texts with invisible characters", "Remove them (done by --fix)."),
+    "markup": Kind("note", "texts with HTML tags or entities", "Extract the text from the HTML."),
+    "unresolved-escape": Kind("note", "texts with unresolved escapes", "Decode the escapes before writing the file."),
+    "repeated-character": Kind(
+        "warning", "texts with one character many times in a row", "Check the row; shorten the run or remove the row."
     ),
+    "repeated-header": Kind("error", "repeated header rows", "Remove them (done by --fix)."),
+    "other-script": Kind("warning", "texts in another script", "Remove them, unless they are intended."),
+    "other-language": Kind("warning", "texts in another language", "Remove them, unless they are intended."),
     "mixed-script": Kind(
-        "warning", "words that mix scripts", "Write the word in one script: the letters only look alike."
+        "warning", "words with letters of two scripts", "Write the word in one script; the letters only look the same."
     ),
     # Labels.
-    "one-label": Kind("error", "every row has the same label", "A model needs at least two to learn a difference."),
-    "missing-label": Kind("error", "rows without a label among rows with one", "Label them, or leave them out."),
-    "near-label": Kind("warning", "labels that look like one", "Write both in the same way."),
-    "odd-label": Kind("warning", "labels unlike the others", "Give the rows a real label, or leave them out."),
-    "unknown-label": Kind("error", "labels that train does not have", "Add rows with them to train, or fix the label."),
-    "unseen-label": Kind("note", "labels of train that are in no row here", "Its score will say nothing about them."),
+    "single-label": Kind("error", "rows that all have the same label", "Add rows with at least one other label."),
+    "missing-label": Kind("error", "rows without a label", "Label them, or remove them."),
+    "similar-label": Kind("warning", "similar labels", "Use one spelling."),
+    "unusual-label": Kind("warning", "unusual labels", "Give the rows a valid label, or remove them."),
+    "unknown-label": Kind(
+        "error", "labels that do not occur in the training data", "Add training rows with them, or correct the label."
+    ),
+    "label-not-in-split": Kind(
+        "note", "training labels that do not occur in this split", "Scores on this split will not cover them."
+    ),
     "imbalance": Kind(
-        "warning", "labels are very uneven", "Gather more of the rare one, or train with --class-balance weights."
+        "warning", "imbalanced labels", "Collect more rows of the rare label, or train with --class-balance weights."
     ),
-    "rare-label": Kind("warning", "labels with very few rows", "Gather more rows of it, or join it with another."),
-    "many-labels": Kind(
-        "warning", "nearly every row has a label of its own", "Is it the right column? Say --columns label=NAME."
+    "rare-label": Kind("warning", "labels with very few rows", "Collect more rows, or merge it with another label."),
+    "too-many-labels": Kind(
+        "warning", "labels, one for nearly every row", "Check the column, or choose another: --columns label=NAME."
     ),
-    "joined-labels": Kind("warning", "labels that look like several in one", "Use --labels multi."),
-    "similarity": Kind("note", "pairs with numbers", "If they say how similar the texts are, use --task embed."),
-    "repeated-label": Kind("note", "a label twice in one row", "Write it once."),
-    "label-outlier": Kind(
-        "warning", "numbers far away from the rest", "Is the number right? Mend it or leave the row out."
+    "joined-labels": Kind("warning", "labels that look like several labels in one", "Use --labels multi."),
+    "similarity": Kind("note", "pairs with numbers", "If they are similarity scores, use --task embed."),
+    "repeated-label": Kind("note", "rows with the same label twice", "Write it once."),
+    "label-outlier": Kind("warning", "numbers far from all others", "Correct the number, or remove the row."),
+    # Duplicates.
+    "duplicate": Kind("warning", "duplicate rows", "Keep one of them (done by --fix)."),
+    "near-duplicate": Kind("note", "near-duplicate rows", "Keep one of them, or keep them in the same split."),
+    "label-conflict": Kind("error", "texts with two different labels", "Decide for one label, or remove both rows."),
+    "leak": Kind(
+        "error", "rows that also occur in another split", "Remove them from one split; otherwise scores are inflated."
     ),
-    # The same thing twice.
-    "duplicate": Kind("warning", "rows that are there twice", "Keep one of them; --fix does."),
-    "near-duplicate": Kind(
-        "note", "rows that are nearly the same", "Keep one of them, or keep them on one side of a split."
-    ),
-    "label-conflict": Kind("error", "the same text with two labels", "Decide for one, or leave both out."),
-    "leak": Kind("error", "rows that train has too", "Take them out of one side, or scores are too good."),
     "near-leak": Kind(
-        "warning", "rows that train has nearly word for word", "Take them out of one side, or scores are too good."
+        "warning",
+        "rows that occur almost identically in another split",
+        "Remove them from one split; otherwise scores are inflated.",
     ),
-    "duplicate-id": Kind("warning", "an id that is there twice", "Give every question an id of its own."),
-    # Tags and answers.
-    "entity-cut": Kind("warning", "entities that begin or end inside a word", "Move the edge to the end of the word."),
-    "entity-edge": Kind("note", "entities with punctuation at an edge", "Leave the punctuation out of the entity."),
-    "long-entity": Kind("note", "entities of very many words", "Look whether its end is right."),
-    "no-entities": Kind("warning", "no row has an entity", "Are the tags in the right column?"),
-    "answer-cut": Kind("note", "answers that begin or end inside a word", "Move the edge to the end of the word."),
-    "answer-edge": Kind("note", "answers with a space at an edge", "Leave the space out of the answer."),
+    "duplicate-id": Kind("warning", "duplicate ids", "Give every question its own id."),
+    # Entities and answers.
+    "entity-inside-word": Kind(
+        "warning", "entities that start or end inside a word", "Move the boundary to the end of the word."
+    ),
+    "entity-punctuation": Kind(
+        "note", "entities that start or end with punctuation", "Exclude the punctuation from the entity."
+    ),
+    "long-entity": Kind("note", "very long entities", "Check where it ends."),
+    "no-entities": Kind("warning", "rows without any entity", "Check that the tags are in the right column."),
+    "answer-inside-word": Kind(
+        "note", "answers that start or end inside a word", "Move the boundary to the end of the word."
+    ),
+    "answer-space": Kind("note", "answers that start or end with a space", "Exclude the space from the answer."),
     # Pairs.
-    "untranslated": Kind("warning", "translations that are the source itself", "Translate them, or leave them out."),
-    "unequal": Kind("warning", "pairs of wildly unequal length", "Look whether the lines still belong together."),
-    "same-pair": Kind("note", "pairs of one text twice", "Is the second text the right column?"),
+    "untranslated": Kind("warning", "translations identical to the source", "Translate them, or remove the rows."),
+    "length-mismatch": Kind(
+        "warning", "pairs of very different length", "Check that source and target belong together."
+    ),
+    "identical-pair": Kind("note", "pairs of two identical texts", "Check the column of the second text."),
     # Lengths.
     "too-long": Kind(
-        "note", "texts longer than the model", "They are read in windows; a model with more places reads them whole."
+        "note",
+        "texts longer than the model's limit",
+        "They are split into windows; a model with a higher limit reads them whole.",
     ),
     "unknown-tokens": Kind(
-        "warning", "the tokenizer does not know many words", "Take a model for this language, or learn a tokenizer."
+        "warning", "texts with many unknown tokens", "Use a model for this language, or learn a tokenizer."
     ),
 }

@@ -1,11 +1,12 @@
-"""A report as one page of HTML: nothing is fetched, nothing runs, and everything from the data is escaped."""
+"""A check report as one HTML page: no requests, no scripts, and all text from the data is escaped."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from regard.data.check.finding import CheckReport, Finding
-from regard.data.check.plots import bars, histogram, overlap, safe
+from regard.data.check.finding import SEVERITIES, CheckReport, Finding, LengthStatistics
+from regard.data.check.plots import bars, escaped, histogram, overlap_bars
+from regard.errors import pluralize
 
 STYLE = """
 :root { color-scheme: light dark; --back: #f6f7f9; --card: #fff; --ink: #1c2330; --faint: #667085; --edge: #e3e6ec;
@@ -40,7 +41,8 @@ svg text.warn { fill: var(--error); }
 .pill { font-size: .75rem; font-weight: 650; border-radius: 99px; padding: .1rem .6rem;
   border: 1px solid currentColor; }
 .error { color: var(--error); } .warning { color: var(--warning); } .note { color: var(--note); }
-.what { overflow-wrap: anywhere; margin: .3rem 0; }
+.message { overflow-wrap: anywhere; margin: .3rem 0; }
+.fix { color: var(--faint); } .fix b { font-weight: 600; }
 details { margin-top: .4rem; } summary { cursor: pointer; color: var(--faint); font-size: .87rem; }
 table { border-collapse: collapse; width: 100%; margin-top: .5rem; font-size: .87rem; }
 td, th { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-top: 1px solid var(--edge);
@@ -50,19 +52,19 @@ td:first-child { white-space: nowrap; color: var(--faint); }
 
 
 def html_page(report: CheckReport, *, name: str) -> str:
-    """The whole page. `name` is what the data is called."""
+    """The page of a report. `name` is the title: the name of the data."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<title>{safe(name)}: data check</title>
+<title>{escaped(name)}: data check</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <main>
-<h1>{safe(name)}</h1>
-<p class="faint">{safe(report.format or "not recognised")}</p>
+<h1>Data check: {escaped(name)}</h1>
+<p class="faint">{escaped(report.format or "format not recognized")}</p>
 {_tiles(report)}
 <div class="plots">
 {_plots(report)}
@@ -76,92 +78,106 @@ def html_page(report: CheckReport, *, name: str) -> str:
 
 
 def _tiles(report: CheckReport) -> str:
-    tiles = [(f"{report.rows:,}", "rows", "")]
+    """The most important numbers, in boxes."""
+    tiles = [_tile(f"{report.rows:,}", "rows")]
     if report.bad_rows:
-        tiles.append((f"{report.bad_rows:,}", "cannot be used", "error"))
-    tiles += [
-        (
-            f"{report.count(grave):,}",
-            f"{grave}s" if report.count(grave) != 1 else grave,
-            grave if report.count(grave) else "",
-        )
-        for grave in ("error", "warning", "note")
-    ]
+        tiles.append(_tile(f"{report.bad_rows:,}", "unusable rows", style="error"))
+    for severity in SEVERITIES:
+        count = report.count(severity)
+        name = severity if count == 1 else f"{severity}s"
+        tiles.append(_tile(f"{count:,}", name, style=severity if count else ""))
     if report.lengths is not None:
-        tiles.append((f"{report.lengths.median:,}", "tokens, median", ""))
-    inner = "".join(f'<div class="tile"><b class="{style}">{value}</b>{what}</div>' for value, what, style in tiles)
-    return f'<div class="tiles">{inner}</div>'
+        tiles.append(_tile(f"{report.lengths.median:,}", "median tokens"))
+    return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _tile(value: str, name: str, *, style: str = "") -> str:
+    return f'<div class="tile"><b class="{style}">{value}</b>{name}</div>'
 
 
 def _plots(report: CheckReport) -> str:
     cards = []
     if report.labels:
-        cards.append(_card("Labels", bars(dict(report.labels))))
+        cards.append(_card("Rows per label", bars(dict(report.labels))))
     if report.numbers:
-        said = "from {low:g} to {high:g}, {mean:g} on average".format(**report.numbers)
-        cards.append(_card("Labels are numbers", f"<p>{said}</p>"))
+        values = "{min:g} to {max:g}, mean {mean:g}".format(**report.numbers)
+        cards.append(_card("Numeric labels", f"<p>{values}</p>"))
     if report.lengths is not None:
-        size = report.lengths
-        said = f"95 % of the rows have up to {size.p95:,}, the longest {size.max_length:,}"
-        if size.limit is not None:
-            said += (
-                f"; {size.fraction_over_limit:.1%} are longer than the model"
-                if size.fraction_over_limit
-                else "; none is longer than the model"
-            )
-        if size.rows != report.rows:
-            said += f" ({size.rows:,} rows were counted)"
-        cards.append(_card("Length in tokens", histogram(size) + f'<p class="faint">{said}.</p>'))
+        summary = f'<p class="faint">{describe_lengths(report.lengths, rows=report.rows)}</p>'
+        cards.append(_card("Tokens per row", histogram(report.lengths) + summary))
     if report.overlaps:
-        cards.append(_card("What splits share", overlap(report.overlaps), style="card broad"))
+        cards.append(_card("Rows in two splits", overlap_bars(report.overlaps), style="card broad"))
     return "\n".join(cards)
 
 
-def _card(title: str, inner: str, *, style: str = "card") -> str:
-    return f'<section class="{style}"><h2>{title}</h2>{inner}</section>'
+def describe_lengths(lengths: LengthStatistics, *, rows: int) -> str:
+    """Length statistics in sentences. `rows` is the number of all rows, of which a sample may have been counted."""
+    text = f"95 % of the rows have at most {lengths.p95:,} tokens; the longest has {lengths.max_length:,}."
+    if lengths.limit is not None and lengths.fraction_over_limit:
+        text += (
+            f" {lengths.fraction_over_limit:.1%} exceed the model's limit of {lengths.limit:,} "
+            "and are split into windows."
+        )
+    elif lengths.limit is not None:
+        text += f" None exceeds the model's limit of {lengths.limit:,}."
+    if lengths.rows != rows:
+        text += f" Measured on {pluralize(lengths.rows, 'row')}."
+    return text
+
+
+def _card(title: str, content: str, *, style: str = "card") -> str:
+    return f'<section class="{style}"><h2>{title}</h2>{content}</section>'
 
 
 def _findings(report: CheckReport) -> str:
     if not report.findings:
-        return _card("Findings", "<p>Nothing found: the data looks clean.</p>")
+        return _card("Findings", "<p>No problems found.</p>")
     return _card("Findings", "\n".join(map(_finding, report.findings)))
 
 
-def _finding(found: Finding) -> str:
-    rows = f"{found.count:,} row{'s' if found.count != 1 else ''}"
-    rest = "".join(
-        f"<tr><td>{safe(one.where)}</td><td>{safe(one.message)}</td><td>{safe(one.text)}</td></tr>"
-        for one in found.examples
+def _finding(finding: Finding) -> str:
+    examples = "".join(
+        f"<tr><td>{escaped(example.where)}</td><td>{escaped(example.message)}</td><td>{escaped(example.text)}</td></tr>"
+        for example in finding.examples
     )
-    table = f"<table><tr><th>where</th><th>what</th><th>row</th></tr>{rest}</table>"
-    more = f"<details><summary>examples</summary>{table}</details>" if rest else ""
+    table = f"<table><tr><th>place</th><th>problem</th><th>text</th></tr>{examples}</table>"
+    details = f"<details><summary>Examples</summary>{table}</details>" if examples else ""
     return f"""<div class="finding">
-<div class="head"><span class="pill {found.severity}">{found.severity}</span><strong>{safe(found.kind)}</strong>
-<span class="faint">{rows} · {safe(_place(found))}</span></div>
-<p class="what">{safe(found.message)}</p>
-<p class="faint">→ {safe(found.fix)}</p>
-{more}</div>"""
+<div class="head"><span class="pill {finding.severity}">{finding.severity}</span>
+<strong>{escaped(finding.kind)}</strong>
+<span class="faint">{pluralize(finding.count, "row")} · {escaped(_place(finding))}</span></div>
+<p class="message">{escaped(finding.message)}</p>
+<p class="fix"><b>Fix:</b> {escaped(finding.fix)}</p>
+{details}</div>"""
 
 
-def _place(found: Finding) -> str:
-    where = f"line {found.line}" if found.line is not None else "" if found.row is None else f"row {found.row}"
-    return " of ".join(part for part in (where, Path(found.file or "").name) if part)
+def _place(finding: Finding) -> str:
+    """Line or row and file of the first row."""
+    if finding.line is not None:
+        position = f"line {finding.line}"
+    elif finding.row is not None:
+        position = f"row {finding.row}"
+    else:
+        position = ""
+    return " of ".join(part for part in (position, Path(finding.file or "").name) if part)
 
 
 def _training(report: CheckReport) -> str:
-    about = report.estimate
-    if about is None:
+    estimate = report.estimate
+    if estimate is None:
         return ""
-    said = (
-        f"<p>{safe(about.model)}, {about.parameters / 1e6:,.1f} million parameters, {about.tokens:,} tokens per epoch: "
-        f"about {format_duration(about.seconds)} on {safe(about.device)}, {about.memory / 1e9:.1f} GB of memory.</p>"
-        f'<p class="faint">An estimate from a short measurement: {safe(about.assumptions)}.</p>'
+    content = (
+        f"<p>{escaped(estimate.model)} ({estimate.parameters / 1e6:,.1f} million parameters), "
+        f"{estimate.tokens:,} tokens per epoch: "
+        f"about {format_duration(estimate.seconds)} on {escaped(estimate.device)}, "
+        f"{estimate.memory / 1e9:.1f} GB of memory.</p>"
+        f'<p class="faint">Estimated from a short measurement: {escaped(estimate.assumptions)}.</p>'
     )
-    return _card("What training will take", said)
+    return _card("Estimated training time", content)
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in words."""
+    """A duration with its unit: "40 s", "12 min", "3 hours"."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("min", 60)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.2g} {unit}"

@@ -1,9 +1,10 @@
-"""The data doctor: every row goes through every check once.
+"""Check data: find problems in rows, labels and splits, with suggested fixes.
 
     report = check("reviews.csv")
-    for finding in report.findings: ...
+    for finding in report.findings:
+        print(finding.line, finding.message, finding.fix)
 
-Memory is that of a few hashes a row: texts are not kept.
+Every row passes every rule once. Texts are not kept in memory, only a few hashes per row.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from regard.data.schema import Schema
 from regard.errors import DataError, pluralize
 from regard.progress import OnProgress, Progress
 
-TELL = 500  # rows between two words about progress
+PROGRESS_STEP = 500  # rows between two reports of progress
 
 
 class Rule(Protocol):
-    """Sees every row, and may say more at the end."""
+    """A check of all rows. `check_row` is called for each row, `finish` after the last one."""
 
     def check_row(self, row: CheckedRow) -> None: ...
     def finish(self) -> Any: ...
@@ -48,13 +49,16 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class TargetModel:
-    """The model the rows are for: how it counts tokens, how many it has places for, and what training it takes.
+    """The model that the data is for.
 
-    `forecast` is called with the task, the rows to train on and their lengths.
+    count_tokens: counts the tokens of texts.
+    special_tokens: number of special tokens around a text.
+    limit: maximum tokens of the model.
+    forecast: estimates training; called with the task, the number of training rows and their lengths.
     """
 
     count_tokens: TokenCounter = estimate_from_words
-    special_tokens: int = 2  # tokens put around a text
+    special_tokens: int = 2
     limit: int | None = None
     forecast: Callable[[str, int, LengthStatistics], TrainingEstimate | None] | None = None
 
@@ -73,15 +77,21 @@ def check(
     model: TargetModel | None = None,
     progress: OnProgress | None = None,
 ) -> CheckReport:
-    """Look through data, and through `dev` or the other splits of its folder besides it.
+    """Check data, and compare it with `dev` or with the other splits in its folder.
 
-    `reading` is the model whose tokens are counted; without one they are estimated from words. `progress` receives
-    the rows read so far.
+    data: a file, a folder with train, valid and test, or two aligned files; as for `regard.train`.
+    dev: validation data that should have no rows in common with it.
+    task, format, columns, labels, scheme, encoding: how to read the data (default: recognized).
+    skip_bad: a file for the rows that cannot be used, as JSON lines.
+    model: counts tokens and estimates training (default: tokens are estimated from words).
+    progress: called with the number of rows checked so far.
+
+    Problems in the data are findings, not exceptions. Raises DataError or InputError if there is no such data or a
+    setting cannot be used.
     """
-    began = time.monotonic()
-    run = _Run(model or TargetModel(), progress)
-    run.task, run.kind = task, labels
-    told = {
+    start = time.monotonic()
+    run = _CheckRun(model or TargetModel(), progress, task=task, label_kind=labels)
+    options = {
         "task": task,
         "format": format,
         "columns": columns,
@@ -90,142 +100,160 @@ def check(
         "encoding": encoding,
     }
     parts = _parts(data, dev)
-    for _, part, split in parts:
-        find_sources(part, split=split)  # that data is not there is no finding
-    for name, part, split in parts:
-        run.split(name, part, split=split, skip_bad=_named(skip_bad, name, first=not run.readers), **told)
-        if not run.complete:
+    for _, location, split in parts:
+        find_sources(location, split=split)  # raises if there is no such data
+    for name, location, split in parts:
+        bad_rows_file = _bad_rows_file(skip_bad, name, is_first=not run.readers)
+        run.check_split(name, location, split=split, skip_bad=bad_rows_file, **options)
+        if not run.is_complete:
             break
-    return replace(run.report(), seconds=round(time.monotonic() - began, 3))
+    return replace(run.report(), seconds=round(time.monotonic() - start, 3))
 
 
-def _named(skip_bad: str | Path | None, split: str, *, first: bool) -> Path | None:
-    """The file for bad rows of a split: as told for the first, with its name before the end for the others."""
+def _bad_rows_file(skip_bad: str | Path | None, split: str, *, is_first: bool) -> Path | None:
+    """The file for bad rows of a split: `bad.jsonl` for the first one, `bad.valid.jsonl` for "valid"."""
     if skip_bad is None:
         return None
     path = Path(skip_bad)
-    return path if first else path.with_name(f"{path.stem}.{split}{path.suffix}")
+    return path if is_first else path.with_name(f"{path.stem}.{split}{path.suffix}")
 
 
-def _parts(where: DataLocation, dev: DataLocation | None) -> list[tuple[str, DataLocation, str | None]]:
-    """Name, data and split of each part, the one to train on first."""
-    names = split_names(where)
-    if not names:
-        parts: list[tuple[str, DataLocation, str | None]] = [("train" if dev is not None else "data", where, None)]
+def _parts(data: DataLocation, dev: DataLocation | None) -> list[tuple[str, DataLocation, str | None]]:
+    """Name, location and split of each part, the training data first."""
+    names = split_names(data)
+    parts: list[tuple[str, DataLocation, str | None]]
+    if names:
+        parts = [(name, data, name) for name in (names if dev is None else names[:1])]
     else:
-        parts = [(name, where, name) for name in (names if dev is None else names[:1])]
-    return parts if dev is None else [*parts, ("valid", dev, None)]
+        parts = [("data" if dev is None else "train", data, None)]
+    if dev is not None:
+        parts.append(("valid", dev, None))
+    return parts
 
 
-class _Run:
-    """All checks, and what they have seen."""
+class _CheckRun:
+    """All rules, and their state."""
 
-    def __init__(self, reading: TargetModel, progress: OnProgress | None) -> None:
-        self.reading, self.progress = reading, progress
-        self.gather, self.rows, self.complete = FindingCollector(), RowStore(), True
-        self.readers: dict[str, Reader] = {}
-        self.task: str | None = None  # what the user said, as `kind` of labels
-        self.kind: str | None = None
-        self.labels = LabelRule(self.gather)
-        self.measure = LengthRule(
-            self.gather, count=reading.count_tokens, frame=reading.special_tokens, limit=reading.limit
+    def __init__(
+        self, model: TargetModel, progress: OnProgress | None, *, task: str | None, label_kind: str | None
+    ) -> None:
+        self.model = model
+        self.progress = progress
+        self.task = task  # as given by the user, like label_kind
+        self.label_kind = label_kind
+        self.is_complete = True
+        self.readers: dict[str, Reader] = {}  # by split
+        self.collector = FindingCollector()
+        self.rows = RowStore()
+        self.labels = LabelRule(self.collector)
+        self.lengths = LengthRule(
+            self.collector,
+            count_tokens=model.count_tokens,
+            special_tokens=model.special_tokens,
+            limit=model.limit,
         )
-        self.checks: list[Rule] = [
+        self.rules: list[Rule] = [
             self.rows,
-            TextRule(self.gather),
+            TextRule(self.collector),
             self.labels,
-            SpanRule(self.gather),
-            PairRule(self.gather, self.rows),
-            LanguageRule(self.gather),
-            self.measure,
+            SpanRule(self.collector),
+            PairRule(self.collector, self.rows),
+            LanguageRule(self.collector),
         ]
 
-    def split(self, name: str, where: DataLocation, *, split: str | None, **told: Any) -> None:
-        """Every row of one split."""
+    def check_split(self, name: str, location: DataLocation, *, split: str | None, **options: Any) -> None:
+        """Check every row of one split."""
         like = next((reader.schema for reader in self.readers.values()), None)
+
+        def on_bad(error: DataError) -> None:
+            add_reader_error(self.collector, error, name)
+
         try:
-            reader = read(where, split=split, like=like, on_bad=lambda error: self._bad(error, name), **told)
+            reader = read(location, split=split, like=like, on_bad=on_bad, **options)
             self.readers[name] = reader
-            self._marks(reader, name)
+            self._check_byte_order_marks(reader, name)
             header = _header(reader.schema)
             for record in reader:
-                row = checked_row(record, name)
-                if header and _is_header(record, header):
-                    self.gather.add("header-row", row.place, "the row repeats the header", split=name)
-                    continue
-                for one in self.checks:
-                    one.check_row(row)
-                if self.progress is not None and len(self.rows) % TELL == 0:
-                    self.progress(Progress("rows", len(self.rows)))
-            self._left_out(reader, name)
+                self._check_row(record, name, header)
+            self._add_excluded(reader, name)
         except DataError as error:
-            self.complete = False
-            add_reader_error(self.gather, error, name, kind="unreadable")
+            self.is_complete = False
+            add_reader_error(self.collector, error, name, kind="unreadable")
 
-    def _left_out(self, reader: Reader, split: str) -> None:
-        """Rows that the file itself says not to use."""
+    def _check_row(self, record: Record, split: str, header: dict[str, str]) -> None:
+        row = checked_row(record, split)
+        if header and _is_header(record, header):
+            self.collector.add("repeated-header", row.place, "the row repeats the header", split=split)
+            return
+        for rule in self.rules:
+            rule.check_row(row)
+        self.lengths.check_row(row)
+        if self.progress is not None and len(self.rows) % PROGRESS_STEP == 0:
+            self.progress(Progress("rows", len(self.rows)))
+
+    def _add_excluded(self, reader: Reader, split: str) -> None:
+        """Rows that the file itself marks as not to be used."""
         for reason, count in reader.excluded.items():
             place = Place(reader.sources[0][0].name)
-            what = f"{pluralize(count, 'row')} left out: {reason}"
-            self.gather.add("left-out", place, what, split=split, key=f"{split} {reason}", count=count)
+            message = f"{pluralize(count, 'row')} left out: {reason}"
+            self.collector.add("excluded-row", place, message, split=split, key=f"{split} {reason}", count=count)
 
-    def _bad(self, error: DataError, split: str) -> None:
-        add_reader_error(self.gather, error, split)
-
-    def _marks(self, reader: Reader, split: str) -> None:
-        """Files that begin with a byte order mark."""
+    def _check_byte_order_marks(self, reader: Reader, split: str) -> None:
+        message = "the file starts with a byte order mark, which some tools read as part of the first column name"
         for sources in reader.sources:
             for source in sources:
                 if source.path is not None and source.head(len(BOM)).startswith(BOM):
-                    what = "the file begins with a byte order mark, which some tools read as a part of the first name"
-                    self.gather.add("bom", Place(source.name, 1), what, split=split)
+                    self.collector.add("bom", Place(source.name, 1), message, split=split)
 
     def report(self) -> CheckReport:
+        """Finish all rules, and summarize."""
         first = next(iter(self.readers.values()), None)
-        same = DuplicateRule(self.gather, self.rows, task=None if first is None else first.schema.task)
-        same.finish()
-        found = {type(one).__name__: one.finish() for one in self.checks}
+        task = None if first is None else first.schema.task
+        duplicates = DuplicateRule(self.collector, self.rows, task=task)
+        duplicates.finish()
+        for rule in self.rules:
+            rule.finish()
+        lengths = self.lengths.finish()
         if first is not None:
-            self._hints(first)
-        lengths: LengthStatistics | None = found["LengthRule"]
+            self._add_hints(first)
         return CheckReport(
             rows=len(self.rows),
             bad_rows=sum(reader.bad_rows for reader in self.readers.values()),
-            task=None if first is None else first.schema.task,
+            task=task,
             format="" if first is None else first.summary,
             labels=self.labels.total,
-            findings=self.gather.findings(),
+            findings=self.collector.findings(),
             splits=tuple(self._split(name, reader) for name, reader in self.readers.items()),
-            overlaps=same.overlaps(),
-            numbers=self.labels.spread,
+            overlaps=duplicates.overlaps(),
+            numbers=self.labels.number_range,
             lengths=lengths,
             estimate=self._estimate(first, lengths),
             encoding=None if first is None else first.schema.encoding,
-            complete=self.complete,
+            complete=self.is_complete,
         )
 
-    def _hints(self, reader: Reader) -> None:
-        """What may be meant instead of what was recognised."""
+    def _add_hints(self, reader: Reader) -> None:
+        """Other ways to read the data that are probably intended."""
         place = Place(reader.sources[0][0].name)
-        for hint in reading_hints(reader.schema, self.labels.total, task=self.task, kind=self.kind):
-            self.gather.add(hint.kind, place, hint.message, fix=hint.fix)
+        for hint in reading_hints(reader.schema, self.labels.total, task=self.task, kind=self.label_kind):
+            self.collector.add(hint.kind, place, hint.message, fix=hint.fix)
 
     def _estimate(self, first: Reader | None, lengths: LengthStatistics | None) -> TrainingEstimate | None:
-        if self.reading.forecast is None or first is None or lengths is None:
+        if self.model.forecast is None or first is None or lengths is None:
             return None
-        return self.reading.forecast(first.schema.task, first.rows, lengths)
+        return self.model.forecast(first.schema.task, first.rows, lengths)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)
         return Split(name, files, reader.rows, reader.bad_rows, dict(self.labels.counts.get(name, {})))
 
 
-def _header(found: Schema) -> dict[str, str]:
-    """Names of columns that a row could repeat."""
-    return dict(found.columns) if found.header and found.format in ("csv", "tsv") else {}
+def _header(schema: Schema) -> dict[str, str]:
+    """Column names, by role, that a row could repeat."""
+    return dict(schema.columns) if schema.header and schema.format in ("csv", "tsv") else {}
 
 
 def _is_header(record: Record, columns: dict[str, str]) -> bool:
-    """Whether every value is the name of its column."""
-    given = [(getattr(record, role, None), name) for role, name in columns.items()]
-    return len(given) > 1 and all(value == name for value, name in given)
+    """True if every value is the name of its column."""
+    pairs = [(getattr(record, role, None), name) for role, name in columns.items()]
+    return len(pairs) > 1 and all(value == name for value, name in pairs)

@@ -1,8 +1,8 @@
-"""A fixed copy of the data: what can be fixed safely is, the rest stays as it is, and everything is counted.
+"""Write a copy of the data in which problems are fixed that need no decision. All changes are counted.
 
-Safe is what loses nothing a person has meant: damage of encodings, spaces at the edges of labels and entities, an
-answer that stands in one place only, an entity that was not opened, and rows that are empty or there twice. A label
-that is nearly another is left: whether it is a slip is for a person to say.
+Fixed are: encoding damage, spaces around labels and entities, the start of an answer that occurs once in its context,
+and entities that do not start with B-. Empty, duplicate and unreadable rows are removed. Similar labels are kept: a
+person has to decide if they are typos.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from regard.data.atomic import atomic_path
-from regard.data.check.finding import where
+from regard.data.check.finding import describe_place
 from regard.data.check.fixing.row_fixes import fixed_row
-from regard.data.check.fixing.row_writers import fitting, styles, writer, written_columns, written_format
-from regard.data.check.fixing.streams import Cleaned
-from regard.data.check.fixing.verify import RowHashes, difference, refuse
+from regard.data.check.fixing.row_writers import (
+    fit_format,
+    open_writer,
+    written_columns,
+    written_format,
+    written_styles,
+)
+from regard.data.check.fixing.streams import CleanedStream
+from regard.data.check.fixing.verify import RowHashes, copy_error, find_difference
 from regard.data.check.row_store import stable_hash
 from regard.data.check.rules.checked_row import checked_row
 from regard.data.locate import DataLocation
@@ -30,12 +36,12 @@ from regard.data.sources import Source
 from regard.errors import DataError
 from regard.foreign import file_errors
 
-NAMED = 20  # rows left out that are named; the rest are counted
+MAX_LISTED = 20  # removed rows that are listed; the others are counted
 
 
 @dataclass(frozen=True)
 class FixedCopy:
-    """What was changed, how often each; and the rows that could not be fixed and are left out."""
+    """The changes in the copy with their counts, and the rows that were removed because they cannot be read."""
 
     file: str
     rows: int
@@ -46,118 +52,124 @@ class FixedCopy:
         return asdict(self)
 
 
-def write_fixed_copy(data: DataLocation, out: str | Path, **told: Any) -> FixedCopy:
-    """Write the fixed copy whole or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
+def write_fixed_copy(data: DataLocation, out: str | Path, **options: Any) -> FixedCopy:
+    """Write the fixed copy, completely or not at all. Two aligned files become one table, SQuAD becomes JSON lines.
 
-    The copy is read again before it is kept, and compared with what it should hold; a DataError says where it differs.
+    `options` are those of `read`. The copy is read again and compared with the intended content; raises DataError with
+    the first difference.
     """
-    reader = read(data, on_bad=lambda error: None, **told)
+    reader = read(data, on_bad=lambda error: None, **options)
     target = Path(out)
     format = written_format(target.suffix.lower(), reader.schema)
-    wrong: str | None = None
-    with atomic_path(target) as fresh:
-        for style in styles(format):
-            job = _Job(reader, format)
-            _write(job, fresh, style)
-            wrong = job.difference(fresh, target)
-            if wrong is None:
-                return FixedCopy(str(target), job.rows, dict(job.changes.most_common()), tuple(job.named()))
-        raise refuse(target, wrong or "", format)
+    difference: str | None = None
+    with atomic_path(target) as path:
+        for style in written_styles(format):
+            fixed = _FixedRows(reader, format)
+            fixed.write(path, style)
+            difference = fixed.difference(path, target)
+            if difference is None:
+                changes = dict(fixed.changes.most_common())
+                return FixedCopy(str(target), fixed.rows, changes, tuple(fixed.removed_rows()))
+        raise copy_error(target, difference or "", format)
 
 
-def _write(job: _Job, fresh: Path, style: str) -> None:
-    with writer(fresh, job.format, job.reader.schema, style) as write:
-        for values, record in job:
-            job.digests.add(record, write(values))
-
-
-class _Job:
-    """Rows of all files, fixed; what happened to them is counted on the way."""
+class _FixedRows:
+    """The fixed rows of all files, and the counts of the changes."""
 
     def __init__(self, reader: Reader, format: str) -> None:
-        self.reader, self.format = reader, format
-        self.digests = RowHashes(reader.schema.columns)
+        self.reader = reader
+        self.format = format
+        self.rows = 0
+        self.hashes = RowHashes(reader.schema.columns)
         self.changes: Counter[str] = Counter()
-        self.left_out: list[str] = []
-        self.missing, self.rows = 0, 0
-        self.seen: set[int] = set()
+        self._removed: list[str] = []
+        self._removed_count = 0
+        self._keys: set[int] = set()
 
-    def difference(self, fresh: Path, target: Path) -> str | None:
-        """What the copy does not hold as it should; nothing is asked of one without rows."""
+    def write(self, path: Path, style: str) -> None:
+        with open_writer(path, self.format, self.reader.schema, style) as write:
+            for values, record in self:
+                self.hashes.add(record, write(values))
+
+    def difference(self, path: Path, target: Path) -> str | None:
+        """The first difference of the copy from these rows; None for a correct copy and for one without rows."""
         if self.rows == 0:
             return None
-        return difference(fresh, target, self.reader.schema, self.reader.options, self.format, self.digests)
+        return find_difference(path, target, self.reader.schema, self.reader.options, self.format, self.hashes)
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Record]]:
-        for sources, found in self.reader.parts():
-            make = found.parser()
-            for row in self._rows(sources, found):
-                values = self._fitting(fixed_row(row.values, found, self.changes))
+        for sources, schema in self.reader.parts():
+            parse = schema.parser()
+            for row in self._source_rows(sources, schema):
+                values = self._fit_format(fixed_row(row.values, schema, self.changes))
                 try:
-                    record = make(Row(row.place, values, ""))
+                    record = parse(Row(row.place, values, ""))
                 except DataError as error:
-                    self._bad(error, "")
+                    self._remove(error, "")
                     continue
                 except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-                    self._bad(row.place.error(f"cannot be used: {type(error).__name__}"), "")
+                    self._remove(row.place.error(f"cannot be used: {type(error).__name__}"), "")
                     continue
-                one = checked_row(record, "")
-                if not all(text.strip() for _, text in one.texts):
-                    self.changes["empty rows left out"] += 1
-                    continue
-                if _header(values, found):
-                    self.changes["headers among the rows left out"] += 1
-                    continue
-                key = stable_hash(f"{one.input_text}\x1f{one.annotation}")
-                if key in self.seen and found.format not in ("text", "conll"):
-                    self.changes["rows that were there twice left out"] += 1
-                    continue
-                self.seen.add(key)
-                self.rows += 1
-                yield self._named(values, found), record
+                if self._is_needed(values, record, schema):
+                    self.rows += 1
+                    yield self._rename_columns(values, schema), record
 
-    def _named(self, values: dict[str, Any], found: Schema) -> dict[str, Any]:
-        """With the names of columns in the copy."""
-        columns = written_columns(self.format, found)
-        if columns == found.columns:
+    def _is_needed(self, values: Mapping[str, Any], record: Record, schema: Schema) -> bool:
+        """False for empty rows, repeated headers and duplicates."""
+        row = checked_row(record, "")
+        if not all(text.strip() for _, text in row.texts):
+            self.changes["empty rows removed"] += 1
+            return False
+        if _is_header(values, schema):
+            self.changes["repeated headers removed"] += 1
+            return False
+        key = stable_hash(f"{row.input_text}\x1f{row.annotation}")
+        if key in self._keys and schema.format not in ("text", "conll"):
+            self.changes["duplicate rows removed"] += 1
+            return False
+        self._keys.add(key)
+        return True
+
+    def _rename_columns(self, values: dict[str, Any], schema: Schema) -> dict[str, Any]:
+        """The values with the column names of the copy."""
+        columns = written_columns(self.format, schema)
+        if columns == schema.columns:
             return values
-        named = {name: values.get(found.columns[role]) for role, name in columns.items()}
-        return {name: value for name, value in named.items() if value is not None}
+        renamed = {name: values.get(schema.columns[role]) for role, name in columns.items()}
+        return {name: value for name, value in renamed.items() if value is not None}
 
-    def _fitting(self, values: dict[str, Any]) -> dict[str, Any]:
-        fit = fitting(values, self.format, self.reader.schema)
-        if fit != values:
-            self.changes["line breaks inside of texts replaced by spaces"] += 1
-        return fit
+    def _fit_format(self, values: dict[str, Any]) -> dict[str, Any]:
+        fitted = fit_format(values, self.format, self.reader.schema)
+        if fitted != values:
+            self.changes["line breaks in texts replaced by spaces"] += 1
+        return fitted
 
-    def _rows(self, sources: tuple[Source, ...], found: Schema) -> Iterator[Row]:
+    def _source_rows(self, sources: tuple[Source, ...], schema: Schema) -> Iterator[Row]:
         with file_errors(sources[0].name, DataError):
-            yield from self._plain_rows(sources, found)
+            if len(sources) == 2:
+                yield from rows_of(sources, schema, self._remove)
+                return
+            with sources[0].open() as stream:
+                cleaned = stream if schema.format == "parquet" else CleanedStream(stream, schema.format, self.changes)
+                yield from read_rows(cast("BinaryIO", cleaned), sources[0].name, schema, self._remove)
 
-    def _plain_rows(self, sources: tuple[Source, ...], found: Schema) -> Iterator[Row]:
-        if len(sources) == 2:
-            yield from rows_of(sources, found, self._bad)
-            return
-        with sources[0].open() as stream:
-            plain = stream if found.format == "parquet" else Cleaned(stream, found.format, self.changes)
-            yield from read_rows(cast("BinaryIO", plain), sources[0].name, found, self._bad)
-
-    def _bad(self, error: DataError, raw: str) -> None:
+    def _remove(self, error: DataError, raw: str) -> None:
         if isinstance(error, ExcludedRow):
             self.changes[f"rows left out: {error.message}"] += 1
             return
-        self.missing += 1
-        if len(self.left_out) < NAMED:
+        self._removed_count += 1
+        if len(self._removed) < MAX_LISTED:
             place = Place(error.file or "", error.line, error.row)
-            self.left_out.append(f"{where(place)}: {error.message}")
+            self._removed.append(f"{describe_place(place)}: {error.message}")
 
-    def named(self) -> Iterator[str]:
-        yield from self.left_out
-        if self.missing > len(self.left_out):
-            yield f"and {self.missing - len(self.left_out):,} more"
+    def removed_rows(self) -> Iterator[str]:
+        """The places of unreadable rows with the reason; those beyond MAX_LISTED are counted."""
+        yield from self._removed
+        if self._removed_count > len(self._removed):
+            yield f"and {self._removed_count - len(self._removed):,} more"
 
 
-def _header(values: Mapping[str, Any], found: Schema) -> bool:
-    used = list(found.columns.values())
-    table = found.header and found.format in ("csv", "tsv") and len(used) > 1
-    return table and all(values.get(name) == name for name in used)
+def _is_header(values: Mapping[str, Any], schema: Schema) -> bool:
+    names = list(schema.columns.values())
+    is_table = schema.header and schema.format in ("csv", "tsv") and len(names) > 1
+    return is_table and all(values.get(name) == name for name in names)

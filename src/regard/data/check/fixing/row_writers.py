@@ -1,4 +1,4 @@
-"""Rows back into a file, in the format they came in where that can be written."""
+"""Write rows to a file, in their original format if it can be written."""
 
 from __future__ import annotations
 
@@ -13,77 +13,88 @@ from regard.data.formats.quoting import csv_row
 from regard.data.schema import Schema
 from regard.errors import InputError, shorten
 
-# Writes a row, and returns what must be read back from it: its cells or its JSON; nothing for other formats, of which
-# the record alone counts.
-Write = Callable[[dict[str, Any]], str]
-LINES = "Give the copy a name that ends in .jsonl."
-PLAIN = {"conll": "tagged words", "text": "plain text", "lines": "plain text"}
-NAMES = {"conll": "a name that ends in .conll or .jsonl", "text": "its own ending", "lines": "its own ending"}
-FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
-CELLS = "\x1f"  # between values that are compared
-STYLES = {"csv": ("usual", "quoted"), "tsv": ("usual", "quoted"), "conll": ("usual", "tabs")}
-BREAK = re.compile(r"[\t\r\n]+")
+# Writes a row, and returns its content for comparison when it is read again: cells or JSON, empty for other formats.
+WriteRow = Callable[[dict[str, Any]], str]
+USE_JSON_LINES = "Use a file name that ends in .jsonl."
+FORMAT_NAMES = {"conll": "CoNLL", "text": "plain text", "lines": "plain text"}
+SUFFIX_HINTS = {"conll": ".conll or .jsonl", "text": ".txt", "lines": ".txt"}
+FORMAT_BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
+SEPARATOR = "\x1f"  # between compared values
+STYLES = {"csv": ("default", "quoted"), "tsv": ("default", "quoted"), "conll": ("default", "tabs")}
+LINE_BREAKS = re.compile(r"[\t\r\n]+")
 BLANK_LINES = re.compile(r"\n\s*\n")
 
 
-def written_format(suffix: str, found: Schema) -> str:
-    """The end of the name decides between tables, Parquet and JSON lines; else it is as it was read."""
-    usual = {"json": "jsonl", "aligned": "tsv"}.get(found.format, found.format)
+def written_format(suffix: str, schema: Schema) -> str:
+    """The format of the copy: by the suffix of its name (tables, Parquet, JSON lines), else that of the data.
+
+    Raises InputError if the rows cannot be written in that format.
+    """
+    default = {"json": "jsonl", "aligned": "tsv"}.get(schema.format, schema.format)
     if suffix in (".xlsx", ".xlsm"):
-        raise InputError("the copy cannot be written as a workbook. Give it a name that ends in .csv.")
-    if usual == "conll" and suffix == ".jsonl":
+        raise InputError("the copy cannot be written as an Excel workbook. Use a file name that ends in .csv.")
+    if default == "conll" and suffix == ".jsonl":
         return "jsonl"
-    if usual in ("conll", "text", "lines") and suffix in FORMATS:
-        raise InputError(f"{PLAIN[usual]} cannot be written as {suffix}. Give the copy {NAMES[usual]}.")
-    return usual if usual in ("conll", "text", "lines") else FORMATS.get(suffix, usual)
+    if default not in FORMAT_NAMES:
+        return FORMAT_BY_SUFFIX.get(suffix, default)
+    if suffix in FORMAT_BY_SUFFIX:
+        raise InputError(
+            f"{FORMAT_NAMES[default]} cannot be written as {suffix}. "
+            f"Use a file name that ends in {SUFFIX_HINTS[default]}."
+        )
+    return default
 
 
-def written_columns(format: str, found: Schema) -> Mapping[str, str]:
-    """The columns in the copy: those of CoNLL, which have numbers, get names in JSON."""
-    return {role: role for role in found.columns} if (found.format, format) == ("conll", "jsonl") else found.columns
+def written_columns(format: str, schema: Schema) -> Mapping[str, str]:
+    """Column names in the copy, by role. Columns of CoNLL, which are numbered, get names in JSON."""
+    if (schema.format, format) == ("conll", "jsonl"):
+        return {role: role for role in schema.columns}
+    return schema.columns
 
 
-def styles(format: str) -> tuple[str, ...]:
-    """Ways to write a format: the usual one, and where that may be ambiguous one that never is."""
-    return STYLES.get(format, ("usual",))
+def written_styles(format: str) -> tuple[str, ...]:
+    """Ways to write a format: the default, and if that may be ambiguous a second one that is not."""
+    return STYLES.get(format, ("default",))
 
 
-def is_quoted(format: str, found: Schema) -> bool:
-    return found.quoting if found.format == format else True
+def is_quoted(format: str, schema: Schema) -> bool:
+    return schema.quoting if schema.format == format else True
 
 
-def fitting(row: dict[str, Any], format: str, found: Schema) -> dict[str, Any]:
-    """The row as the format can hold it: line breaks become spaces where there is no place for them."""
+def fit_format(row: dict[str, Any], format: str, schema: Schema) -> dict[str, Any]:
+    """The row with line breaks replaced by spaces if the format cannot represent them."""
     if format == "text":
         return row | {"text": BLANK_LINES.sub("\n", row["text"]).strip("\r\n")}
-    if format == "lines" or (format == "tsv" and not is_quoted(format, found)):
-        return {name: _flat(value) if isinstance(value, str) else value for name, value in row.items()}
+    if format == "lines" or (format == "tsv" and not is_quoted(format, schema)):
+        return {name: _on_one_line(value) if isinstance(value, str) else value for name, value in row.items()}
     return row
 
 
-def _flat(value: str) -> str:
-    return BREAK.sub(" ", value.strip("\t\r\n")) if BREAK.search(value) else value
+def _on_one_line(value: str) -> str:
+    if not LINE_BREAKS.search(value):
+        return value
+    return LINE_BREAKS.sub(" ", value.strip("\t\r\n"))
 
 
 @contextlib.contextmanager
-def writer(path: Path, format: str, found: Schema, style: str) -> Iterator[Write]:
-    """What writes a row."""
+def open_writer(path: Path, format: str, schema: Schema, style: str) -> Iterator[WriteRow]:
+    """A function that writes one row to the file."""
     if format == "parquet":
-        with _parquet(path) as write:
+        with _parquet_writer(path) as write:
             yield write
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if format in ("csv", "tsv"):
-            yield _table(file, found, format, style)
+            yield _table_writer(file, schema, format, style)
         elif format == "conll":
-            yield _sentences(file, style)
+            yield _conll_writer(file, style)
         elif format in ("text", "lines"):
-            yield _texts(file, format)
+            yield _text_writer(file, format)
         else:
-            yield _objects(file)
+            yield _json_writer(file)
 
 
-def _objects(file: TextIO) -> Write:
+def _json_writer(file: TextIO) -> WriteRow:
     def write(row: dict[str, Any]) -> str:
         line = json.dumps(row, ensure_ascii=False, default=str)
         file.write(f"{line}\n")
@@ -92,7 +103,7 @@ def _objects(file: TextIO) -> Write:
     return write
 
 
-def _texts(file: TextIO, format: str) -> Write:
+def _text_writer(file: TextIO, format: str) -> WriteRow:
     end = "\n\n" if format == "text" else "\n"
 
     def write(row: dict[str, Any]) -> str:
@@ -102,15 +113,18 @@ def _texts(file: TextIO, format: str) -> Write:
     return write
 
 
-def _table(file: TextIO, found: Schema, format: str, style: str) -> Write:
-    """With the quotes and the separator of the table that was read, if it was one of that format."""
-    same = found.format == format
-    delimiter = found.delimiter if same else ("," if format == "csv" else "\t")
-    header = found.header if same else True
-    quoting = is_quoted(format, found) or style == "quoted"
+def _table_writer(file: TextIO, schema: Schema, format: str, style: str) -> WriteRow:
+    """With the separator, header and quotes of the original table, if it has the same format."""
+    if schema.format == format:
+        delimiter = schema.delimiter
+        header = schema.header
+    else:
+        delimiter = "," if format == "csv" else "\t"
+        header = True
+    quoting = is_quoted(format, schema) or style == "quoted"
     names: list[str] = []
 
-    def put(values: list[str]) -> None:
+    def write_line(values: list[str]) -> None:
         line = delimiter.join(values) + "\n"
         file.write(csv_row(values, delimiter, all_quoted=style == "quoted") if quoting else line)
 
@@ -118,23 +132,24 @@ def _table(file: TextIO, found: Schema, format: str, style: str) -> Write:
         if not names:
             names.extend(row)
             if header:
-                put(names)
+                write_line(names)
         cells = [_cell(value) for value in _in_columns(row, names)]
-        put(cells)
-        return CELLS.join(cells)
+        write_line(cells)
+        return SEPARATOR.join(cells)
 
     return write
 
 
 def _in_columns(row: dict[str, Any], names: list[str]) -> list[Any]:
-    """The values of a row of JSON in the columns of the first; None where it has none."""
+    """The values of a row in the columns of the first row; None for missing values."""
     if len(row) == len(names) and list(row) == names:
         return list(row.values())
     known = set(names)
-    other = next((name for name in row if name not in known), None)
-    if other is not None:
+    new_name = next((name for name in row if name not in known), None)
+    if new_name is not None:
         raise InputError(
-            f'a row has "{shorten(other, 60)}", which the first one has not, so a table would lose it. {LINES}'
+            f'a row has "{shorten(new_name, 60)}", which the first row does not have, so a table would lose it. '
+            f"{USE_JSON_LINES}"
         )
     return [row.get(name) for name in names]
 
@@ -145,8 +160,8 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _sentences(file: TextIO, style: str) -> Write:
-    """Columns with spaces between them, with tabs if a cell of the first sentence has a space or nothing in it."""
+def _conll_writer(file: TextIO, style: str) -> WriteRow:
+    """Columns separated by spaces, or by tabs if a cell of the first sentence is empty or contains a space."""
     tabs: bool | None = True if style == "tabs" else None
 
     def write(row: dict[str, Any]) -> str:
@@ -162,36 +177,37 @@ def _sentences(file: TextIO, style: str) -> Write:
 
 
 @contextlib.contextmanager
-def _parquet(path: Path) -> Iterator[Write]:
-    """In groups of some rows, so that memory does not grow."""
+def _parquet_writer(path: Path) -> Iterator[WriteRow]:
+    """Writes groups of rows, so that memory does not grow."""
     import pyarrow
     import pyarrow.parquet
 
-    held: list[dict[str, Any]] = []
+    pending: list[dict[str, Any]] = []
     names: list[str] = []
     file = None
 
     def flush() -> None:
         nonlocal file
         try:
-            table = pyarrow.Table.from_pylist(held, schema=None if file is None else file.schema)
+            table = pyarrow.Table.from_pylist(pending, schema=None if file is None else file.schema)
         except (pyarrow.ArrowException, OverflowError, ValueError, TypeError) as error:
             reason = shorten(str(error)).rstrip(".")
-            raise InputError(f"the values of a column are not of one kind: {reason}. {LINES}") from error
+            raise InputError(f"the values of a column have different types: {reason}. {USE_JSON_LINES}") from error
         if file is None:
             fields = [
-                one.with_type(pyarrow.string()) if pyarrow.types.is_null(one.type) else one for one in table.schema
+                column.with_type(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
+                for column in table.schema
             ]
-            table = table.cast(pyarrow.schema(fields))  # a column without a value so far may have texts later
+            table = table.cast(pyarrow.schema(fields))  # a column without values so far may have texts later
             file = pyarrow.parquet.ParquetWriter(path, table.schema)
         file.write_table(table)
-        held.clear()
+        pending.clear()
 
     def write(row: dict[str, Any]) -> str:
         if not names:
             names.extend(row)
-        held.append(dict(zip(names, _in_columns(row, names), strict=True)))
-        if len(held) >= 4096:
+        pending.append(dict(zip(names, _in_columns(row, names), strict=True)))
+        if len(pending) >= 4096:
             flush()
         return ""
 

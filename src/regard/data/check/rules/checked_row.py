@@ -1,4 +1,4 @@
-"""A record as the checks see it, whatever its type: its texts by field, its input and its annotation."""
+"""A record in the form that the rules use: its texts by field, its input and its annotation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from regard.data.records import Place, Record
 
 @dataclass(slots=True)
 class CheckedRow:
-    """`input_text` is what the model reads, `annotation` the labels, both as one string."""
+    """A row to check.
+
+    texts: (field, text) pairs, such as ("question", "Where?").
+    input_text: what the model reads, as one string.
+    annotation: label, tags, answers or translation, as one string.
+    """
 
     record: Record
     split: str

@@ -1,4 +1,4 @@
-"""The same thing twice: in one split, with two labels, or on both sides of a split."""
+"""Find duplicates: within a split, with two different labels, or in two splits."""
 
 from __future__ import annotations
 
@@ -9,126 +9,138 @@ import numpy as np
 import numpy.typing as npt
 
 from regard.data.check.collect import FindingCollector
-from regard.data.check.finding import Overlap, where
+from regard.data.check.finding import Overlap, describe_place
 from regard.data.check.row_store import RowStore
-from regard.data.check.rules.minhash import near
+from regard.data.check.rules.minhash import similar_pairs
 
-FEW = 4  # words: texts so short are often there twice by right
-ENOUGH = 8  # words that a text needs to be nearly the same as another
-LEAST = 0.66  # of words and neighbours in common
-PATTERNED = 0.9  # where texts are written to a pattern
-Numbers = npt.NDArray[np.int64]
+SHORT = 4  # words; duplicates of shorter texts are common, so they are notes only
+MIN_WORDS = 8  # of a text that is compared for near-duplicates
+MIN_SIMILARITY = 0.66  # fraction of words and word pairs in common
+MIN_SIMILARITY_OF_TEMPLATES = 0.9  # if many texts follow a template
+RowNumbers = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
 
 
 class DuplicateRule:
-    """Looks at all rows when all have been seen."""
+    """Compares all rows after the last one.
 
-    def __init__(self, gather: FindingCollector, rows: RowStore, *, task: str | None) -> None:
-        self.gather, self.rows, self.task = gather, rows, task
-        self.exact: Counter[tuple[str, str]] = Counter()
+    1. Rows with the same input are exact duplicates.
+    2. Of the others, rows with the same input but for case and punctuation are near-duplicates.
+    3. Of the others, rows with similar MinHash sketches are near-duplicates.
+
+    Duplicates in two splits are leaks; exact duplicates with different labels are conflicts.
+    """
+
+    def __init__(self, collector: FindingCollector, rows: RowStore, *, task: str | None) -> None:
+        self.collector = collector
+        self.rows = rows
+        self.task = task
+        self.exact: Counter[tuple[str, str]] = Counter()  # by names of the two splits
         self.near: Counter[tuple[str, str]] = Counter()
 
     def finish(self) -> None:
         rows = self.rows
         if len(rows) < 2:
             return
-        self.split = np.frombuffer(rows.split_of, np.uint8)
-        self.told, self.words = np.frombuffer(rows.told, np.uint64), np.frombuffer(rows.words, np.uint32)
-        said, plain = np.frombuffer(rows.said, np.uint64), np.frombuffer(rows.plain, np.uint64)
-        filled = np.flatnonzero(self.words > 0)
-        copies = self._copies(said, filled)
-        rest = np.setdiff1d(filled, copies, assume_unique=True)
-        changed = self._changed(plain, rest)
-        rest = np.setdiff1d(rest, changed, assume_unique=True)
-        rest = rest[(self.words[rest] >= ENOUGH) & (rest < len(rows.starts) - 1)]
-        for first, second in self._near(rest):
-            self._close(first, second)
-
-    def _near(self, rest: Numbers) -> list[tuple[int, int]]:
-        """Rows that are nearly alike. Where many of one split are, they are written to a pattern, and only what agrees
-        far more than the pattern is the same."""
-        sketches = self.rows.sketches()
-        found = near(sketches, rest, least=LEAST)
-        within = sum(self.split[first] == self.split[second] for first, second in found)
-        patterned = within >= 3 and within > 0.1 * len(rest)
-        return near(sketches, rest, least=PATTERNED) if patterned else found
+        self.splits = np.frombuffer(rows.split_numbers, np.uint8)
+        self.annotations = np.frombuffer(rows.annotation_hashes, np.uint64)
+        self.words = np.frombuffer(rows.word_counts, np.uint32)
+        remaining = np.flatnonzero(self.words > 0)
+        duplicates = self._exact_duplicates(np.frombuffer(rows.input_hashes, np.uint64), remaining)
+        remaining = np.setdiff1d(remaining, duplicates, assume_unique=True)
+        duplicates = self._normalized_duplicates(np.frombuffer(rows.normalized_hashes, np.uint64), remaining)
+        remaining = np.setdiff1d(remaining, duplicates, assume_unique=True)
+        remaining = remaining[(self.words[remaining] >= MIN_WORDS) & (remaining < rows.sketched_rows)]
+        for first, second in self._similar_pairs(remaining):
+            if self._in_two_splits(first, second):
+                self._add_leak("near-leak", first, second, "nearly the same")
+            else:
+                self._add_duplicate("near-duplicate", first, second, "nearly the same")
 
     def overlaps(self) -> tuple[Overlap, ...]:
-        sizes = Counter(self.split.tolist()) if len(self.rows) > 1 else Counter[int]()
+        """The number of common rows of every two splits."""
+        sizes = Counter(self.splits.tolist()) if len(self.rows) > 1 else Counter[int]()
         names = list(self.rows.splits)
         return tuple(
-            Overlap(one, two, self.exact[one, two], self.near[one, two], sizes[number])
-            for number, two in enumerate(names)
-            for one in names[:number]
+            Overlap(first, second, self.exact[first, second], self.near[first, second], sizes[number])
+            for number, second in enumerate(names)
+            for first in names[:number]
         )
 
-    def _copies(self, said: npt.NDArray[np.uint64], among: Numbers) -> Numbers:
-        """Rows that say exactly what an earlier one says."""
-        found = _repeated(said, among)
-        for first, second in found:
-            if self._leaks(first, second):
-                self._leak("leak", first, second, "says what")
-            elif self.told[first] == self.told[second]:
-                self._twice("duplicate", first, second)
+    def _exact_duplicates(self, hashes: Hashes, among: RowNumbers) -> RowNumbers:
+        pairs = _repeated(hashes, among)
+        for first, second in pairs:
+            if self._in_two_splits(first, second):
+                self._add_leak("leak", first, second, "the same")
+            elif self.annotations[first] == self.annotations[second]:
+                self._add_duplicate("duplicate", first, second, "the same")
             elif self.task != "translate":
-                self._conflict(first, second, "is the text of")
-        return np.array([second for _, second in found], np.int64)
+                self._add_conflict(first, second, "the same text")
+        return np.array([second for _, second in pairs], np.int64)
 
-    def _changed(self, plain: npt.NDArray[np.uint64], among: Numbers) -> Numbers:
-        """Rows that do so but for case, punctuation and spaces."""
-        found = _repeated(plain, among)
-        for first, second in found:
-            if self._leaks(first, second):
-                self._leak("near-leak", first, second, "says, but for case and signs, what")
-            elif self.task in ("translate", "tag") or self.told[first] == self.told[second] or self.words[second] < FEW:
-                self._twice("near-duplicate", first, second, "but for case and signs")
+    def _normalized_duplicates(self, hashes: Hashes, among: RowNumbers) -> RowNumbers:
+        pairs = _repeated(hashes, among)
+        difference = "except for case and punctuation"
+        for first, second in pairs:
+            same_annotation = self.annotations[first] == self.annotations[second]
+            if self._in_two_splits(first, second):
+                self._add_leak("near-leak", first, second, f"the same, {difference},")
+            elif self.task in ("translate", "tag") or same_annotation or self.words[second] < SHORT:
+                self._add_duplicate("near-duplicate", first, second, f"the same, {difference},")
             else:
-                self._conflict(first, second, "is, but for case and signs, the text of")
-        return np.array([second for _, second in found], np.int64)
+                self._add_conflict(first, second, f"the same text, {difference},")
+        return np.array([second for _, second in pairs], np.int64)
 
-    def _close(self, first: int, second: int) -> None:
-        if self._leaks(first, second):
-            self._leak("near-leak", first, second, "says nearly what")
-        else:
-            self._twice("near-duplicate", first, second, "nearly")
+    def _similar_pairs(self, among: RowNumbers) -> list[tuple[int, int]]:
+        """Pairs of similar rows. If many texts follow a template, only very similar ones count."""
+        sketches = self.rows.sketches()
+        pairs = similar_pairs(sketches, among, min_similarity=MIN_SIMILARITY)
+        within_split = sum(self.splits[first] == self.splits[second] for first, second in pairs)
+        if within_split >= 3 and within_split > 0.1 * len(among):
+            return similar_pairs(sketches, among, min_similarity=MIN_SIMILARITY_OF_TEMPLATES)
+        return pairs
 
-    def _leaks(self, first: int, second: int) -> bool:
-        return bool(self.split[first] != self.split[second])
+    def _in_two_splits(self, first: int, second: int) -> bool:
+        return bool(self.splits[first] != self.splits[second])
 
-    def _grave(self, second: int, grave: str) -> str:
-        return "note" if self.words[second] < FEW else grave
+    def _add_duplicate(self, kind: str, first: int, second: int, relation: str) -> None:
+        message = f"the row is {relation} as {self._describe(first, second)}"
+        self._add(kind, second, message, "warning" if kind == "duplicate" else "note")
 
-    def _note(self, kind: str, second: int, what: str, grave: str) -> None:
-        place, text = self.rows.place(second), self.rows.text(second)
-        split = self.rows.split(second)
-        self.gather.add(kind, place, what, text=text, split=split, severity=self._grave(second, grave))
+    def _add_conflict(self, first: int, second: int, relation: str) -> None:
+        message = f"{relation} as {self._describe(first, second)}, but with another label"
+        self._add("label-conflict", second, message, "error")
 
-    def _there(self, first: int, second: int) -> str:
-        """Where the earlier row is, with its file where that is another."""
-        one, two = self.rows.place(first), self.rows.place(second)
-        return where(one) if one.file == two.file else f"{where(one)} of {Path(one.file).name}"
+    def _add_leak(self, kind: str, first: int, second: int, relation: str) -> None:
+        first_split = self.rows.split(first)
+        second_split = self.rows.split(second)
+        counts = self.exact if kind == "leak" else self.near
+        counts[first_split, second_split] += 1
+        message = f"the row of {second_split} is {relation} as {self._describe(first, second)} ({first_split})"
+        self._add(kind, second, message, "error" if kind == "leak" else "warning")
 
-    def _twice(self, kind: str, first: int, second: int, how: str = "") -> None:
-        what = f"the row is {how + ' ' if how else ''}that of {self._there(first, second)}"
-        self._note(kind, second, what, "warning" if kind == "duplicate" else "note")
+    def _describe(self, first: int, second: int) -> str:
+        """The place of the earlier row, with its file if that is another one."""
+        first_place = self.rows.place(first)
+        place = describe_place(first_place)
+        if first_place.file == self.rows.place(second).file:
+            return place
+        return f"{place} of {Path(first_place.file).name}"
 
-    def _conflict(self, first: int, second: int, how: str) -> None:
-        what = f"the text {how} {self._there(first, second)}, but with another label"
-        self._note("label-conflict", second, what, "error")
-
-    def _leak(self, kind: str, first: int, second: int, how: str) -> None:
-        one, two = self.rows.split(first), self.rows.split(second)
-        (self.exact if kind == "leak" else self.near)[one, two] += 1
-        what = f"the row of {two} {how} {self._there(first, second)} ({one}) says"
-        self._note(kind, second, what, "error" if kind == "leak" else "warning")
+    def _add(self, kind: str, number: int, message: str, severity: str) -> None:
+        if self.words[number] < SHORT:
+            severity = "note"
+        text = self.rows.text(number)
+        split = self.rows.split(number)
+        self.collector.add(kind, self.rows.place(number), message, text=text, split=split, severity=severity)
 
 
-def _repeated(keys: npt.NDArray[np.uint64], among: Numbers) -> list[tuple[int, int]]:
-    """(first, later) for every row whose key was there before, in order of the later."""
+def _repeated(keys: Hashes, among: RowNumbers) -> list[tuple[int, int]]:
+    """(first, later) for every row whose key occurred before, in the order of the later rows."""
     order = among[np.argsort(keys[among], kind="stable")]
     values = keys[order]
     same = np.flatnonzero(values[1:] == values[:-1]) + 1
     firsts = order[np.searchsorted(values, values[same])] if len(same) else same
     later = order[same]
-    turn = np.argsort(later)
-    return list(zip(firsts[turn].tolist(), later[turn].tolist(), strict=True))
+    by_later = np.argsort(later)
+    return list(zip(firsts[by_later].tolist(), later[by_later].tolist(), strict=True))

@@ -1,17 +1,17 @@
-"""Damage from wrong encodings: how it looks, and the text without it where that is certain."""
+"""Detect and repair damage from wrong encodings (mojibake)."""
 
 from __future__ import annotations
 
 import re
 
-# The bytes 0x80 to 0xBF as Windows-1252 shows them, or as Latin-1 where it shows nothing.
+# The bytes 0x80 to 0xBF in Windows-1252, and in Latin-1.
 _TRAILS = "".join(bytes([byte]).decode("cp1252", "ignore") + chr(byte) for byte in range(0x80, 0xC0))
 _TRAIL = f"[{re.escape(_TRAILS)}]"
-# What hardly any language writes: Â or Ã before such a sign, â€ before one (quotes, dashes), ðŸ before two (emoji).
+# Sequences that hardly occur in any language: Â or Ã and such a character, â€ and one (quotes), ðŸ and two (emoji).
 CERTAIN = re.compile(
     f"[ÂÃ]{_TRAIL}|[ÄÅ](?![“”’‘»«…]){_TRAIL}|â[€‚„†‡ˆ‰\x80-\x8a]{_TRAIL}|ð[Ÿ\x9f]{_TRAIL}{{2}}|ï»¿|ï¿½"
 )
-# Other alphabets come as a letter and a sign, over and over.
+# Other alphabets appear as many pairs of a letter and such a character.
 REPEATED = re.compile(f"(?:[Ã-ß]{_TRAIL} ?){{4,}}|(?:[à-ï]{_TRAIL}{{2}} ?){{3,}}")
 _LEADS = re.compile(f"(?:[Â-ß]{_TRAIL}|[à-ï]{_TRAIL}{{2}}|[ð-ô]{_TRAIL}{{3}})+")
 _BYTES = {
@@ -25,40 +25,45 @@ REPLACED, BOM = "\ufffd", "\ufeff"
 
 
 def mojibake(text: str) -> str | None:
-    """The first stretch that is UTF-8 read as Latin-1, or None."""
-    found = CERTAIN.search(text) or REPEATED.search(text)
-    return None if found is None or repaired(text) == text else found.group()
+    """The first part of the text that is UTF-8 decoded as Latin-1, or None."""
+    match = CERTAIN.search(text) or REPEATED.search(text)
+    if match is None or repaired(text) == text:
+        return None
+    return match.group()
 
 
 def repaired(text: str) -> str:
-    """Every such stretch decoded as it should have been; the rest as it is."""
+    """The text with mojibake decoded correctly."""
     if text.isascii() or not (CERTAIN.search(text) or REPEATED.search(text)):
         return text
     return _LEADS.sub(lambda match: _decoded(match.group()), text)
 
 
-def _decoded(stretch: str) -> str:
+def _decoded(part: str) -> str:
     try:
-        raw = bytes(_BYTES.get(ord(letter), ord(letter)) for letter in stretch)
+        raw = bytes(_BYTES.get(ord(letter), ord(letter)) for letter in part)
         return raw.decode("utf-8")
     except (UnicodeDecodeError, ValueError):
-        return stretch
+        return part
 
 
 def clean(text: str) -> str:
-    """Without mojibake, byte order marks, control and invisible characters; what is lost already stays lost."""
+    """The text without mojibake, byte order marks, control and invisible characters. Lost letters are not restored."""
     if text.isascii() and text.isprintable():
         return text
     fixed = repaired(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
-    return INVISIBLE.sub("", CONTROL.sub(lambda match: _windows(match.group()), fixed))
+    return INVISIBLE.sub("", CONTROL.sub(lambda match: _in_windows_1252(match.group()), fixed))
 
 
-def named(letter: str) -> str:
-    """A character as U+0096, and what Windows-1252 means by it."""
-    meant = _windows(letter)
-    return f"U+{ord(letter):04X}" + (f' (in Windows-1252 it is "{meant}")' if meant else "")
+def describe_character(letter: str) -> str:
+    """A character as its code point, and its meaning in Windows-1252: `U+0096 (in Windows-1252: "–")`."""
+    code_point = f"U+{ord(letter):04X}"
+    in_windows = _in_windows_1252(letter)
+    return f'{code_point} (in Windows-1252: "{in_windows}")' if in_windows else code_point
 
 
-def _windows(control: str) -> str:
-    """What Windows-1252 has in the place of a control character; nothing where it has none."""
-    return bytes([ord(control)]).decode("cp1252", "ignore") if "\x80" <= control <= "\x9f" else ""
+def _in_windows_1252(control: str) -> str:
+    """The character that Windows-1252 has instead of a control character; empty if there is none."""
+    if not "\x80" <= control <= "\x9f":
+        return ""
+    return bytes([ord(control)]).decode("cp1252", "ignore")

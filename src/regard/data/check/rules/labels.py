@@ -1,4 +1,4 @@
-"""Checks of labels: how many of each, which look alike, which are missing, and what dev has that train has not."""
+"""Check labels: their counts, similar names, missing labels, and labels that are not in the training data."""
 
 from __future__ import annotations
 
@@ -11,192 +11,214 @@ import numpy as np
 
 from regard.data.check.collect import FindingCollector, quoted
 from regard.data.check.rules.checked_row import CheckedRow
-from regard.data.check.rules.similar_names import plain, similar_names
+from regard.data.check.rules.similar_names import normalize_name, similar_names
 from regard.data.records import AnswerRecord, ClassifyRecord, PairRecord, Place, TagRecord
+from regard.errors import pluralize
 
-MOST = 20_000  # names that are told apart; with more than that they are no labels
-NONE = {"", "na", "nan", "none", "null", "unknown", "tbd", "undefined", "missing", "nil"}
+MAX_LABELS = 20_000  # distinct labels that are counted; with more of them the column does not hold labels
+MAX_PLACES = 1_000_000  # rows with numbers whose place is stored
+PLACEHOLDERS = {"", "na", "nan", "none", "null", "unknown", "tbd", "undefined", "missing", "nil"}
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 
 class LabelRule:
-    """Counts of each label in each split, and where each was seen first."""
+    """Counts each label in each split, and stores where it occurs first."""
 
-    def __init__(self, gather: FindingCollector) -> None:
-        self.gather = gather
-        self.counts: dict[str, Counter[str]] = {}
-        self.first: dict[tuple[str, str], Place] = {}
-        self.missing: dict[str, tuple[Place, int]] = {}
-        self.labelled: Counter[str] = Counter()
-        self.numbers, self.number_rows = array("d"), list[Place]()
-        self.tagged = False
+    def __init__(self, collector: FindingCollector) -> None:
+        self.collector = collector
+        self.counts: dict[str, Counter[str]] = {}  # by split
+        self.first_places: dict[tuple[str, str], Place] = {}  # by split and label
+        self.unlabeled: dict[str, tuple[Place, int]] = {}  # by split: first place and count
+        self.labeled: Counter[str] = Counter()  # rows by split
+        self.numbers = array("d")
+        self.number_places: list[Place] = []
+        self.is_tagging = False
 
     def check_row(self, row: CheckedRow) -> None:
-        record, split = row.record, row.split
-        counts = self.counts.get(split)
+        record = row.record
+        counts = self.counts.get(row.split)
         if counts is None:
-            counts = self.counts[split] = Counter()
+            counts = self.counts[row.split] = Counter()
         names: tuple[str, ...] | None
         if isinstance(record, ClassifyRecord | PairRecord):
-            names = self._names(row, record.label)
+            names = self._label_names(row, record.label)
         elif isinstance(record, TagRecord):
-            self.tagged = True
-            names = None if record.tags is None else tuple(_kinds(record.tags))
+            self.is_tagging = True
+            names = None if record.tags is None else tuple(_entity_labels(record.tags))
         elif isinstance(record, AnswerRecord):
             names = None if record.answers is None else ()
         else:
             return
         if names is None:
-            place, count = self.missing.get(split, (row.place, 0))
-            self.missing[split] = (place, count + 1)
+            place, count = self.unlabeled.get(row.split, (row.place, 0))
+            self.unlabeled[row.split] = (place, count + 1)
             return
-        self.labelled[split] += 1
+        self.labeled[row.split] += 1
         for name in names:
             if name not in counts:
-                if len(counts) >= MOST:
+                if len(counts) >= MAX_LABELS:
                     continue
-                self.first[split, name] = row.place
+                self.first_places[row.split, name] = row.place
             counts[name] += 1
 
-    def _names(self, row: CheckedRow, label: object) -> tuple[str, ...] | None:
+    def _label_names(self, row: CheckedRow, label: object) -> tuple[str, ...] | None:
         if label is None:
             return None
         if isinstance(label, float):
             self.numbers.append(label)
-            if len(self.number_rows) < 1_000_000:
-                self.number_rows.append(row.place)
+            if len(self.number_places) < MAX_PLACES:
+                self.number_places.append(row.place)
             return ()
         if isinstance(label, tuple):
             if len(set(label)) < len(label):
-                twice = next(name for name in label if label.count(name) > 1)
-                self.gather.add("repeated-label", row.place, f'"{twice}" is there twice', split=row.split)
+                name = next(name for name in label if label.count(name) > 1)
+                self.collector.add("repeated-label", row.place, f'the label "{name}" occurs twice', split=row.split)
             return tuple(dict.fromkeys(label))
         return (str(label),)
 
     @property
     def total(self) -> dict[str, int]:
-        """Rows of each label over all splits, the most frequent first."""
-        found: Counter[str] = Counter()
+        """Rows of each label in all splits, the most frequent first."""
+        total: Counter[str] = Counter()
         for counts in self.counts.values():
-            found.update(counts)
-        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+            total.update(counts)
+        return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
     @property
-    def spread(self) -> dict[str, float]:
+    def number_range(self) -> dict[str, float]:
+        """Minimum, mean and maximum of numeric labels; empty if there are none."""
         if not self.numbers:
             return {}
         values = np.frombuffer(self.numbers)
-        return {"low": float(values.min()), "mean": float(values.mean()), "high": float(values.max())}
+        return {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
 
     def finish(self) -> None:
-        for split, (place, count) in self.missing.items():
-            if self.labelled[split]:
-                what = f"the row has no label, but {self.labelled[split]:,} others have"
-                self.gather.add("missing-label", place, what, split=split, count=count)
+        for split, (place, count) in self.unlabeled.items():
+            if self.labeled[split]:
+                message = f"the row has no label, but {self.labeled[split]:,} others have one"
+                self.collector.add("missing-label", place, message, split=split, count=count)
         train = next(iter(self.counts), "")
         for split, counts in self.counts.items():
-            if len(counts) >= MOST or len(counts) > max(20, 0.5 * self.labelled[split]):
-                first = min((self.first[split, name] for name in counts), key=lambda place: place.line or 0)
-                what = f"{len(counts):,} labels in {self.labelled[split]:,} rows"
-                self.gather.add("many-labels", first, what, split=split)
+            if self._has_too_many(split, counts):
                 continue
             if split == train:
-                self._alone(split, counts)
-                self._odd(split, counts)
-                self._uneven(split, self._meant(counts))
+                self._check_single_label(split, counts)
+                self._check_unusual(split, counts)
+                self._check_balance(split, _without_similar(counts))
             else:
-                self._against(train, split)
-            self._alike(split, counts)
-        self._outliers()
+                self._compare_with_train(train, split)
+            self._check_similar(split, counts)
+        self._check_outliers()
 
-    def _alone(self, split: str, counts: Counter[str]) -> None:
-        rows = self.labelled[split]
-        if self.tagged:
+    def _has_too_many(self, split: str, counts: Counter[str]) -> bool:
+        if len(counts) < MAX_LABELS and len(counts) <= max(20, 0.5 * self.labeled[split]):
+            return False
+        first = min((self.first_places[split, name] for name in counts), key=lambda place: place.line or 0)
+        message = f"{len(counts):,} different labels in {pluralize(self.labeled[split], 'row')}"
+        self.collector.add("too-many-labels", first, message, split=split)
+        return True
+
+    def _check_single_label(self, split: str, counts: Counter[str]) -> None:
+        rows = self.labeled[split]
+        if self.is_tagging:
             if not counts and rows > 1:
-                place = Place("the data")
-                self.gather.add("no-entities", place, f"none of {rows:,} sentences has an entity", split=split)
+                message = f"none of {rows:,} sentences has an entity"
+                self.collector.add("no-entities", Place("the data"), message, split=split)
             return
         values = np.frombuffer(self.numbers) if self.numbers else np.zeros(0)
-        same = len(counts) == 1 and next(iter(counts.values())) == rows
-        if rows > 1 and (same or (len(values) == rows and values.min() == values.max())):
+        same_name = len(counts) == 1 and next(iter(counts.values())) == rows
+        same_number = len(values) == rows and rows > 0 and values.min() == values.max()
+        if rows > 1 and (same_name or same_number):
             name = next(iter(counts), f"{values[0]:g}" if len(values) else "")
-            place = self.first.get((split, name)) or self.number_rows[0]
-            self.gather.add("one-label", place, f'all {rows:,} rows have the label "{name}"', split=split)
+            place = self.first_places.get((split, name)) or self.number_places[0]
+            self.collector.add("single-label", place, f'all {rows:,} rows have the label "{name}"', split=split)
 
-    def _odd(self, split: str, counts: Counter[str]) -> None:
-        """Placeholders, and words among numbers."""
-        figures = [name for name in counts if NUMBER.fullmatch(name)]
+    def _check_unusual(self, split: str, counts: Counter[str]) -> None:
+        """Placeholders such as "N/A", and words among numbers."""
+        numbers = [name for name in counts if NUMBER.fullmatch(name)]
+        rows_with_numbers = sum(counts[name] for name in numbers)
         for name, count in counts.items():
-            empty = plain(name) in NONE and (not plain(name) or count < 0.5 * self.labelled[split])
-            stranger = len(figures) >= 2 and name not in figures and count * 10 <= sum(counts[one] for one in figures)
-            if empty or stranger:
-                why = "stands for no label" if empty else f"is no number as {quoted(sorted(figures)[:3])} are"
-                place = self.first[split, name]
-                self.gather.add("odd-label", place, f'the label "{name}" {why}', split=split, key=name, count=count)
+            normalized = normalize_name(name)
+            is_placeholder = normalized in PLACEHOLDERS and (not normalized or count < 0.5 * self.labeled[split])
+            is_word_among_numbers = len(numbers) >= 2 and name not in numbers and count * 10 <= rows_with_numbers
+            if is_placeholder:
+                message = f'the label "{name}" is a placeholder for a missing label'
+            elif is_word_among_numbers:
+                message = f'the label "{name}" is not a number, unlike {quoted(sorted(numbers)[:3])}'
+            else:
+                continue
+            place = self.first_places[split, name]
+            self.collector.add("unusual-label", place, message, split=split, key=name, count=count)
 
-    def _meant(self, counts: Counter[str]) -> Counter[str]:
-        """Without those that are slips of others: they are said to be that, and need not be rare besides."""
-        slips = {rare for rare, _, _ in similar_names(counts)}
-        return Counter({name: count for name, count in counts.items() if name not in slips})
-
-    def _uneven(self, split: str, counts: Counter[str]) -> None:
-        if len(counts) < 2:
+    def _check_balance(self, split: str, counts: Counter[str]) -> None:
+        if len(counts) < 2 or self.is_tagging:
             return
-        (most, top), *_, (least, low) = counts.most_common()
-        if self.tagged:
-            return
-        if top >= 10 * low and top >= 20:
-            what = f'"{most}" has {top:,} rows, "{least}" only {low:,}: {top / low:,.0f} times as many'
-            severity = "warning" if top >= 20 * low else "note"
-            self.gather.add("imbalance", self.first[split, least], what, split=split, severity=severity)
-        fair = self.labelled[split] / len(counts)
+        (frequent, max_count), *_, (rare, min_count) = counts.most_common()
+        if max_count >= 10 * min_count and max_count >= 20:
+            ratio = max_count / min_count
+            message = f'"{frequent}" has {max_count:,} rows, "{rare}" only {min_count:,} (ratio {ratio:,.0f} to 1)'
+            severity = "warning" if ratio >= 20 else "note"
+            self.collector.add("imbalance", self.first_places[split, rare], message, split=split, severity=severity)
+        mean_count = self.labeled[split] / len(counts)
         for name, count in counts.items():
-            if count <= 2 and fair >= 20:
-                what = f'the label "{name}" has {count} row{"s" if count > 1 else ""} of {self.labelled[split]:,}'
-                self.gather.add("rare-label", self.first[split, name], what, split=split, key=name, count=count)
+            if count <= 2 and mean_count >= 20:
+                message = f'the label "{name}" has only {pluralize(count, "row")} of {self.labeled[split]:,}'
+                place = self.first_places[split, name]
+                self.collector.add("rare-label", place, message, split=split, key=name, count=count)
 
-    def _against(self, train: str, split: str) -> None:
-        known, own = self.counts[train], self.counts[split]
-        if not known or not own:
+    def _compare_with_train(self, train: str, split: str) -> None:
+        train_counts = self.counts[train]
+        counts = self.counts[split]
+        if not train_counts or not counts:
             return
-        for name in own:
-            if name not in known:
-                what = f'the label "{name}" is in {split}, but in no row of {train}'
-                place = self.first[split, name]
-                self.gather.add("unknown-label", place, what, split=split, key=f"{split} {name}", count=own[name])
-        absent = [name for name in self._meant(known) if name not in own]
-        if absent and len(own) > 1:
-            what = f"{split} has no row with {quoted(absent)}"
-            self.gather.add("unseen-label", next(iter(_places(self.first, split))), what, split=split, key=split)
+        for name in counts:
+            if name not in train_counts:
+                message = f'the label "{name}" occurs in {split}, but not in {train}'
+                place = self.first_places[split, name]
+                key = f"{split} {name}"
+                self.collector.add("unknown-label", place, message, split=split, key=key, count=counts[name])
+        absent = [name for name in _without_similar(train_counts) if name not in counts]
+        if absent and len(counts) > 1:
+            place = next(place for (own, _), place in self.first_places.items() if own == split)
+            message = f"{split} has no row with {quoted(absent)}"
+            self.collector.add("label-not-in-split", place, message, split=split, key=split)
 
-    def _alike(self, split: str, counts: Counter[str]) -> None:
-        for rare, frequent, why in similar_names(counts):
-            what = f'the label "{rare}" ({counts[rare]:,}) {why} "{frequent}" ({counts[frequent]:,})'
-            fix = f'Write "{frequent}".'
-            place = self.first[split, rare]
-            key = f"{split} {rare}"
-            self.gather.add("near-label", place, what, split=split, key=key, fix=fix, count=counts[rare])
+    def _check_similar(self, split: str, counts: Counter[str]) -> None:
+        for rare, frequent, relation in similar_names(counts):
+            message = f'the label "{rare}" ({counts[rare]:,}) {relation} "{frequent}" ({counts[frequent]:,})'
+            self.collector.add(
+                "similar-label",
+                self.first_places[split, rare],
+                message,
+                split=split,
+                key=f"{split} {rare}",
+                fix=f'Write "{frequent}".',
+                count=counts[rare],
+            )
 
-    def _outliers(self) -> None:
+    def _check_outliers(self) -> None:
+        """Numbers farther from the median than 5 times the range between the 10th and the 90th percentile."""
         if len(self.numbers) < 10:
             return
         values = np.frombuffer(self.numbers)
-        low, middle, high = np.percentile(values, (10, 50, 90))
-        reach = 5 * max(float(high - low), 1e-9)
-        for place in np.flatnonzero(np.abs(values - middle) > reach)[:1000]:
-            if place < len(self.number_rows) and high > low:
-                what = f"the label is {values[place]:g}, but nearly all are from {low:g} to {high:g}"
-                self.gather.add("label-outlier", self.number_rows[place], what)
+        low, median, high = np.percentile(values, (10, 50, 90))
+        max_distance = 5 * max(float(high - low), 1e-9)
+        for number in np.flatnonzero(np.abs(values - median) > max_distance)[:1000]:
+            if number < len(self.number_places) and high > low:
+                message = f"the label is {values[number]:g}, but nearly all labels are between {low:g} and {high:g}"
+                self.collector.add("label-outlier", self.number_places[number], message)
 
 
-def _kinds(tags: tuple[str, ...]) -> Iterator[str]:
-    """The name of each entity, or every tag where they are no entities."""
+def _without_similar(counts: Counter[str]) -> Counter[str]:
+    """Counts without labels that are reported as similar to others, so that they are not reported as rare too."""
+    similar = {rare for rare, _, _ in similar_names(counts)}
+    return Counter({name: count for name, count in counts.items() if name not in similar})
+
+
+def _entity_labels(tags: tuple[str, ...]) -> Iterator[str]:
+    """The label of each entity; every tag if the tags are not B- and I-."""
     for tag in tags:
         if tag.startswith("B-"):
             yield tag[2:]
         elif tag != "O" and not tag.startswith("I-"):
             yield tag
-
-
-def _places(first: dict[tuple[str, str], Place], split: str) -> Iterator[Place]:
-    return (place for (own, _), place in first.items() if own == split)

@@ -1,7 +1,7 @@
-"""Texts in another script or another language than the rest.
+"""Find texts in another script or language than most texts.
 
-A script is seen in the letters. A language is guessed from its small words (the, der, los), which every longer text
-has; texts without enough of them are not judged.
+The script is that of most letters. The language is guessed from function words (the, der, los), which every longer
+text has; for texts without enough of them no language is guessed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SCRIPTS = {
     "Hangul": "가-힯",
 }
 ONE_LETTER = {name: re.compile(f"[{letters}]") for name, letters in SCRIPTS.items()}
-# Cyrillic and Latin letters in one word look alike and are not. (Greek among Latin is the phonetic alphabet.)
+# Cyrillic and Latin letters in one word: some look the same. (Greek letters in Latin words are phonetic symbols.)
 MIXED = re.compile(r"[A-Za-z]{2}[а-яё]|[A-Za-z][а-яё]+[A-Za-z]|[а-яё]{2}[A-Za-z]|[а-яё][A-Za-z]+[а-яё]", re.IGNORECASE)
-# Words that two languages share are in both lists, so that neither wins by them; words of one
-# letter are left out, for tables are full of them.
-SMALL = {
+# Words of two languages are in both lists, so that they do not decide between them. Words of one letter are excluded,
+# because tables have many of them.
+FUNCTION_WORDS = {
     "English": """
         the and of to is was that it for with as this are be on not have he she they you his her but by were in
         my me we do did what who how at will can no so if or an there when all would had has one die from your
@@ -73,19 +73,20 @@ SMALL = {
         ve bir bu için çok ile gibi daha ben mı değil ama kadar sonra olarak şey hiç olan da de ne var en
     """,
 }
-LANGUAGES = {name: set(words.split()) for name, words in SMALL.items()}
-READ = 500  # characters of a text that are looked at
-KEPT = 50  # places a script or a language is remembered with
-RARE = 0.1  # share of the texts up to which another script or language is a stranger
-FEW = 4  # texts of a kind from which on a single one of another is a stranger
-LETTERS = 4
+LANGUAGES = {name: set(words.split()) for name, words in FUNCTION_WORDS.items()}
+MAX_CHARACTERS = 500  # of a text that are used
+MAX_PLACES = 50  # per script and language
+MAX_RARE_FRACTION = 0.1  # a script or language with more texts than this is not reported
+MIN_FREQUENT = 4  # texts in the main language for which a single text in another one is reported
+MIN_LETTERS = 4
 
 
 class LanguageRule:
-    """Scripts and languages are counted for each role by itself: a source and its target differ by right."""
+    """Counts scripts and languages separately for each role, because source and target may have different ones."""
 
-    def __init__(self, gather: FindingCollector) -> None:
-        self.gather, self.context = gather, ""
+    def __init__(self, collector: FindingCollector) -> None:
+        self.collector = collector
+        self.last_context = ""
         self.scripts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.languages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.places: defaultdict[tuple[str, str], list[tuple[Place, str, str]]] = defaultdict(list)
@@ -93,73 +94,78 @@ class LanguageRule:
     def check_row(self, row: CheckedRow) -> None:
         for role, text in row.texts:
             if role == "context":
-                if text == self.context:
-                    continue  # many questions have one context
-                self.context = text
-            part = text[:READ]
+                if text == self.last_context:
+                    continue  # several questions have the same context
+                self.last_context = text
+            part = text[:MAX_CHARACTERS]
             script = script_of(part)
             if script is None:
                 continue
-            self._keep(self.scripts, role, script, row, part)
+            self._count(self.scripts, role, script, row, part)
             if not part.isascii() and (match := MIXED.search(part)) is not None:
-                what = f'"{_word(part, match)}" in the {role} mixes letters of two scripts'
-                self.gather.add("mixed-script", row.place, what, text=part, split=row.split)
+                message = f'"{_whole_word(part, match)}" in the {role} mixes letters of two scripts'
+                self.collector.add("mixed-script", row.place, message, text=part, split=row.split)
             if script == "Latin":
                 language = language_of(part)
                 if language is not None:
-                    self._keep(self.languages, role, language, row, part)
+                    self._count(self.languages, role, language, row, part)
 
-    def _keep(self, counts: defaultdict[str, Counter[str]], role: str, name: str, row: CheckedRow, text: str) -> None:
+    def _count(self, counts: defaultdict[str, Counter[str]], role: str, name: str, row: CheckedRow, text: str) -> None:
         counts[role][name] += 1
-        held = self.places[role, name]
-        if len(held) < KEPT:
-            held.append((row.place, row.split, text))
+        places = self.places[role, name]
+        if len(places) < MAX_PLACES:
+            places.append((row.place, row.split, text))
 
     def finish(self) -> None:
-        for kind, counts in (("other-script", self.scripts), ("other-language", self.languages)):
-            for role, found in counts.items():
-                (usual, most), *others = found.most_common()
-                for name, count in others:
-                    if (count <= RARE * most or (count == 1 and most >= FEW)) and not {usual, name} <= {
-                        "Han",
-                        "Japanese kana",
-                    }:
-                        self._strangers(kind, role, usual, name, count)
+        for role, counts in self.scripts.items():
+            self._check_rare("other-script", role, counts)
+        for role, counts in self.languages.items():
+            self._check_rare("other-language", role, counts)
 
-    def _strangers(self, kind: str, role: str, usual: str, name: str, count: int) -> None:
-        held = self.places[role, name]
-        what = f"the {role} is {'written in' if kind == 'other-script' else ''} {name}, the others are {usual}"
-        for number, (place, split, text) in enumerate(held):
-            rest = count - len(held) + 1 if number == 0 else 1
-            said = what.replace("is  ", "is ")
-            self.gather.add(kind, place, said, text=text, split=split, key=f"{role} {name}", count=rest)
+    def _check_rare(self, kind: str, role: str, counts: Counter[str]) -> None:
+        (main, main_count), *others = counts.most_common()
+        for name, count in others:
+            is_rare = count <= MAX_RARE_FRACTION * main_count or (count == 1 and main_count >= MIN_FREQUENT)
+            if is_rare and not {main, name} <= {"Han", "Japanese kana"}:
+                self._add_rare(kind, role, main, name, count)
+
+    def _add_rare(self, kind: str, role: str, main: str, name: str, count: int) -> None:
+        phrase = "is written in" if kind == "other-script" else "is in"
+        message = f"the {role} {phrase} {name}, most others are in {main}"
+        places = self.places[role, name]
+        for number, (place, split, text) in enumerate(places):
+            rows = count - len(places) + 1 if number == 0 else 1  # the first one also counts rows without a place
+            self.collector.add(kind, place, message, text=text, split=split, key=f"{role} {name}", count=rows)
 
 
 def script_of(text: str) -> str | None:
-    """The script of most letters; None where there are hardly any."""
+    """The script of most letters; None if there are too few."""
     if text.isascii():
-        letters = sum(map(str.isalpha, text[:40])) >= LETTERS or sum(map(str.isalpha, text)) >= LETTERS
-        return "Latin" if letters else None
+        enough = sum(map(str.isalpha, text[:40])) >= MIN_LETTERS or sum(map(str.isalpha, text)) >= MIN_LETTERS
+        return "Latin" if enough else None
     counts = {name: len(pattern.findall(text)) for name, pattern in ONE_LETTER.items()}
-    most = max(counts, key=lambda name: counts[name])
-    least = 2 if most in ("Han", "Hangul") else LETTERS
-    if counts["Japanese kana"] and most == "Han":
+    script = max(counts, key=lambda name: counts[name])
+    min_letters = 2 if script in ("Han", "Hangul") else MIN_LETTERS
+    if counts["Japanese kana"] and script == "Han":
         return "Japanese kana"
-    return most if counts[most] >= least and counts[most] > 0.6 * sum(counts.values()) else None
+    is_clear = counts[script] >= min_letters and counts[script] > 0.6 * sum(counts.values())
+    return script if is_clear else None
 
 
 def language_of(text: str) -> str | None:
-    """A language whose small words the text has, where no other has more than half as many."""
+    """The language with most function words in the text; None if there are too few, or another has half as many."""
     words = set(WORD.findall(text.casefold()))
     if len(words) < 6:
         return None
-    hits = sorted(((len(small & words), name) for name, small in LANGUAGES.items()), reverse=True)
-    (most, name), (second, _) = hits[0], hits[1]
-    share = 0.4 if len(words) < 15 else 0.2  # a title or a name in a short text is not its language
-    return name if most >= 3 and most >= share * len(words) and second * 2 <= most else None
+    counts = sorted(((len(listed & words), name) for name, listed in LANGUAGES.items()), reverse=True)
+    best, name = counts[0]
+    second_best, _ = counts[1]
+    min_fraction = 0.4 if len(words) < 15 else 0.2  # a short text may contain a name or title in another language
+    is_clear = best >= 3 and best >= min_fraction * len(words) and second_best * 2 <= best
+    return name if is_clear else None
 
 
-def _word(text: str, match: re.Match[str]) -> str:
+def _whole_word(text: str, match: re.Match[str]) -> str:
     start, end = match.span()
     while start and text[start - 1].isalpha():
         start -= 1

@@ -1,4 +1,4 @@
-"""Checks of two texts that belong together: not translated, unequal, or the same."""
+"""Check pairs of texts: not translated, of very different length, or identical."""
 
 from __future__ import annotations
 
@@ -12,53 +12,59 @@ from regard.data.check.row_store import RowStore
 from regard.data.check.rules.checked_row import CheckedRow
 from regard.data.records import PairRecord, TranslateRecord
 
-TIMES = 3.0  # as much longer than the usual ratio
-LEAST = 50  # characters of the longer text; short texts differ by nature
-WORDS = 3
+MAX_RATIO = 3.0  # of the length ratio of a pair to the median ratio
+MIN_LENGTH = 50  # characters of the longer text; ratios of short texts vary more
+MIN_WORDS = 3
 
 
 class PairRule:
-    """Lengths of every pair are kept as one number, as what is unequal shows only at the end."""
+    """Stores the length ratio of every pair, because the median is known only after the last row."""
 
-    def __init__(self, gather: FindingCollector, rows: RowStore) -> None:
-        self.gather, self.rows = gather, rows
-        self.ratios, self.longer = array("f"), array("I")
-        self.numbers = array("Q")
+    def __init__(self, collector: FindingCollector, rows: RowStore) -> None:
+        self.collector = collector
+        self.rows = rows
+        self.log_ratios = array("f")
+        self.max_lengths = array("I")
+        self.row_numbers = array("Q")
 
     def check_row(self, row: CheckedRow) -> None:
         record = row.record
         if isinstance(record, TranslateRecord):
-            self._translation(row, record)
+            self._check_translation(row, record)
         elif isinstance(record, PairRecord):
             first = record.first.strip().casefold()
             if first and first == record.second.strip().casefold():
-                what = "the first text and the second are the same"
-                self.gather.add("same-pair", row.place, what, text=record.first, split=row.split)
+                message = "the two texts are identical"
+                self.collector.add("identical-pair", row.place, message, text=record.first, split=row.split)
 
-    def _translation(self, row: CheckedRow, record: TranslateRecord) -> None:
-        source, target = record.source.strip(), record.target.strip()
+    def _check_translation(self, row: CheckedRow, record: TranslateRecord) -> None:
+        source = record.source.strip()
+        target = record.target.strip()
         if not source or not target:
             return
-        self.ratios.append(math.log(len(target) / len(source)))
-        self.longer.append(min(max(len(target), len(source)), 1 << 31))
-        self.numbers.append(len(self.rows) - 1)
+        self.log_ratios.append(math.log(len(target) / len(source)))
+        self.max_lengths.append(min(max(len(target), len(source)), 1 << 31))
+        self.row_numbers.append(len(self.rows) - 1)
         if source.casefold() == target.casefold() and any(letter.isalpha() for letter in source):
             words = len(source.split())
-            if words > 1 or len(source) > 12:  # a name or a "No." is the same in many languages
-                severity = "warning" if words >= WORDS else "note"
-                what = f'source and target are both "{excerpt(source, 50)}"'
-                self.gather.add("untranslated", row.place, what, text=source, split=row.split, severity=severity)
+            if words > 1 or len(source) > 12:  # names and short words are the same in many languages
+                severity = "warning" if words >= MIN_WORDS else "note"
+                message = f'source and target are both "{excerpt(source, 50)}"'
+                self.collector.add("untranslated", row.place, message, text=source, split=row.split, severity=severity)
 
     def finish(self) -> None:
-        if len(self.ratios) < 2:
+        if len(self.log_ratios) < 2:
             return
-        ratios, longer = np.frombuffer(self.ratios, np.float32), np.frombuffer(self.longer, np.uint32)
-        usual = float(np.median(ratios))
-        far = np.abs(ratios - usual) > math.log(TIMES)
-        for place in np.flatnonzero(far & (longer >= LEAST)):
-            number = self.numbers[int(place)]
-            ratio = math.exp(float(ratios[place]))
-            what = f"the target is {ratio:.2g} times as long as the source, where {math.exp(usual):.2g} is usual"
-            self.gather.add(
-                "unequal", self.rows.place(number), what, text=self.rows.text(number), split=self.rows.split(number)
+        log_ratios = np.frombuffer(self.log_ratios, np.float32)
+        max_lengths = np.frombuffer(self.max_lengths, np.uint32)
+        median = float(np.median(log_ratios))
+        is_far = np.abs(log_ratios - median) > math.log(MAX_RATIO)
+        for index in np.flatnonzero(is_far & (max_lengths >= MIN_LENGTH)):
+            number = self.row_numbers[int(index)]
+            ratio = math.exp(float(log_ratios[index]))
+            message = (
+                f"the target is {ratio:.2g} times as long as the source; the median ratio is {math.exp(median):.2g}"
             )
+            place = self.rows.place(number)
+            text = self.rows.text(number)
+            self.collector.add("length-mismatch", place, message, text=text, split=self.rows.split(number))

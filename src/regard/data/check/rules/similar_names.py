@@ -1,4 +1,4 @@
-"""Names that look like one: the same but for case and signs, or a rare one a slip away from a frequent one."""
+"""Find similar names: equal except for case and punctuation, or a rare name with a typo of a frequent one."""
 
 from __future__ import annotations
 
@@ -6,69 +6,70 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-SIGNS = re.compile(r"[\W_]+")
-NEGATED = ("a", "un", "in", "im", "il", "ir", "no", "dis", "non")
-COMPARED = 400  # names; every rare one is compared with every frequent one
+PUNCTUATION = re.compile(r"[\W_]+")
+NEGATIONS = ("a", "un", "in", "im", "il", "ir", "no", "dis", "non")
+MAX_COMPARED = 400  # names; every rare name is compared with every frequent one
 
 
-def plain(name: str) -> str:
-    """A name without case, signs and spaces."""
-    return SIGNS.sub("", unicodedata.normalize("NFKC", name).casefold())
+def normalize_name(name: str) -> str:
+    """A name in lowercase without punctuation and spaces."""
+    return PUNCTUATION.sub("", unicodedata.normalize("NFKC", name).casefold())
 
 
 def similar_names(counts: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
-    """The rarer name, the more frequent one, and how they are alike."""
+    """(rare name, frequent name, relation) for each name that is similar to a more frequent one."""
     order = sorted(counts, key=lambda name: (-counts[name], name))
-    heads: dict[str, str] = {}
-    rest: list[str] = []
+    first_names: dict[str, str] = {}  # by normalized name
+    distinct: list[str] = []
     for name in order:
-        folded = plain(name)
-        if folded and folded in heads and _differ_in_signs_only(name, heads[folded]):
-            yield name, heads[folded], "is but for case, space or signs"
+        normalized = normalize_name(name)
+        if normalized and normalized in first_names and _is_variant(name, first_names[normalized]):
+            yield name, first_names[normalized], "differs only in case, spaces or punctuation from"
         else:
-            heads.setdefault(folded, name)
-            rest.append(name)
-    for number, rare in enumerate(rest[:COMPARED]):
-        for frequent in rest[:number]:
-            if _rarer(counts[rare], counts[frequent]) and slip(plain(rare), plain(frequent)):
-                yield rare, frequent, "is one slip away from"
+            first_names.setdefault(normalized, name)
+            distinct.append(name)
+    for number, rare in enumerate(distinct[:MAX_COMPARED]):
+        for frequent in distinct[:number]:
+            if _is_rare(counts[rare], counts[frequent]) and is_typo(normalize_name(rare), normalize_name(frequent)):
+                yield rare, frequent, "is probably a typo of"
                 break
 
 
-def _differ_in_signs_only(one: str, other: str) -> bool:
-    """Signs can be all that tells two names apart: "c" and "c++", "1.0" and "10", "-1" and "1"."""
-    if one.strip().casefold() == other.strip().casefold():
+def _is_variant(a: str, b: str) -> bool:
+    """True unless punctuation distinguishes the names, as in "c" and "c++", "1.0" and "10", "-1" and "1"."""
+    if a.strip().casefold() == b.strip().casefold():
         return True
-    meant = any(one.count(sign) != other.count(sign) for sign in "+#*")
-    return len(plain(one)) > 1 and not meant and not plain(one).isdigit()
+    is_distinct = any(a.count(sign) != b.count(sign) for sign in "+#*")
+    return len(normalize_name(a)) > 1 and not is_distinct and not normalize_name(a).isdigit()
 
 
-def _rarer(count: int, other: int) -> bool:
-    return count * 3 <= other or (count == 1 and other >= 2)
+def _is_rare(count: int, frequent_count: int) -> bool:
+    return count * 3 <= frequent_count or (count == 1 and frequent_count >= 2)
 
 
-def slip(one: str, other: str) -> bool:
-    """Whether one letter was left out, added, mistaken or swapped with its neighbour; two in a long name."""
-    longest = max(len(one), len(other))
-    if longest < 4 or abs(len(one) - len(other)) > 2 or one.isdigit() or other.isdigit():
-        return longest == 3 and len(one) == len(other) and one != other and sorted(one) == sorted(other)
-    if re.sub(r"\d", "", one) == re.sub(r"\d", "", other):
-        return False  # numbered on purpose
-    if any(prefix + one == other or prefix + other == one for prefix in NEGATED):
+def is_typo(a: str, b: str) -> bool:
+    """True if one letter is missing, added, replaced or swapped with its neighbor; two in a long name."""
+    max_length = max(len(a), len(b))
+    if max_length < 4 or abs(len(a) - len(b)) > 2 or a.isdigit() or b.isdigit():
+        return max_length == 3 and len(a) == len(b) and a != b and sorted(a) == sorted(b)
+    if re.sub(r"\d", "", a) == re.sub(r"\d", "", b):
+        return False  # "class1" and "class2"
+    if any(prefix + a == b or prefix + b == a for prefix in NEGATIONS):
         return False  # "typical" and "atypical"
-    return distance(one, other) <= (2 if longest >= 9 else 1)
+    return edit_distance(a, b) <= (2 if max_length >= 9 else 1)
 
 
-def distance(one: str, other: str) -> int:
-    """Edits from one to the other, a swap of neighbours being one."""
-    before: list[int] = []
-    last = list(range(len(other) + 1))
-    for row, letter in enumerate(one, 1):
-        here = [row]
-        for column, wanted in enumerate(other, 1):
-            cost = min(last[column] + 1, here[-1] + 1, last[column - 1] + (letter != wanted))
-            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
-                cost = min(cost, before[column - 2] + 1)
-            here.append(cost)
-        before, last = last, here
-    return last[-1]
+def edit_distance(a: str, b: str) -> int:
+    """Number of edits from `a` to `b`; swapping two neighbors is one edit (Damerau, 1964)."""
+    row_before_last: list[int] = []
+    last_row = list(range(len(b) + 1))
+    for i, letter_a in enumerate(a, 1):
+        row = [i]
+        for j, letter_b in enumerate(b, 1):
+            cost = min(last_row[j] + 1, row[-1] + 1, last_row[j - 1] + (letter_a != letter_b))
+            if i > 1 and j > 1 and letter_a == b[j - 2] and a[i - 2] == letter_b:
+                cost = min(cost, row_before_last[j - 2] + 1)
+            row.append(cost)
+        row_before_last = last_row
+        last_row = row
+    return last_row[-1]

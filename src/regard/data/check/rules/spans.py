@@ -1,4 +1,4 @@
-"""Checks of what is marked in a text: entities and answers that cut a word, or take in too much."""
+"""Check entities and answers: boundaries inside words, punctuation, spaces, and very long spans."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from regard.data.check.row_store import stable_hash
 from regard.data.check.rules.checked_row import CheckedRow
 from regard.data.records import AnswerRecord, TagRecord
 
-EDGES = frozenset(',;:!?"“”„«»<>|')
-LONG = 25  # words
+PUNCTUATION = frozenset(',;:!?"“”„«»<>|')
+MAX_WORDS = 25  # of an entity
 
 
 class SpanRule:
-    """Entities and answers of every row."""
+    """Checks the entities and answers of every row."""
 
-    def __init__(self, gather: FindingCollector) -> None:
-        self.gather = gather
+    def __init__(self, collector: FindingCollector) -> None:
+        self.collector = collector
         self.ids: set[int] = set()
 
     def check_row(self, row: CheckedRow) -> None:
@@ -28,43 +28,43 @@ class SpanRule:
     def _entities(self, row: CheckedRow, record: TagRecord) -> None:
         text = record.text
         for start, end, label in record.entities:
-            shows = f'the entity "{excerpt(text[start:end], 40)}" ({label})'
-            if cuts(text, start, end):
+            subject = f'the entity "{excerpt(text[start:end], 40)}" ({label})'
+            if starts_or_ends_inside_word(text, start, end):
                 around = text[max(start - 15, 0) : end + 15]
-                what = f'{shows} is a part of a word: "…{excerpt(around, 60)}…"'
-                self.gather.add("entity-cut", row.place, what, text=text, split=row.split)
-            elif end - start > 1 and (text[start] in EDGES or text[end - 1] in EDGES):
-                what = f"{shows} has punctuation at an edge"
-                self.gather.add("entity-edge", row.place, what, text=text, split=row.split)
-            if end - start > 2 * LONG and text.count(" ", start, end) >= LONG:
+                message = f'{subject} starts or ends inside a word: "…{excerpt(around, 60)}…"'
+                self.collector.add("entity-inside-word", row.place, message, text=text, split=row.split)
+            elif end - start > 1 and (text[start] in PUNCTUATION or text[end - 1] in PUNCTUATION):
+                message = f"{subject} starts or ends with punctuation"
+                self.collector.add("entity-punctuation", row.place, message, text=text, split=row.split)
+            if end - start > 2 * MAX_WORDS and text.count(" ", start, end) >= MAX_WORDS:
                 words = text.count(" ", start, end) + 1
-                self.gather.add("long-entity", row.place, f"{shows} has {words} words", text=text, split=row.split)
+                self.collector.add("long-entity", row.place, f"{subject} has {words} words", text=text, split=row.split)
 
     def _answers(self, row: CheckedRow, record: AnswerRecord) -> None:
         for answer in record.answers or ():
             end = answer.start + len(answer.text)
-            if cuts(record.context, answer.start, end):
+            if starts_or_ends_inside_word(record.context, answer.start, end):
                 around = excerpt(record.context[max(answer.start - 15, 0) : end + 15], 60)
-                what = f'the answer "{excerpt(answer.text, 40)}" is a part of a word: "…{around}…"'
-                self.gather.add("answer-cut", row.place, what, text=record.question, split=row.split)
+                message = f'the answer "{excerpt(answer.text, 40)}" starts or ends inside a word: "…{around}…"'
+                self.collector.add("answer-inside-word", row.place, message, text=record.question, split=row.split)
             if answer.text != answer.text.strip():
-                what = f"the answer {answer.text[:40]!r} begins or ends with a space"
-                self.gather.add("answer-edge", row.place, what, text=record.question, split=row.split)
+                message = f"the answer {answer.text[:40]!r} starts or ends with a space"
+                self.collector.add("answer-space", row.place, message, text=record.question, split=row.split)
         key = stable_hash(f"{row.split}\x1f{record.id}")
         if key in self.ids:
-            what = f'the id "{excerpt(record.id, 40)}" was there before'
-            self.gather.add("duplicate-id", row.place, what, text=record.question, split=row.split)
+            message = f'the id "{excerpt(record.id, 40)}" occurred before'
+            self.collector.add("duplicate-id", row.place, message, text=record.question, split=row.split)
         self.ids.add(key)
 
     def finish(self) -> None:
-        """Everything was said on the way."""
+        """Nothing to do: findings are added row by row."""
 
 
-def cuts(text: str, start: int, end: int) -> bool:
-    """Whether an edge lies between two letters, in a script that parts its words by spaces."""
-    left = start > 0 and _inside(text[start - 1], text[start])
-    return left or (end < len(text) and _inside(text[end - 1], text[end]))
+def starts_or_ends_inside_word(text: str, start: int, end: int) -> bool:
+    """True if a boundary is between two letters of a script that separates words by spaces."""
+    starts_inside = start > 0 and _are_in_one_word(text[start - 1], text[start])
+    return starts_inside or (end < len(text) and _are_in_one_word(text[end - 1], text[end]))
 
 
-def _inside(before: str, after: str) -> bool:
+def _are_in_one_word(before: str, after: str) -> bool:
     return before.isalpha() and after.isalpha() and before < "\u0e00" and after < "\u0e00"
