@@ -7,12 +7,25 @@ import os
 import platform
 from typing import TYPE_CHECKING, Any
 
+from regard._version import __version__
+
 if TYPE_CHECKING:
-    from regard.evaluation import evaluate
+    from regard.errors import DataError, FolderError, InputError, MissingExtra, NotFinite, RegardError, UntrainedWarning
+    from regard.evaluation import Evaluation, evaluate
     from regard.predict import Model, create, load
     from regard.predict.search.search_file import search
+    from regard.progress import Progress
     from regard.ragged import Ragged
+    from regard.tasks.answer import SpanAnswer
+    from regard.tasks.classify import LabelAnswer, LabelsAnswer, NumberAnswer
+    from regard.tasks.embed import SimilarityAnswer
+    from regard.tasks.tag import EntitiesAnswer, WordsAnswer
+    from regard.tasks.task import Answer
+    from regard.tasks.translate import TranslationAnswer
+    from regard.training.metrics_log import TrainingEvent
     from regard.training.pretrain import pretrain
+    from regard.training.result import PretrainResult, TrainResult
+    from regard.training.settings import Lora, Settings, TrainSettings
     from regard.training.train import train
 
 # Both are read when torch is loaded or first computes, so they are set here; values of the user's own stay.
@@ -23,14 +36,70 @@ if platform.machine().lower() in ("aarch64", "arm64"):
     if "DNNL_JIT_PROFILE" not in os.environ:  # its older name, which the newer one would override
         os.environ.setdefault("ONEDNN_JIT_PROFILE", "0")
 
-__version__ = "0.1.0"
+__all__ = [
+    "Answer",
+    "DataError",
+    "EntitiesAnswer",
+    "Evaluation",
+    "FolderError",
+    "InputError",
+    "LabelAnswer",
+    "LabelsAnswer",
+    "Lora",
+    "MissingExtra",
+    "Model",
+    "NotFinite",
+    "NumberAnswer",
+    "PretrainResult",
+    "Progress",
+    "Ragged",
+    "RegardError",
+    "Settings",
+    "SimilarityAnswer",
+    "SpanAnswer",
+    "TrainResult",
+    "TrainSettings",
+    "TrainingEvent",
+    "TranslationAnswer",
+    "UntrainedWarning",
+    "WordsAnswer",
+    "__version__",
+    "create",
+    "evaluate",
+    "load",
+    "pretrain",
+    "search",
+    "train",
+]
 
-__all__ = ["Model", "Ragged", "__version__", "create", "evaluate", "load", "pretrain", "search", "train"]
-
-# Where each public name lives. It is imported when it is first used, so that `import regard` is free of torch.
+# The module of each public name. It is imported when the name is first used, so that `import regard` needs no torch.
 _HOMES = {
+    "Answer": "regard.tasks.task",
+    "DataError": "regard.errors",
+    "EntitiesAnswer": "regard.tasks.tag",
+    "Evaluation": "regard.evaluation",
+    "FolderError": "regard.errors",
+    "InputError": "regard.errors",
+    "LabelAnswer": "regard.tasks.classify",
+    "LabelsAnswer": "regard.tasks.classify",
+    "Lora": "regard.training.settings",
+    "MissingExtra": "regard.errors",
     "Model": "regard.predict",
+    "NotFinite": "regard.errors",
+    "NumberAnswer": "regard.tasks.classify",
+    "PretrainResult": "regard.training.result",
+    "Progress": "regard.progress",
     "Ragged": "regard.ragged",
+    "RegardError": "regard.errors",
+    "Settings": "regard.training.settings",
+    "SimilarityAnswer": "regard.tasks.embed",
+    "SpanAnswer": "regard.tasks.answer",
+    "TrainResult": "regard.training.result",
+    "TrainSettings": "regard.training.settings",
+    "TrainingEvent": "regard.training.metrics_log",
+    "TranslationAnswer": "regard.tasks.translate",
+    "UntrainedWarning": "regard.errors",
+    "WordsAnswer": "regard.tasks.tag",
     "create": "regard.predict",
     "evaluate": "regard.evaluation",
     "load": "regard.predict",

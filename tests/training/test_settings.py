@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from regard.errors import InputError
-from regard.training.settings import NOT_NEEDED, OLD_NAMES, OLD_SCHEDULES, Lora, Settings
+from regard.training.settings import NOT_NEEDED, OLD_NAMES, OLD_SCHEDULES, Lora, Settings, TrainSettings
 
 
 def test_every_old_name_leads_to_a_setting() -> None:
@@ -83,3 +84,7 @@ def test_lora_in_every_form() -> None:
 def test_values_that_cannot_be(given: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Settings.of(given)
+
+
+def test_the_keyword_arguments_of_train_are_the_fields_of_settings() -> None:
+    assert list(TrainSettings.__annotations__) == [field.name for field in fields(Settings)]

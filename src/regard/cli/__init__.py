@@ -17,7 +17,7 @@ from typing import Any
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
-from regard import __version__
+from regard._version import __version__
 from regard.cli.command import Command
 from regard.cli.commands import load_commands
 from regard.cli.flags import FLAG_PARSERS

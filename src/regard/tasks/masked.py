@@ -160,7 +160,9 @@ class Masked(Task):
 
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         right, count, nll = (sum(one[part] for one in said) for part in range(3))
-        return MaskedAnswer(len(said), right=right, count=count, nll=nll, follows=said[0].follows if said else None)
+        return MaskedAnswer(
+            len(said), right=right, count=count, nll=nll, follows=said[0].next_sentence if said else None
+        )
 
     def meter(self) -> Meter:
         return MaskedMeter()

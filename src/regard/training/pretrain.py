@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from regard.checkpoint.manifest import RUN
 from regard.data.batching.framing import Frame
@@ -34,7 +34,7 @@ from regard.training.result import PretrainResult
 from regard.training.resume.lock import claim, exclusive
 from regard.training.resume.state import STATE
 from regard.training.run import RunContext, TrainingInputs
-from regard.training.settings import Settings
+from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import TextValidation, unigram_baseline
 
 WINDOW = 512  # maximum number of tokens of a sequence if none is given
@@ -58,7 +58,7 @@ def pretrain(
     resume: bool = False,
     overwrite: bool = False,
     progress: OnTrainingEvent | None = None,
-    **settings: Any,
+    **settings: Unpack[TrainSettings],
 ) -> PretrainResult:
     """Train a language model on plain text, from scratch or from a pretrained model, and write it as a folder.
 

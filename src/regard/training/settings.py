@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from regard.errors import InputError, did_you_mean, setting
 
@@ -193,6 +193,47 @@ class Settings:
             return replace(start or cls(), **values, lora=Lora(**lora))
         except TypeError as error:
             raise InputError(f"the settings cannot be used: {error}.") from error
+
+
+class TrainSettings(TypedDict, total=False):
+    """The fields of `Settings` as keyword arguments of `regard.train` and `regard.pretrain`."""
+
+    epochs: float | None
+    steps: int | None
+    lr: float | None
+    batch_size: int | None
+    batch_tokens: int | None
+    micro_batch_tokens: int | None
+    schedule: Schedule | None
+    warmup: float | None
+    weight_decay: float
+    max_grad_norm: float
+    adam_beta1: float
+    adam_beta2: float | None
+    adam_eps: float
+    layerwise_lr_decay: float
+    freeze: Sequence[str | int]
+    lora: Lora | Mapping[str, Any] | int
+    dropout: float | None
+    label_smoothing: float | None
+    class_balance: Literal["none", "weights", "sampling"]
+    vocabularies: Literal["joint", "separate"]
+    prefix: str | None
+    window: int | None
+    overlap: float
+    dev_fraction: float
+    patience: int
+    eval_every: int
+    save_every: int
+    log_every: int
+    max_bad_steps: int
+    seed: int
+    device: str
+    dtype: Literal["auto", "fp32", "bf16"]
+    compile: Literal["auto", "yes", "no"] | bool
+    gradient_checkpointing: bool
+    tensorboard: bool
+    fsdp: bool
 
 
 def trainer_value(name: str, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from regard.checkpoint.reading import preprocessing_of
 from regard.data.columns import Columns
@@ -24,7 +24,7 @@ from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
 from regard.training.run import RunContext, TrainingInputs
-from regard.training.settings import Settings
+from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import RecordValidation
 
 
@@ -45,7 +45,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     progress: OnTrainingEvent | None = None,
-    **settings: Any,
+    **settings: Unpack[TrainSettings],
 ) -> TrainResult:
     """Train a model on labeled data and write it as a folder that transformers opens too.
 

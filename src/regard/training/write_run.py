@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from regard import __version__
+from regard._version import __version__
 from regard.checkpoint.files import write_json
 from regard.checkpoint.folder import write_folder
 from regard.checkpoint.manifest import CARD, CURVES, METRICS, RUN

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from regard import __version__
+from regard._version import __version__
 from regard.cli.arguments import Json
 from regard.cli.command import Command
 from regard.cli.output import format_bytes, print_json, print_table
