@@ -70,7 +70,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "usage: regard COMMAND"),
         (["embd"], 'Did you mean "embed"?'),
-        (["info"], "model"),
+        (["info"], "MODEL"),
         (["info", "tiny-bert", "--jsn"], "--json"),
         (["embed", "minilm", "a", "--pooling", "meen"], "mean"),
         (["embed", "minilm", "a", "--layer", "two"], "--layer"),

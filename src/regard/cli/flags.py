@@ -1,61 +1,99 @@
-"""How values of flags are read: one that may be left out never asks for None, and a wrong number is said in words."""
+"""How tyro parses values of flags and shows their defaults.
+
+Optional values are written as their type, never as None. A wrong number is an error in plain words. The help shows a
+default only if it is a value: for None, False and empty lists the help line itself says what happens.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from types import NoneType
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
+from tyro.conf import arg
 from tyro.constructors import (
     ConstructorRegistry,
     PrimitiveConstructorSpec,
     PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructTypeInfo,
     UnsupportedTypeAnnotationError,
 )
 
 Spec = PrimitiveConstructorSpec[Any]
 NUMBERS: dict[type, tuple[str, str]] = {int: ("INT", "a whole number"), float: ("FLOAT", "a number")}
+UNSET = "unset"  # label of the default None
 FLAG_PARSERS = ConstructorRegistry()
+
+_resolving: set[Any] = set()  # types whose fields are being read by the next rule
 
 
 @FLAG_PARSERS.primitive_rule
-def number(told: PrimitiveTypeInfo) -> Spec | None:
-    """A whole number or any."""
-    if told.type not in NUMBERS:
+def number(info: PrimitiveTypeInfo) -> Spec | None:
+    """Whole numbers and decimal numbers."""
+    if info.type not in NUMBERS:
         return None
-    metavar, expected = NUMBERS[told.type]
+    metavar, expected = NUMBERS[info.type]
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar=metavar,
-        instance_from_str=_reader(told.type, expected),
-        is_instance=lambda value: isinstance(value, told.type | int),  # a whole number is a number too
+        instance_from_str=_number_parser(info.type, expected),
+        is_instance=lambda value: isinstance(value, info.type | int),  # a whole number is accepted for a float
         str_from_instance=lambda value: [str(value)],
     )
 
 
 @FLAG_PARSERS.primitive_rule
-def optional_value(told: PrimitiveTypeInfo) -> Spec | UnsupportedTypeAnnotationError | None:
-    """What may be left out is written as what it is."""
-    kinds = get_args(told.type)
+def optional_value(info: PrimitiveTypeInfo) -> Spec | UnsupportedTypeAnnotationError | None:
+    """`T | None` is written as a `T`; None is the default."""
+    kinds = get_args(info.type)
     if len(kinds) != 2 or NoneType not in kinds:
         return None
     (kind,) = (kind for kind in kinds if kind is not NoneType)
-    spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kind, told.markers))
+    spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kind, info.markers))
     if isinstance(spec, UnsupportedTypeAnnotationError):
         return spec
     return replace(
         spec,
         is_instance=lambda value: value is None or spec.is_instance(value),
-        str_from_instance=lambda value: ["unset"] if value is None else spec.str_from_instance(value),
+        str_from_instance=lambda value: [UNSET] if value is None else spec.str_from_instance(value),
     )
 
 
-def _reader(kind: Callable[[str], Any], expected: str) -> Callable[[list[str]], Any]:
-    def read(words: list[str]) -> Any:
+@FLAG_PARSERS.struct_rule
+def hide_empty_defaults(info: StructTypeInfo) -> StructConstructorSpec | None:
+    """The fields of a dataclass as tyro's own rule gives them, with `default_hint` for each."""
+    if info.type in _resolving:
+        return None
+    _resolving.add(info.type)
+    try:
+        spec = ConstructorRegistry.get_struct_spec(info)
+    finally:
+        _resolving.discard(info.type)
+    if not isinstance(spec, StructConstructorSpec):
+        return None
+    return replace(spec, fields=tuple(replace(field, type=_with_hint(field.type)) for field in spec.fields))
+
+
+def default_hint(label: str) -> str:
+    """What the help says after a line about a default value."""
+    return "" if label in ("", UNSET, "False") else f"(default: {label})"
+
+
+def _with_hint(kind: Any) -> Any:
+    hint = arg(help_behavior_hint=default_hint)
+    if get_origin(kind) is Annotated:
+        plain, *metadata = get_args(kind)
+        return Annotated[plain, hint, *metadata]  # what the field itself sets comes later and wins
+    return Annotated[kind, hint]
+
+
+def _number_parser(kind: Callable[[str], Any], expected: str) -> Callable[[list[str]], Any]:
+    def parse(words: list[str]) -> Any:
         try:
             return kind(words[0])
         except ValueError as error:
             raise ValueError(f'"{words[0]}" was given, expected {expected}.') from error
 
-    return read
+    return parse

@@ -48,7 +48,7 @@ def test_text_json_and_table(folder, capsys):
     rows = [json.loads(line) for line in told.splitlines()]
     assert [row["prompt"] for row in rows] == ["Once", "upon"]
     assert rows[0]["text"] == out[:-1]
-    assert set(rows[0]) == {"prompt", "rank", "text", "ids", "log_probs", "score", "why"}
+    assert set(rows[0]) == {"prompt", "rank", "text", "ids", "log_probs", "score", "finish_reason"}
     status, out, _ = run(capsys, folder, "Once", "--max-tokens", "6", "--beams", "3", "--best", "2")
     assert len(out.splitlines()) == 2
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from regard.predict.attention import AttentionWindow
     from regard.predict.model import Model
 
-HELP = """Attention weights of a text, for any layers and heads.
+HELP = """Show the attention weights of a text, for any layers and heads.
 
 Examples:
   regard attention minilm "The cook who burned the soup opened a window."
   regard attention minilm "a text" --layers 1 6 --heads 0 3 --json
   regard attention minilm "a text" --layers all --output weights.npz
   regard attention minilm "a text" --heads 0 1 2 --plot attention.png
-  regard attention minilm "$(cat page.txt)" --output weights.npz      a long text, window by window"""
+  regard attention minilm "$(cat page.txt)" --output weights.npz      a long text is split into windows"""
 
 STRONGEST = 3  # tokens shown for each
 
@@ -33,17 +33,21 @@ STRONGEST = 3  # tokens shown for each
 @dataclass(frozen=True)
 class AttentionCommand:
     model: ModelName
-    text: Annotated[Positional[str], arg(help="The text.", metavar="TEXT")]
-    pair: Annotated[str | None, arg(help="A second text, read together with the first.", metavar="TEXT")] = None
+    text: Annotated[Positional[str], arg(help="Text to analyze.", metavar="TEXT")]
+    pair: Annotated[str | None, arg(help="Second text, encoded together with the first as a pair.", metavar="TEXT")] = (
+        None
+    )
     layers: Annotated[
         tuple[int | Literal["all"], ...],
-        arg(help="Layers, counted from 1; -1 is the last; all for every layer.", metavar="N..."),
+        arg(help="Layers, counted from 1; -1 is the last, all is every layer.", metavar="N..."),
     ] = (-1,)
-    heads: Annotated[tuple[int, ...], arg(help="Heads, counted from 0; all of them if not given.", metavar="N...")] = ()
-    output: Annotated[
-        Path | None, arg(help="Write the weights there, as arrays that numpy loads.", metavar="FILE.npz")
-    ] = None
-    plot: Annotated[Path | None, arg(help="Draw the weights: .png, .svg or .pdf.", metavar="FILE.png")] = None
+    heads: Annotated[tuple[int, ...], arg(help="Heads, counted from 0; all heads if not given.", metavar="N...")] = ()
+    output: Annotated[Path | None, arg(help="Write the weights to this file as numpy arrays.", metavar="FILE.npz")] = (
+        None
+    )
+    plot: Annotated[Path | None, arg(help="Draw the weights to this file: .png, .svg or .pdf.", metavar="FILE.png")] = (
+        None
+    )
     device: Device = "auto"
     json: Json = False
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from regard.data.check.fixing.fixed_copy import FixedCopy
     from regard.data.check.run import TargetModel
 
-HELP = """Check data for problems: where they are, and how to fix them.
+HELP = """Check data for errors: what is wrong, where, and how to fix it.
 
 Examples:
   regard check reviews.csv
-  regard check reviews.csv --columns text=review,label=stars --dev dev.csv
-  regard check data/ --html report.html      train, valid and test, and rows in two of them
+  regard check reviews.csv --columns text=review,label=stars --dev valid.csv
+  regard check data/ --html report.html      train, valid and test, and rows they share
   regard check tickets.csv --labels multi    labels such as "billing, login"
   regard check reviews.csv --fix fixed.csv
   regard check reviews.csv --json --strict"""
@@ -37,29 +37,41 @@ MAX_LABELS = 12  # in the summary
 class CheckCommand:
     data: Annotated[
         Positional[str],
-        arg(help="A file, a folder with train, valid and test, a glob, a.en,a.de, or -.", metavar="DATA"),
+        arg(
+            help="File, two aligned files (a.en,a.de), folder with train, valid and test, glob, or - for stdin.",
+            metavar="DATA",
+        ),
     ]
-    dev: Annotated[
-        str | None, arg(help="Validation data, which should have no rows in common with DATA.", metavar="DATA")
+    dev: Annotated[str | None, arg(help="Validation data, checked for rows that are also in DATA.", metavar="DATA")] = (
+        None
+    )
+    task: Annotated[
+        str | None,
+        arg(
+            help="Task: classify, pair, tag, answer, translate or text; recognized from the data if not given.",
+            metavar="TASK",
+        ),
     ] = None
-    task: Annotated[str | None, arg(help="classify, pair, tag, answer, translate or text.", metavar="TASK")] = None
     format: Annotated[
-        str | None, arg(help="csv, tsv, jsonl, json, parquet, conll, trec, text, lines.", metavar="NAME")
+        str | None,
+        arg(
+            help="File format: csv, tsv, jsonl, json, parquet, conll, trec, text or lines; recognized if not given.",
+            metavar="NAME",
+        ),
     ] = None
     columns: Columns = None
     labels: Labels = None
     encoding: Encoding = None
     model: Annotated[
-        str | None, arg(help="Model whose tokens are counted (default: minilm if installed).", metavar="MODEL")
+        str | None, arg(help="Model whose tokenizer counts the tokens; minilm if it is installed.", metavar="MODEL")
     ] = None
-    skip_bad: Annotated[
-        Path | None, arg(help="Write rows that cannot be used to this file, as JSON lines.", metavar="FILE")
-    ] = None
+    skip_bad: Annotated[Path | None, arg(help="Write invalid rows to this file as JSON lines.", metavar="FILE")] = None
     html: Annotated[Path | None, arg(help="Write an HTML report with plots to this file.", metavar="FILE")] = None
     fix: Annotated[
-        Path | None, arg(help="Write a copy to this file in which safe fixes are applied.", metavar="FILE")
+        Path | None,
+        arg(help="Write a corrected copy of the data to this file; only safe fixes are made.", metavar="FILE"),
     ] = None
-    strict: Annotated[bool, arg(help="Exit with status 1 if a finding has the severity error.")] = False
+    strict: Annotated[bool, arg(help="Exit with status 1 if any finding is an error.")] = False
     json: Json = False
 
 

@@ -14,7 +14,7 @@ from regard.cli.output import format_bytes, print_json, print_table
 if TYPE_CHECKING:
     from regard.device import DeviceReport
 
-HELP = """What this machine has, and what regard will use of it.
+HELP = """Show the hardware and software of this machine, and which of it regard uses.
 
 Examples:
   regard doctor

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from regard.predict import Model
     from regard.progress import OnProgress
 
-HELP = """Vectors of texts, from any layer.
+HELP = """Compute one vector per text, from any layer.
 
 Examples:
   regard embed minilm "a text" "another text"
@@ -55,17 +55,20 @@ class EmbedCommand:
     literal: LiteralTexts = False
     output: Annotated[
         Path | None,
-        arg(help="Write the vectors there: .npy, or .npz (one array a text) with --pooling none.", metavar="FILE"),
+        arg(
+            help="Write the vectors to this file: .npy, or .npz (one array per text) with --pooling none.",
+            metavar="FILE",
+        ),
     ] = None
     layer: Annotated[
         int | Literal["mix"],
-        arg(help="Which layer: -1 the last, 0 the embeddings, 1 the first block; mix is all of a two-sided network."),
+        arg(help="Layer: 0 is the embeddings, 1 the first block, -1 the last; mix is the weighted sum of all (ELMo)."),
     ] = -1
     pooling: Annotated[
         Literal["auto", "mean", "first", "max", "none"],
-        arg(help="How tokens become one vector; auto is the model's own way, none keeps one vector a token."),
+        arg(help="Pooling of token vectors: auto is the model's own, none keeps one vector per token."),
     ] = "auto"
-    normalize: Annotated[bool, arg(help="Scale every vector to length 1.")] = False
+    normalize: Annotated[bool, arg(help="Scale every vector to length 1, so that a dot product is a cosine.")] = False
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from regard.evaluation import Evaluation
     from regard.predict import Model
 
-HELP = """Scores of a model on data, with 95 % intervals: labelled rows; text or minimal pairs for a language model.
+HELP = """Evaluate a model on labeled data, with 95 % intervals; a language model on text or minimal pairs.
 
 Examples:
   regard evaluate runs/reviews test.csv
@@ -47,29 +47,35 @@ class EvaluateCommand:
     model: ModelName
     data: Annotated[
         Positional[str],
-        arg(help="A file, two aligned ones (a.en,a.de), a folder with test or valid, a glob, or -.", metavar="DATA"),
+        arg(
+            help="Data: a file, two aligned files (a.en,a.de), a folder with test or valid, a glob, or - for stdin.",
+            metavar="DATA",
+        ),
     ]
-    split: Annotated[str | None, arg(help="Of a folder with several: test if not given.", metavar="NAME")] = None
+    split: Annotated[str | None, arg(help="Split of a folder with several; test if not given.", metavar="NAME")] = None
     columns: Columns = None
     encoding: Encoding = None
-    labels: Annotated[str | None, arg(help="How labels are to be read, if not as in the training.", metavar="KIND")] = (
-        None
-    )
+    labels: Annotated[
+        str | None,
+        arg(help="Kind of the labels (see regard train --help); as in training if not given.", metavar="KIND"),
+    ] = None
     skip_bad: SkipBad = None
     answers: Answers = None
     window: Annotated[
-        int | None, arg(help="Of plain text: most tokens shown at once; as many as the model has places for.")
+        int | None, arg(help="Plain text: maximum tokens per window; the model's maximum if not given.")
     ] = None
     overlap: Annotated[
-        float | None, arg(help="Of plain text: share of a window that the next one shows again; 0.5.", metavar="X")
+        float | None,
+        arg(help="Plain text: fraction of a window that the next one repeats; 0.5 if not given.", metavar="X"),
     ] = None
     stride: Annotated[
-        int | None, arg(help="The same said otherwise: by how many tokens a window moves on.", metavar="TOKENS")
+        int | None,
+        arg(help="Plain text: tokens between the starts of two windows, instead of --overlap.", metavar="TOKENS"),
     ] = None
     confusion: Annotated[
-        Path | None, arg(help="Draw the confusion matrix there: .png, .svg or .pdf.", metavar="FILE.png")
+        Path | None, arg(help="Draw the confusion matrix to this file: .png, .svg or .pdf.", metavar="FILE.png")
     ] = None
-    beams: Annotated[int, arg(help="Of a translator: carry so many translations at once.", metavar="N")] = 1
+    beams: Annotated[int, arg(help="Translation: number of beams; 1 is greedy decoding.", metavar="N")] = 1
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"

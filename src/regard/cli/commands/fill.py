@@ -12,12 +12,12 @@ from regard.cli.arguments import Device, Json, ModelName
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, untrained_field
 
-HELP = """Words in the place of [MASK], or whether one text follows another (--next), by a pretrained model.
+HELP = """Predict the words for [MASK] with a pretrained model, or whether one text follows another (--next).
 
 Examples:
   regard fill runs/pretrained "The man went to the [MASK]."
   regard fill runs/pretrained "The [MASK] sat on the [MASK]." --top 3 --json
-  regard fill runs/pretrained --next "He went out." "It was cold."     does the second text follow the first?"""
+  regard fill runs/pretrained --next "He went out." "It was cold."     probability that the second follows the first"""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,16 @@ class FillCommand:
     model: ModelName
     text: Annotated[
         Positional[str],
-        arg(help="A text with one [MASK] or more in it.", metavar="[TEXT]", help_behavior_hint=""),
+        arg(help="Text with at least one [MASK].", metavar="[TEXT]", help_behavior_hint=""),
     ] = ""
     next: Annotated[
         tuple[str, ...],
-        arg(help="Two texts instead: how likely the second comes right after the first.", metavar="FIRST SECOND"),
+        arg(
+            help="Two texts, instead of TEXT: predict whether the second comes right after the first.",
+            metavar="FIRST SECOND",
+        ),
     ] = ()
-    top: Annotated[int, arg(help="How many words for each mask.")] = 5
+    top: Annotated[int, arg(help="Number of words per mask.")] = 5
     device: Device = "auto"
     json: Json = False
 

@@ -17,49 +17,65 @@ from regard.errors import InputError
 if TYPE_CHECKING:
     from regard.predict import Model
 
-HELP = """Continue a text, or answer it with an encoder-decoder.
+HELP = """Generate text: continue a prompt, or answer it with an encoder-decoder.
 
 Examples:
-  regard generate runs/gpt "Once upon a time"                          the likeliest word, again and again
-  regard generate runs/gpt "Once upon a time" --top-p 0.9 --seed 0     drawn, and the same every time
-  regard generate runs/gpt "Once upon a time" --beams 4 --best 3       the three best of four beams
-  regard generate runs/gpt --interactive --temperature 0.8             prompt after prompt; Ctrl-D ends
-  regard generate runs/gpt "a text" "another" --json                   one object a continuation
+  regard generate runs/gpt "Once upon a time"                          greedy: the most likely token at each step
+  regard generate runs/gpt "Once upon a time" --top-p 0.9 --seed 0     sampled, reproducibly
+  regard generate runs/gpt "Once upon a time" --beams 4 --best 3       beam search; the three best of four beams
+  regard generate runs/gpt --interactive --temperature 0.8             asks for prompts; Ctrl-D ends
+  regard generate runs/gpt "a text" "another" --json                   one JSON object per continuation
 
-What the model's generation_config.json says holds where no flag says otherwise. In a terminal the text appears as it
-is written."""
+Settings of the model's generation_config.json are the defaults. A terminal shows the text while it is generated."""
 
 
 @dataclass(frozen=True)
 class GenerateCommand:
     model: ModelName
     texts: Annotated[
-        Positional[tuple[str, ...]], arg(help="The prompts.", metavar="[PROMPT ...]", help_behavior_hint="")
+        Positional[tuple[str, ...]], arg(help="Prompts to continue.", metavar="[PROMPT ...]", help_behavior_hint="")
     ] = ()
-    interactive: Annotated[bool, arg(help="Ask for prompts until Ctrl-D.")] = False
+    interactive: Annotated[bool, arg(help="Read prompts from the terminal until Ctrl-D.")] = False
     literal: LiteralTexts = False
-    max_tokens: Annotated[int | None, arg(help="New tokens, at most; 50 unless the model says otherwise.")] = None
-    min_tokens: Annotated[int | None, arg(help="New tokens before the end may come.")] = None
-    temperature: Annotated[float | None, arg(help="Draw; below 1 sharper, above 1 flatter.")] = None
-    top_k: Annotated[int | None, arg(help="Draw from the k likeliest.")] = None
-    top_p: Annotated[float | None, arg(help="Draw from the likeliest that make up this share.")] = None
-    min_p: Annotated[float | None, arg(help="Draw from those with this share of the likeliest one's chance.")] = None
-    typical: Annotated[float | None, arg(help="Draw from the least surprising that make up this share.")] = None
-    seed: Annotated[int | None, arg(help="Draw the same every time.")] = None
-    beams: Annotated[int | None, arg(help="Carry so many sequences at once and keep the best.")] = None
-    best: Annotated[int | None, arg(help="How many continuations of each prompt.")] = None
-    length_penalty: Annotated[float | None, arg(help="Beams: above 0 favours long, below 0 short.")] = None
-    early_stop: Annotated[
-        Literal["yes", "no", "never"] | None, arg(help="Beams: stop at as many ends as there are beams.")
+    max_tokens: Annotated[int | None, arg(help="Maximum number of new tokens; 50 if the model sets no other.")] = None
+    min_tokens: Annotated[int | None, arg(help="Minimum number of new tokens.")] = None
+    temperature: Annotated[
+        float | None, arg(help="Sampling temperature: below 1 favors likely tokens, above 1 flattens the distribution.")
     ] = None
-    repetition_penalty: Annotated[float | None, arg(help="Above 1, what was said becomes less likely.")] = None
-    no_repeat: Annotated[int | None, arg(help="No run of so many tokens comes twice.")] = None
-    contrast: Annotated[float | None, arg(help="Contrastive search: weight of unlikeness to what was said.")] = None
-    lookup: Annotated[int | None, arg(help="Guess so many tokens ahead from earlier text; faster, same result.")] = None
-    stop: Annotated[tuple[str, ...], arg(help="Texts that end it.", metavar="TEXT...")] = ()
-    banned: Annotated[tuple[str, ...], arg(help="Words that never come.", metavar="WORD...")] = ()
-    forced: Annotated[tuple[str, ...], arg(help="Words that must come.", metavar="WORD...")] = ()
-    slide: Annotated[bool, arg(help="Forget the oldest tokens where the context is full.")] = False
+    top_k: Annotated[int | None, arg(help="Sample from the k most likely tokens.")] = None
+    top_p: Annotated[
+        float | None, arg(help="Sample from the most likely tokens with this total probability (nucleus).")
+    ] = None
+    min_p: Annotated[
+        float | None, arg(help="Sample from tokens with at least this fraction of the highest probability.")
+    ] = None
+    typical: Annotated[
+        float | None, arg(help="Sample from the typical tokens with this total probability (locally typical sampling).")
+    ] = None
+    seed: Annotated[int | None, arg(help="Random seed for sampling; without it every run differs.")] = None
+    beams: Annotated[int | None, arg(help="Number of beams; 1 disables beam search.")] = None
+    best: Annotated[int | None, arg(help="Number of continuations per prompt.")] = None
+    length_penalty: Annotated[
+        float | None, arg(help="Beam search: above 0 favors long sequences, below 0 short ones.")
+    ] = None
+    early_stop: Annotated[
+        Literal["yes", "no", "never"] | None,
+        arg(help="Beam search: stop as soon as there are as many finished sequences as beams."),
+    ] = None
+    repetition_penalty: Annotated[
+        float | None, arg(help="Penalty for tokens that already occurred; 1 is none, higher is stronger.")
+    ] = None
+    no_repeat: Annotated[int | None, arg(help="Length of n-grams that may occur only once.")] = None
+    contrast: Annotated[
+        float | None, arg(help="Contrastive search: weight of the penalty for similarity to earlier tokens.")
+    ] = None
+    lookup: Annotated[
+        int | None, arg(help="Tokens to guess ahead from earlier text (prompt lookup); faster, same result.")
+    ] = None
+    stop: Annotated[tuple[str, ...], arg(help="Texts that end the generation.", metavar="TEXT...")] = ()
+    banned: Annotated[tuple[str, ...], arg(help="Words that are never generated.", metavar="WORD...")] = ()
+    forced: Annotated[tuple[str, ...], arg(help="Words that must be generated.", metavar="WORD...")] = ()
+    slide: Annotated[bool, arg(help="Drop the oldest tokens when the context is full.")] = False
     device: Device = "auto"
     dtype: Dtype = "fp32"
     json: Json = False

@@ -9,7 +9,7 @@ from regard.cli.arguments import Json, ModelName
 from regard.cli.command import Command
 from regard.cli.output import format_bytes, print_json, print_table
 
-HELP = """Parameters, shape, family, task, tokenizer and size on disk of a model.
+HELP = """Show the family, task, size, shape and tokenizer of a model.
 
 Examples:
   regard info bert-base-uncased

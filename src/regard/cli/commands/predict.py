@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from regard.predict.batch.files import Predictions
     from regard.predict.batch.rows import InputRow
 
-HELP = """What a trained model says of texts.
+HELP = """Predict with a trained model.
 
 Examples:
   regard predict runs/reviews "a great film" "two dull hours"
@@ -56,17 +56,16 @@ class PredictCommand:
     texts: Texts = ()
     input: Input = None
     columns: Annotated[
-        str | None, arg(help="Which column of --input is what: text=opinion.", metavar="ROLE=NAME,...")
+        str | None,
+        arg(help="Columns of --input by role: text=opinion. Recognized by name if not given.", metavar="ROLE=NAME,..."),
     ] = None
     encoding: Encoding = None
-    context: Annotated[
-        str | None, arg(help="File with the text that all questions are about; - is stdin.", metavar="FILE")
-    ] = None
+    context: Annotated[str | None, arg(help="File with the context of all questions; - is stdin.", metavar="FILE")] = (
+        None
+    )
     literal: LiteralTexts = False
     output: Answers = None
-    resume: Annotated[bool, arg(help="Continue an --output that was stopped or killed, after its complete rows.")] = (
-        False
-    )
+    resume: Annotated[bool, arg(help="Continue an --output that was stopped, after its last complete row.")] = False
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"

@@ -21,46 +21,52 @@ from regard.training.settings import Settings
 if TYPE_CHECKING:
     from regard.training.result import PretrainResult
 
-HELP = """Pretrain a language model on plain text: from nothing, or going on from a model.
+HELP = """Pretrain a language model on plain text, from scratch or from a model.
 
 Examples:
-  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny              hidden words, a vocabulary of its own
+  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny              masked language model, new tokenizer
   regard pretrain corpus.txt --objective mlm+nsp --preset bert-mini --tokenizer vocabulary --out runs/mini
   regard pretrain novels.txt.xz --objective causal --preset gpt2 --steps 20000 --out runs/gpt
-  regard pretrain reports.txt --start minilm --epochs 3 --out runs/reports   adapt a model to your own texts
-  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     go on after Ctrl-C or a kill
+  regard pretrain reports.txt --start minilm --epochs 3 --out runs/reports   adapt a model to your texts
+  regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     continue after Ctrl-C or a kill
 
-No labels are needed: the text is the teacher. With mlm the model guesses words that are hidden from it, with mlm+nsp
-also whether one passage follows another (BERT), with causal the next word (GPT), with two-sided the next word from each
-end of a text (ELMo). Documents are separated by blank lines; a tenth of them is held out, and the scores on it are told
-beside what counting single words would reach.
-Fine-tune what comes out with: regard train DATA --start DIR --out DIR"""
+No labels are needed. With mlm the model predicts masked tokens; with mlm+nsp also whether one passage follows another
+(BERT); with causal the next token (GPT); with two-sided the next token in both directions (ELMo). Blank lines separate
+documents. 10 % of the documents are for validation; their scores are printed beside those of a unigram baseline.
+Fine-tune the result with: regard train DATA --start DIR --out DIR"""
 
 
 @dataclass(frozen=True)
 class PretrainCommand:
     files: Annotated[
-        Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
+        Positional[tuple[str, ...]], arg(help="Text files, plain or compressed as .gz or .xz.", metavar="FILE...")
     ]
-    out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
+    out: Annotated[Path, arg(help="Folder to write; transformers opens it too.", metavar="DIR")]
     objective: Annotated[
         Literal["mlm", "mlm+nsp", "causal", "two-sided"],
-        arg(help="Hidden words, and next sentences too (BERT), next words (GPT), or those of each end (ELMo)."),
+        arg(help="Objective: masked tokens, also next sentences (BERT), next tokens (GPT), or both directions (ELMo)."),
     ] = "mlm"
-    preset: Annotated[str | None, arg(help="A shape to train from nothing.", metavar="NAME")] = None
+    preset: Annotated[
+        str | None, arg(help="Network to train from scratch; docs/families.md lists the names.", metavar="NAME")
+    ] = None
     tokenizer: Annotated[
-        str | None, arg(help="The vocabulary for --preset; learned from the files if not given.", metavar="DIR")
+        str | None, arg(help="Tokenizer for --preset; trained on the files if not given.", metavar="DIR")
     ] = None
     start: Annotated[
-        str | None, arg(help="Or a model to go on from: a folder, minilm, or a hub id.", metavar="MODEL")
+        str | None,
+        arg(
+            help="Model to continue from, instead of --preset: a folder, a published name or a hub id.", metavar="MODEL"
+        ),
     ] = None
     dev: Annotated[
-        tuple[str, ...], arg(help="Text to score on; documents are held out if not given.", metavar="FILE...")
+        tuple[str, ...], arg(help="Validation text; 10 % of the documents if not given.", metavar="FILE...")
     ] = ()
-    store: Annotated[Path | None, arg(help="Keep the tokenized text there, for other trainings.", metavar="DIR")] = None
-    mask_rate: Annotated[float, arg(help="Share of the words that are hidden.")] = 0.15
+    store: Annotated[
+        Path | None, arg(help="Folder for the tokenized text, to reuse it in other runs.", metavar="DIR")
+    ] = None
+    mask_rate: Annotated[float, arg(help="Fraction of the tokens that are masked.")] = 0.15
     mask_unit: Annotated[
-        Literal["token", "word", "span"], arg(help="Hide single tokens, whole words, or several tokens in a row.")
+        Literal["token", "word", "span"], arg(help="Mask single tokens, whole words, or spans of tokens.")
     ] = "token"
     encoding: Encoding = None
     resume: Resume = False

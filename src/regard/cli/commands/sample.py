@@ -15,10 +15,10 @@ from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_status, print_table
 from regard.errors import InputError
 
-HELP = """Write a small data set that comes with regard, to try a command on.
+HELP = """Write a small data set that comes with regard, to try the commands on.
 
 Examples:
-  regard sample                             the names, and what each holds
+  regard sample                             list all samples
   regard sample messages                    writes messages.csv
   regard sample places --out data/ner.conll"""
 
@@ -27,12 +27,12 @@ Examples:
 class SampleCommand:
     name: Annotated[
         Positional[str | None],
-        arg(help="The sample to write; lists them if not given.", metavar="[NAME]", help_behavior_hint=""),
+        arg(help="Name of the sample; lists all samples if not given.", metavar="[NAME]", help_behavior_hint=""),
     ] = None
     out: Annotated[
-        Path | None, arg(help="The file to write; in this folder under its own name if not given.", metavar="FILE")
+        Path | None, arg(help="File to write; the sample's own name in this folder if not given.", metavar="FILE")
     ] = None
-    overwrite: Annotated[bool, arg(help="Replace a file that holds something else.")] = False
+    overwrite: Annotated[bool, arg(help="Replace a file with other content.")] = False
     json: Json = False
 
 

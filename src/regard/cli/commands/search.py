@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.predict.search.passages import Match
     from regard.predict.search.search_file import SearchResult
 
-HELP = """Find the texts of a file that are nearest to a query.
+HELP = """Find the texts of a file that are most similar to a query.
 
 Examples:
   regard search minilm notes.txt "how do I cancel"
@@ -32,25 +32,27 @@ class SearchCommand:
     model: ModelName
     data: Annotated[
         Positional[str],
-        arg(help="One text per line, or a table with a text column; - is stdin.", metavar="FILE"),
+        arg(help="File with one text per line, or a table with a text column; - is stdin.", metavar="FILE"),
     ]
     queries: Annotated[
-        Positional[tuple[str, ...]], arg(help="What to search for.", metavar="QUERY ...", help_behavior_hint="")
+        Positional[tuple[str, ...]], arg(help="Queries to search for.", metavar="QUERY ...", help_behavior_hint="")
     ] = ()
-    top: Annotated[int, arg(help="Results for each query.", metavar="N")] = 10
+    top: Annotated[int, arg(help="Number of results per query.", metavar="N")] = 10
     columns: Annotated[
-        str | None, arg(help="Which column holds the texts, if not its usual name.", metavar="text=NAME")
+        str | None, arg(help="Column with the texts; recognized by its name if not given.", metavar="text=NAME")
     ] = None
     encoding: Encoding = None
-    cache: Annotated[Path | None, arg(help="Folder for the vectors; that of FILE if not given.", metavar="DIR")] = None
-    no_cache: Annotated[bool, arg(help="Neither read nor write cached vectors.")] = False
+    cache: Annotated[
+        Path | None, arg(help="Folder for cached vectors; the folder of FILE if not given.", metavar="DIR")
+    ] = None
+    no_cache: Annotated[bool, arg(help="Do not read or write cached vectors.")] = False
     window: Annotated[
         int | None,
-        arg(help="Most tokens of a passage; longer texts are cut. As many as the model can read if not given."),
+        arg(help="Maximum tokens per passage; longer texts are split. The model's maximum if not given."),
     ] = None
     pooling: Annotated[
         Literal["auto", "mean", "first", "max"],
-        arg(help="How tokens become one vector; auto is the model's own way."),
+        arg(help="Pooling of token vectors; auto is the model's own."),
     ] = "auto"
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"

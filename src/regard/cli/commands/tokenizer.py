@@ -19,7 +19,7 @@ from regard.errors import pluralize
 if TYPE_CHECKING:
     from regard.text.tokenizer_report import TokenizerReport
 
-HELP = """Learn a vocabulary from text files of any size.
+HELP = """Train a tokenizer on text files of any size.
 
 Examples:
   regard tokenizer corpus.txt --out vocabulary
@@ -31,23 +31,23 @@ Examples:
 @dataclass(frozen=True)
 class TokenizerCommand:
     files: Annotated[
-        Positional[tuple[str, ...]], arg(help="Text files, plain or packed as .gz or .xz.", metavar="FILE...")
+        Positional[tuple[str, ...]], arg(help="Text files, plain or compressed as .gz or .xz.", metavar="FILE...")
     ]
-    out: Annotated[Path, arg(help="The folder to write, which transformers' AutoTokenizer opens.", metavar="DIR")]
+    out: Annotated[Path, arg(help="Folder to write; transformers' AutoTokenizer opens it.", metavar="DIR")]
     kind: Annotated[
         Literal["wordpiece", "bpe", "unigram", "char"],
-        arg(help="WordPiece as in BERT, byte-level pairs as in GPT-2, Unigram as in T5, or single characters."),
+        arg(help="Kind: WordPiece as in BERT, byte-level BPE as in GPT-2, Unigram as in T5, or single characters."),
     ] = "wordpiece"
-    size: Annotated[int, arg(help="How many pieces, special tokens included.")] = 16_000
+    size: Annotated[int, arg(help="Vocabulary size, special tokens included.")] = 16_000
     special_tokens: Annotated[
         Literal["gpt2", "roberta", "bert"] | None,
-        arg(help="Special tokens of --kind bpe: of GPT-2 (default), RoBERTa or BERT; the last two have a mask token."),
+        arg(help="Special tokens for --kind bpe: of GPT-2 (default), RoBERTa or BERT; the last two have a mask token."),
     ] = None
-    lowercase: Annotated[bool, arg(help="Make all letters small; wordpiece does unless told --cased.")] = False
-    cased: Annotated[bool, arg(help="Keep capital letters; the others do unless told --lowercase.")] = False
-    alphabet: Annotated[int, arg(help="How many characters are kept at most; rarer ones become unknown.")] = 1000
+    lowercase: Annotated[bool, arg(help="Lowercase all text; the default for wordpiece.")] = False
+    cased: Annotated[bool, arg(help="Keep uppercase letters; the default for bpe, unigram and char.")] = False
+    alphabet: Annotated[int, arg(help="Maximum number of distinct characters; rarer ones become unknown.")] = 1000
     encoding: Encoding = None
-    overwrite: Annotated[bool, arg(help="Write into a folder that holds something already.")] = False
+    overwrite: Annotated[bool, arg(help="Write to --out even if it is not empty.")] = False
     json: Json = False
 
 

@@ -22,45 +22,58 @@ from regard.training.settings import Settings
 if TYPE_CHECKING:
     from regard.training.result import TrainResult
 
-HELP = """Train a model on your data, and write it as a folder.
+HELP = """Train a model on your data and write it to a folder.
 
 Examples:
-  regard train reviews.csv --out runs/reviews                  fine-tune minilm; a tenth of the rows is kept for scores
-  regard train reviews.csv --dev held-out.csv --start runs/other --out runs/reviews
+  regard train reviews.csv --out runs/reviews                  fine-tune minilm; 10 % of the rows are for validation
+  regard train reviews.csv --dev valid.csv --start runs/other --out runs/reviews
   regard train reviews.csv --columns text=opinion,label=stars --epochs 4 --lr 5e-5 --seed 1 --out runs/reviews
   regard train tickets.csv --labels multi --out runs/tickets   several labels per text: "billing, login"
-  regard train reviews.csv --preset bert-mini --out runs/new   from nothing: a fresh network, a vocabulary of its own
+  regard train reviews.csv --preset bert-mini --out runs/new   from scratch, with a new tokenizer
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
-  regard train --config run.toml --out runs/again --json       settings from a file; flags come before it
-  regard train reviews.csv --out runs/reviews --resume         go on after Ctrl-C, a kill, or a full disk
+  regard train --config run.toml --out runs/again --json       settings from a file; flags override it
+  regard train reviews.csv --out runs/reviews --resume         continue after Ctrl-C, a kill, or a full disk
 
-What is not told (task, rate, epochs, batch) is chosen from the data and the model, and said."""
+Settings that are not given (task, learning rate, epochs, batch size) are chosen from data and model, and printed."""
 
 
 @dataclass(frozen=True)
 class TrainCommand:
     data: Annotated[
         Positional[str],
-        arg(help="A file, two aligned ones (a.en,a.de), a folder with train and valid, a glob, or -.", metavar="DATA"),
+        arg(
+            help="Data: a file, two aligned files (a.en,a.de), a folder with train and valid, a glob, or - for stdin.",
+            metavar="DATA",
+        ),
     ]
-    out: Annotated[Path, arg(help="The folder to write, which transformers opens too.", metavar="DIR")]
+    out: Annotated[Path, arg(help="Folder to write; transformers opens it too.", metavar="DIR")]
     start: Annotated[
-        str | None, arg(help="The model to fine-tune: a folder, minilm (the default), or a hub id.", metavar="MODEL")
+        str | None,
+        arg(help="Model to fine-tune: a folder, a published name or a hub id; minilm if not given.", metavar="MODEL"),
     ] = None
-    preset: Annotated[str | None, arg(help="A shape to train from nothing instead.", metavar="NAME")] = None
+    preset: Annotated[
+        str | None,
+        arg(
+            help="Network to train from scratch, instead of --start; docs/families.md lists the names.", metavar="NAME"
+        ),
+    ] = None
     tokenizer: Annotated[
-        str | None, arg(help="The vocabulary for --preset; learned from the data if not given.", metavar="DIR")
+        str | None, arg(help="Tokenizer for --preset; trained on the data if not given.", metavar="DIR")
     ] = None
-    task: Annotated[str | None, arg(help="Read from the data if not given.", metavar="TASK")] = None
-    dev: Annotated[str | None, arg(help="Rows to score on; split off from the data if not given.", metavar="DATA")] = (
-        None
-    )
+    task: Annotated[
+        str | None,
+        arg(
+            help="Task: classify, pair, tag, answer, translate, embed, …; recognized from the data if not given.",
+            metavar="TASK",
+        ),
+    ] = None
+    dev: Annotated[str | None, arg(help="Validation data; split off from DATA if not given.", metavar="DATA")] = None
     columns: Columns = None
     encoding: Encoding = None
     labels: Labels = None
     skip_bad: SkipBad = None
     config: Annotated[
-        Path | None, arg(help="A TOML file with any of these settings; flags come before it.", metavar="run.toml")
+        Path | None, arg(help="TOML file with any of these settings; flags override it.", metavar="run.toml")
     ] = None
     resume: Resume = False
     overwrite: Overwrite = False

@@ -34,8 +34,8 @@ HELP = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Mari
 Examples:
   regard translate runs/en-es "Good morning." "Where are you going?"
   regard translate runs/en-es "Good morning." --beams 4 --n-best 3     the three best of four beams
-  regard translate runs/en-es "Good morning." --alignment              which words each word looked at
-  regard translate runs/en-es "Good morning." --alignment-plot seen.png   the same as a picture
+  regard translate runs/en-es "Good morning." --alignment              attention of each target word
+  regard translate runs/en-es "Good morning." --alignment-plot seen.png   the same as a plot
   regard translate runs/en-es --input texts.txt --json > answers.jsonl"""
 
 
@@ -47,17 +47,21 @@ class TranslateCommand:
     columns: TextColumn = None
     encoding: Encoding = None
     literal: LiteralTexts = False
-    beams: Annotated[int | None, arg(help="Carry so many translations at once; 1 unless the model says more.")] = None
-    n_best: Annotated[int, arg(help="So many translations of each text, the best first.")] = 1
-    alignment: Annotated[bool, arg(help="Show which words of the text each word of the translation looked at.")] = False
+    beams: Annotated[
+        int | None,
+        arg(help="Number of beams; that of the model's generation_config.json if not given, else 1 (greedy)."),
+    ] = None
+    n_best: Annotated[int, arg(help="Number of translations per text, best first.")] = 1
+    alignment: Annotated[bool, arg(help="Show the source words that each target word attends to.")] = False
     alignment_plot: Annotated[
-        Path | None, arg(help="Draw these as a picture, the best translation of each text.", metavar="FILE.png")
+        Path | None,
+        arg(help="Draw the alignment of the best translation of each text to this file.", metavar="FILE.png"),
     ] = None
     prefix: Annotated[
         str | None,
-        arg(help="Put this before every text (T5), in place of what the model's folder says.", metavar="TEXT"),
+        arg(help="Prefix of every text (T5); that of the model's folder if not given.", metavar="TEXT"),
     ] = None
-    batch_tokens: Annotated[int, arg(help="How many tokens of texts are translated at once.")] = 2048
+    batch_tokens: Annotated[int, arg(help="Source tokens per batch.")] = 2048
     device: Device = "auto"
     dtype: Dtype = "fp32"
     json: Json = False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from regard.word_vectors.train import TrainedVectors
     from regard.word_vectors.vectors import WordVectors
 
-HELP = """Vectors of words: learn them from text files, ask for nearest words and analogies.
+HELP = """Train word vectors on text files; find nearest words and solve analogies.
 
 Examples:
   regard vectors corpus.txt --out vectors.bin
@@ -31,39 +31,48 @@ Examples:
 class VectorsCommand:
     files: Annotated[
         Positional[tuple[str, ...]],
-        arg(help="Text files, plain or packed as .gz or .xz.", metavar="[FILE ...]", help_behavior_hint=""),
+        arg(
+            help="Text files to train on, plain or compressed as .gz or .xz.",
+            metavar="[FILE ...]",
+            help_behavior_hint="",
+        ),
     ] = ()
     out: Annotated[
-        Path | None, arg(help="Write the vectors there: .bin binary, .txt or .vec text.", metavar="FILE")
+        Path | None, arg(help="Write the vectors to this file: .bin is binary, .txt and .vec are text.", metavar="FILE")
     ] = None
     load: Annotated[
-        Path | None, arg(help="Vectors that are there already, in word2vec's or GloVe's format.", metavar="FILE")
+        Path | None,
+        arg(help="Load trained vectors, in the format of word2vec or GloVe, instead of training.", metavar="FILE"),
     ] = None
     kind: Annotated[
         Literal["skipgram", "cbow", "glove"],
-        arg(help="How they are learned: from neighbours, or from counts of pairs."),
+        arg(help="Method: skip-gram or CBOW with negative sampling, or GloVe."),
     ] = "skipgram"
     encoding: Encoding = None
-    width: Annotated[int, arg(help="Numbers of a vector.")] = 100
-    window: Annotated[int, arg(help="How far a neighbour may stand.")] = 5
-    min_count: Annotated[int, arg(help="Words seen less often have no vector.")] = 5
-    epochs: Annotated[int | None, arg(help="How often the text is gone over; by the kind unless told.")] = None
+    width: Annotated[int, arg(help="Dimension of the vectors.")] = 100
+    window: Annotated[int, arg(help="Context size: words to the left and to the right.")] = 5
+    min_count: Annotated[int, arg(help="Minimum number of occurrences of a word.")] = 5
+    epochs: Annotated[int | None, arg(help="Passes over the text; the default depends on --kind.")] = None
     max_words: Annotated[int | None, arg(help="Read only the first N words of the text.")] = None
     phrases: Annotated[
-        tuple[float, ...], arg(help="Join phrases like new_york: a threshold for each pass over the text.")
+        tuple[float, ...], arg(help="Join phrases such as new_york: one score threshold per pass over the text.")
     ] = ()
     phrase_smoothing: Annotated[float, arg(help="Weight of the words of a phrase, in occurrences; 0 disables it.")] = (
         20.0
     )
-    negatives: Annotated[float, arg(help="Drawn words a pair is set against.")] = 5.0
-    subsample: Annotated[float, arg(help="Share above which a word is left out now and then.")] = 1e-4
+    negatives: Annotated[float, arg(help="Negative samples per pair of words.")] = 5.0
+    subsample: Annotated[float, arg(help="Frequency above which words are randomly skipped (subsampling).")] = 1e-4
     lr: Annotated[float | None, arg(help="Learning rate (default: chosen by the kind).")] = None
-    seed: Annotated[int, arg(help="What is drawn, is drawn from this.")] = 0
-    nearest: Annotated[tuple[str, ...], arg(help="Words whose nearest words are told.", metavar="WORD ...")] = ()
-    analogy: Annotated[tuple[str, str, str] | None, arg(help="A is to B as C is to what?", metavar="A B C")] = None
-    score: Annotated[Path | None, arg(help="A file of analogies as Google's to be scored on.", metavar="FILE")] = None
-    method: Annotated[Literal["add", "mul"], arg(help="How an analogy is reckoned: 3CosAdd or 3CosMul.")] = "add"
-    top: Annotated[int, arg(help="How many words are told.")] = 10
+    seed: Annotated[int, arg(help="Random seed.")] = 0
+    nearest: Annotated[tuple[str, ...], arg(help="Print the nearest words of these words.", metavar="WORD ...")] = ()
+    analogy: Annotated[
+        tuple[str, str, str] | None, arg(help="Analogy: A is to B as C is to which word?", metavar="A B C")
+    ] = None
+    score: Annotated[
+        Path | None, arg(help="File of analogies to evaluate on, in the format of questions-words.txt.", metavar="FILE")
+    ] = None
+    method: Annotated[Literal["add", "mul"], arg(help="Formula for analogies: 3CosAdd or 3CosMul.")] = "add"
+    top: Annotated[int, arg(help="Number of words to print.")] = 10
     json: Json = False
 
 
