@@ -282,7 +282,7 @@ def test_doctor_on_a_machine_with_a_gpu_and_without_extras(
     other = replace(
         device.device_report(), gpus=(gpu,), kernels=kernels, extras=extras, compiler=None, memory=None, offline=True
     )
-    monkeypatch.setattr(device, "report", lambda: other)
+    monkeypatch.setattr(device, "device_report", lambda: other)
     _, out, _ = run(capsys, "doctor")
     for part in ("Some GPU, 80.0 GB", "varlen", 'pip install "regard[serve]"', "no C++ compiler", "HF_HUB_OFFLINE"):
         assert part in out
