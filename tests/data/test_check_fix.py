@@ -224,7 +224,7 @@ def test_a_lone_return_is_quoted(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.data.check.fixing import row_writers as writers
+    from regard.data.formats import row_writers as writers
 
     monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values) + "\n")
     old = put(tmp_path / "b.csv", "what was there\n")

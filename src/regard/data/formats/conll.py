@@ -10,6 +10,7 @@ from typing import BinaryIO
 from regard.data.columns import assign_columns
 from regard.data.formats.format import FileStart, Format, Sample
 from regard.data.formats.lines import read_lines, strip_line_end
+from regard.data.formats.row_writers import open_sentences
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema import ReadOptions, Schema
 from regard.data.tags import TAG, infer_scheme
@@ -111,4 +112,12 @@ def _infer(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
     return replace(schema, task="tag", columns=columns, scheme=scheme, reason=reason)
 
 
-CONLL = Format("conll", suffixes=SUFFIXES, sniff=_sniff, rows=rows, infer=_infer)
+CONLL = Format(
+    "conll",
+    suffixes=SUFFIXES,
+    sniff=_sniff,
+    rows=rows,
+    infer=_infer,
+    write=open_sentences,
+    write_styles=("default", "tabs"),
+)

@@ -9,6 +9,7 @@ from typing import BinaryIO
 from regard.data.formats.csv_cells import DECIMAL, read_cells, with_point
 from regard.data.formats.delimited_schema import infer_table, sniff_csv, sniff_tsv
 from regard.data.formats.format import Format
+from regard.data.formats.row_writers import open_csv, open_tsv
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema import Schema
 from regard.errors import DataError, pluralize, shorten
@@ -66,5 +67,10 @@ def _wrong_count(
     return place.error(f"the row has {pluralize(len(values), 'column')} ({shown})", expected=expected, fix=fix)
 
 
-CSV = Format("csv", suffixes=(".csv",), sniff=sniff_csv, rows=rows, infer=infer_table)
-TSV = Format("tsv", suffixes=(".tsv", ".tab"), sniff=sniff_tsv, rows=rows, infer=infer_table)
+STYLES = ("default", "quoted")
+CSV = Format(
+    "csv", suffixes=(".csv",), sniff=sniff_csv, rows=rows, infer=infer_table, write=open_csv, write_styles=STYLES
+)
+TSV = Format(
+    "tsv", suffixes=(".tsv", ".tab"), sniff=sniff_tsv, rows=rows, infer=infer_table, write=open_tsv, write_styles=STYLES
+)

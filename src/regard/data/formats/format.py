@@ -13,7 +13,7 @@ A format is one `Format` object in a file of its own, with one entry in `regard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.data.formats.lines import BOM
+from regard.data.formats.row_writers import WriteRow
 from regard.data.infer_columns import infer_from_rows
 from regard.data.rows import OnBadRow, Row
 from regard.data.schema import ReadOptions, Schema
@@ -66,8 +67,7 @@ def infer_by_columns(sample: Sample, schema: Schema, options: ReadOptions) -> Sc
 
 Sniff = Callable[[FileStart], str | None]
 ReadRows = Callable[[BinaryIO, str, Schema, OnBadRow], Iterator[Row]]
-WriteRow = Callable[[Mapping[str, Any]], str]  # returns what must be read back: its cells or its JSON, or ""
-OpenWriter = Callable[[Path, Schema], AbstractContextManager[WriteRow]]
+OpenWriter = Callable[[Path, Schema, str], AbstractContextManager[WriteRow]]
 Infer = Callable[[Sample, Schema, ReadOptions], Schema]
 
 
@@ -79,7 +79,9 @@ class Format:
     suffixes: ends of file names, in lower case.
     sniff: returns why a file is of this format, or None if it is not.
     rows: yields the rows of a file (stream, file name, schema, on_bad); unusable rows go to `on_bad`.
-    write: opens a file for writing and gives a function that writes one row; None if the format is not written.
+    write: opens a file (path, schema of the data, style) and gives a function that writes one row, see
+        `regard.data.formats.row_writers`; None if the format is not written.
+    write_styles: ways to write the format, tried in order until the file is read back as what was written.
     infer: completes the schema from the beginning of a file; by column names unless given.
     read_as: the name of the format that a schema gets, if it is another one.
     line_based: whether a row is always made of whole lines, so that an incomplete last line of a sample is ignored.
@@ -92,6 +94,7 @@ class Format:
     sniff: Sniff
     rows: ReadRows
     write: OpenWriter | None = None
+    write_styles: tuple[str, ...] = ("default",)
     infer: Infer = infer_by_columns
     read_as: str | None = None
     line_based: bool = True

@@ -12,6 +12,7 @@ from regard.data.formats.format import FileStart, Format, Sample, infer_by_colum
 from regard.data.formats.json_start import has_splits, is_nested, too_many_parts
 from regard.data.formats.json_values import MANY_PARTS, JsonValues
 from regard.data.formats.lines import check_strings, read_lines, strip_line_end
+from regard.data.formats.row_writers import open_json_lines
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema import ReadOptions, Schema
 from regard.data.split_names import SPLITS
@@ -231,4 +232,4 @@ def _infer_squad(name: str, schema: Schema, options: ReadOptions) -> Schema:
 
 
 JSON = Format("json", suffixes=(".json",), sniff=_sniff_json, rows=item_rows, infer=_infer_json, line_based=False)
-JSONL = Format("jsonl", suffixes=(".jsonl", ".ndjson"), sniff=_sniff_jsonl, rows=line_rows)
+JSONL = Format("jsonl", suffixes=(".jsonl", ".ndjson"), sniff=_sniff_jsonl, rows=line_rows, write=open_json_lines)

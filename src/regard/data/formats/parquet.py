@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from regard.data.formats.binary_files import PARQUET_MAGIC
 from regard.data.formats.format import FileStart, Format
 from regard.data.formats.lines import check_strings
+from regard.data.formats.row_writers import open_parquet
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema import Schema
 from regard.errors import DataError, RegardError, shorten
@@ -77,4 +78,4 @@ def _sniff(start: FileStart) -> str | None:
     return "it begins with PAR1" if start.head.startswith(PARQUET_MAGIC) else None
 
 
-PARQUET = Format("parquet", suffixes=(".parquet",), sniff=_sniff, rows=rows, whole_file=True)
+PARQUET = Format("parquet", suffixes=(".parquet",), sniff=_sniff, rows=rows, write=open_parquet, whole_file=True)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from regard.data.formats.format import FileStart, Format, Sample, never
 from regard.data.formats.lines import read_lines, read_lines_with_errors, strip_line_end
+from regard.data.formats.row_writers import open_documents, open_lines
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema import ReadOptions, Schema
 from regard.errors import DataError, pluralize
@@ -141,7 +142,21 @@ def _needs_two_files(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadR
 
 TREC = Format("trec", suffixes=(), sniff=_sniff_trec, rows=trec_rows)
 TEXT = Format(
-    "text", suffixes=(".txt", ".text"), sniff=_sniff_text, rows=document_rows, infer=_infer_text, plain_text=True
+    "text",
+    suffixes=(".txt", ".text"),
+    sniff=_sniff_text,
+    rows=document_rows,
+    infer=_infer_text,
+    write=open_documents,
+    plain_text=True,
 )
-LINES = Format("lines", suffixes=(), sniff=never, rows=line_rows, infer=_infer_text, plain_text=True)
+LINES = Format(
+    "lines",
+    suffixes=(),
+    sniff=never,
+    rows=line_rows,
+    infer=_infer_text,
+    write=open_lines,
+    plain_text=True,
+)
 ALIGNED = Format("aligned", suffixes=(), sniff=never, rows=_needs_two_files, plain_text=True)

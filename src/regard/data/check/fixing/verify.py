@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regard.data.check.fixing.row_writers import SEPARATOR, USE_JSON_LINES, written_columns
+from regard.data.check.fixing.row_writers import written_columns
 from regard.data.check.row_store import stable_hash
+from regard.data.formats.row_writers import CELL_SEPARATOR, USE_JSON_LINES
 from regard.data.readers import Reader, rows_of
 from regard.data.records import AnswerRecord, DocumentRecord, Record
 from regard.data.schema import ReadOptions, Schema
@@ -34,7 +35,7 @@ class RowHashes:
         if isinstance(record, AnswerRecord) and not self.has_ids:
             record = replace(record, id="")  # generated from the line number
         values = record.values
-        self.hashes.append(stable_hash(f"{values!r}{SEPARATOR}{content}"))
+        self.hashes.append(stable_hash(f"{values!r}{CELL_SEPARATOR}{content}"))
 
     def _add_document(self, record: DocumentRecord) -> None:
         """A document in several parts has one hash, because where it is split depends on its length."""
@@ -96,7 +97,7 @@ def _hash_rows(reader: Reader, format: str, hashes: RowHashes) -> Iterator[None]
 
 def _content(values: Mapping[str, Any], format: str) -> str:
     if format in ("csv", "tsv"):
-        return SEPARATOR.join(values.values())
+        return CELL_SEPARATOR.join(values.values())
     return json.dumps(values, ensure_ascii=False) if format == "jsonl" else ""
 
 
