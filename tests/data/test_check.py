@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from regard import samples
 from regard.data.check.finding import CheckReport, LengthStatistics, TrainingEstimate
 from regard.data.check.kinds import KINDS
-from regard.data.check.rules.encoding import clean, mojibake, repaired
 from regard.data.check.rules.languages import language_of, script_of
 from regard.data.check.rules.lengths import count_with_tokenizer
+from regard.data.check.rules.mojibake import clean, find_mojibake, repair_mojibake
 from regard.data.check.rules.similar_names import edit_distance, similar_names
 from regard.data.check.run import TargetModel, check
 from regard.errors import DataError
@@ -409,22 +409,22 @@ def test_packed_files_and_several_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["café", "naïve – “quoted”", "€ 5", "привет", "emoji 😀", "¿Qué?", "Åse"])
 def test_mojibake_is_mended_and_good_text_is_left(text: str) -> None:
-    assert mojibake(text) is None
+    assert find_mojibake(text) is None
     assert clean(text) == text
     for codec in ("latin1", "cp1252"):
         try:
             broken = text.encode().decode(codec)
         except UnicodeDecodeError:
             continue
-        if broken != text and mojibake(broken) is not None:
-            assert repaired(broken) == text
+        if broken != text and find_mojibake(broken) is not None:
+            assert repair_mojibake(broken) == text
 
 
 @pytest.mark.parametrize(
     "text", ["„Spaß“", "DÉJÀ VU…”", "NÃO", "Ãœ", "SÃO PAULO", "à la carte", "Müller & Söhne", "“É…”"]
 )
 def test_what_only_looks_like_mojibake(text: str) -> None:
-    assert text == "Ãœ" or mojibake(text) is None
+    assert text == "Ãœ" or find_mojibake(text) is None
 
 
 @given(st.text())

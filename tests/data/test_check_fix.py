@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
-from regard.data.check.rules.encoding import clean
+from regard.data.check.rules.mojibake import clean
 from regard.data.check.run import check
 from regard.data.readers import read
 from regard.errors import DataError, FolderError, InputError

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.data.check.rules.encoding import clean
+from regard.data.check.rules.mojibake import clean
 from regard.data.records import record_types
 from regard.data.rows import parse_json_cell
 from regard.data.schema import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from regard.data.check.collect import FindingCollector, excerpt
-from regard.data.check.rules import encoding
+from regard.data.check.rules import mojibake
 from regard.data.check.rules.checked_row import CheckedRow
 from regard.errors import pluralize
 
@@ -54,28 +54,28 @@ class TextRule:
             self.collector.add(kind, row.place, message, text=text, split=row.split)
 
     def _check_characters(self, row: CheckedRow, role: str, text: str) -> None:
-        damage = encoding.mojibake(text)
+        damage = mojibake.find_mojibake(text)
         if damage is not None:
-            message = f'the {role} contains "{damage[:20]}", which should be "{encoding.repaired(damage)[:20]}"'
+            message = f'the {role} contains "{damage[:20]}", which should be "{mojibake.repair_mojibake(damage)[:20]}"'
             self.collector.add("mojibake", row.place, message, text=text, split=row.split)
-            text = encoding.repaired(text)
+            text = mojibake.repair_mojibake(text)
         if SUSPICIOUS.search(text) is None:
             return
-        if encoding.REPLACED in text:
-            message = f"the {role} has {pluralize(text.count(encoding.REPLACED), 'replacement character')} (U+FFFD)"
+        if mojibake.REPLACED in text:
+            message = f"the {role} has {pluralize(text.count(mojibake.REPLACED), 'replacement character')} (U+FFFD)"
             self.collector.add("replacement-character", row.place, message, text=text, split=row.split)
-        if encoding.BOM in text:
-            position = text.index(encoding.BOM) + 1
+        if mojibake.BOM in text:
+            position = text.index(mojibake.BOM) + 1
             message = f"character {position} of the {role} is a byte order mark (U+FEFF)"
             self.collector.add("bom", row.place, message, text=text, split=row.split, severity="warning")
         for kind, pattern in (
-            ("control-character", encoding.CONTROL),
-            ("control-character", encoding.PRIVATE),
-            ("invisible-character", encoding.INVISIBLE),
+            ("control-character", mojibake.CONTROL),
+            ("control-character", mojibake.PRIVATE),
+            ("invisible-character", mojibake.INVISIBLE),
         ):
             match = pattern.search(text)
             if match is not None:
-                message = f"character {match.start() + 1} of the {role} is {encoding.describe_character(match.group())}"
+                message = f"character {match.start() + 1} of the {role} is {mojibake.describe_character(match.group())}"
                 self.collector.add(kind, row.place, message, text=text, split=row.split)
 
     def _check_repeated(self, row: CheckedRow, role: str, text: str) -> None:

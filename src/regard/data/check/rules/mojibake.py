@@ -24,15 +24,15 @@ INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u206
 REPLACED, BOM = "\ufffd", "\ufeff"
 
 
-def mojibake(text: str) -> str | None:
+def find_mojibake(text: str) -> str | None:
     """The first part of the text that is UTF-8 decoded as Latin-1, or None."""
     match = CERTAIN.search(text) or REPEATED.search(text)
-    if match is None or repaired(text) == text:
+    if match is None or repair_mojibake(text) == text:
         return None
     return match.group()
 
 
-def repaired(text: str) -> str:
+def repair_mojibake(text: str) -> str:
     """The text with mojibake decoded correctly."""
     if text.isascii() or not (CERTAIN.search(text) or REPEATED.search(text)):
         return text
@@ -51,7 +51,7 @@ def clean(text: str) -> str:
     """The text without mojibake, byte order marks, control and invisible characters. Lost letters are not restored."""
     if text.isascii() and text.isprintable():
         return text
-    fixed = repaired(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
+    fixed = repair_mojibake(text).replace(BOM, "").replace("\u2028", "\n").replace("\u2029", "\n")
     return INVISIBLE.sub("", CONTROL.sub(lambda match: _in_windows_1252(match.group()), fixed))
 
 
