@@ -42,7 +42,7 @@ from regard.device import pick_device
 from regard.predict import load
 from regard.tasks import task_class
 from regard.tasks.inference import ScoreResult, network_runner, score_records
-from regard.tasks.masked import Masked
+from regard.tasks.language.masked import Masked
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import fill_from_recipe

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from regard.tasks.tag import EntitiesAnswer, WordsAnswer
     from regard.tasks.task import Answer
     from regard.tasks.translate import TranslationAnswer
-    from regard.training.metrics_log import TrainingEvent
+    from regard.training.output.metrics_log import TrainingEvent
     from regard.training.pretrain import pretrain
     from regard.training.result import PretrainResult, TrainResult
     from regard.training.settings import Lora, Settings, TrainSettings
@@ -96,7 +96,7 @@ _HOMES = {
     "SpanAnswer": "regard.tasks.answer",
     "TrainResult": "regard.training.result",
     "TrainSettings": "regard.training.settings",
-    "TrainingEvent": "regard.training.metrics_log",
+    "TrainingEvent": "regard.training.output.metrics_log",
     "TranslationAnswer": "regard.tasks.translate",
     "UntrainedWarning": "regard.errors",
     "WordsAnswer": "regard.tasks.tag",

@@ -28,11 +28,11 @@ from regard.predict.model_task import can, task_for, trained
 from regard.predict.translation import beam_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
-from regard.tasks import TASKS
+from regard.tasks import TASKS, for_pairs
 from regard.tasks.inference import Answered, LossTotal, ScoreResult, answer_records, score_answers
-from regard.tasks.minimal_pairs import MinimalPairs
+from regard.tasks.language.minimal_pairs import MinimalPairs
+from regard.tasks.language.perplexity import SlidingPerplexity
 from regard.tasks.pair import Pair
-from regard.tasks.perplexity import SlidingPerplexity
 from regard.tasks.task import Answer, Task
 from regard.tasks.translate import Translate
 
@@ -271,7 +271,7 @@ def _open(
     seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
     if seen == Pair.data_type and trained(model.folder) is None:
-        task = task.for_pairs()  # a folder from elsewhere does not say which of the two
+        task = for_pairs(task)  # a folder from elsewhere does not say which of the two
     told = read_options(
         columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator
     )

@@ -68,7 +68,7 @@ def test_an_export_is_checked_trained_evaluated_and_predicted(
     name: str,
     write: Callable[[Path], None],
 ) -> None:
-    monkeypatch.setattr("regard.training.write_run.draw_curves", lambda *_, **__: None)
+    monkeypatch.setattr("regard.training.output.write_run.draw_curves", lambda *_, **__: None)
     data, out = tmp_path / name, tmp_path / "run"
     write(data)
     rows = len(data.read_text().splitlines()) if name.endswith("l") else 24

@@ -172,7 +172,7 @@ def test_missing_values_are_none() -> None:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     out = tmp_path_factory.mktemp("memory") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("regard.training.write_run.draw_curves", lambda *_, **__: None)
+        patch.setattr("regard.training.output.write_run.draw_curves", lambda *_, **__: None)
         done = regard.train(ROWS, preset="tiny-bert", epochs=1, batch_size=8, lr=1e-3, device="cpu", out=out)
     assert (done.task, done.rows) == ("classify", 36)
     return regard.load(out, device="cpu")

@@ -14,9 +14,9 @@ import torch
 from tests.fuzz.mutate import damaged, damaged_json, special_file
 
 from regard.digests import DIGEST, with_digest
-from regard.training.curves import draw_curves
 from regard.training.engine.distributed import World
-from regard.training.metrics_log import METRICS, Recorder, read_metrics
+from regard.training.output.curves import draw_curves
+from regard.training.output.metrics_log import METRICS, Recorder, read_metrics
 from regard.training.resume.lock import claim
 from regard.training.resume.position import TrainingPosition
 from regard.training.resume.state import (

@@ -9,8 +9,8 @@ from regard.errors import InputError
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork, ScalarMix, reversed_index
 from regard.model.recurrent.networks import RecurrentNetwork
 from regard.ragged import Ragged
-from regard.tasks.bidirectional_lm import BidirectionalLM as BothSides
-from regard.tasks.causal import Causal
+from regard.tasks.language.bidirectional_lm import BidirectionalLM as BothSides
+from regard.tasks.language.causal import Causal
 
 LENGTHS = (5, 1, 8, 0, 3)
 TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "

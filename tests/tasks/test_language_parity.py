@@ -16,8 +16,8 @@ from regard.checkpoint.folder import export_tensors, read_folder
 from regard.data.batching.examples import Inputs
 from regard.data.corpus.masking import IGNORE, MaskSettings
 from regard.ragged import Ragged
-from regard.tasks.causal import Causal
-from regard.tasks.masked import Masked
+from regard.tasks.language.causal import Causal
+from regard.tasks.language.masked import Masked
 from regard.tasks.task import Task
 
 LENGTHS = (33, 7, 2, 60, 18)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from regard import samples
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 from regard.training.train import train
 
@@ -27,7 +27,7 @@ SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens":
 RANKS = """
 import json, os, signal, sys
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.train import train
 
 def on_event(event):
@@ -56,7 +56,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One thread, and no picture of curves: both cost more than the training."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    monkeypatch.setattr("regard.training.write_run.draw_curves", lambda *_, **__: None)
+    monkeypatch.setattr("regard.training.output.write_run.draw_curves", lambda *_, **__: None)
     yield
     torch.set_num_threads(threads)
 

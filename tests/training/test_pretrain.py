@@ -17,7 +17,7 @@ from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pretrain import pretrain
 from regard.training.result import PretrainResult
 

@@ -27,7 +27,7 @@ from regard.text.learn import train_tokenizer_from_texts
 from regard.training import train as run
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import TrainingEvent, read_metrics
+from regard.training.output.metrics_log import TrainingEvent, read_metrics
 from regard.training.result import TrainResult
 from regard.training.resume import state
 from regard.training.resume.state import load_state

@@ -15,11 +15,11 @@ import regard
 from regard import samples
 from regard.errors import DataError, FolderError, InputError, RegardError
 from regard.tasks.classify import Classify
-from regard.tasks.masked import Masked
+from regard.tasks.language.masked import Masked
 from regard.tasks.task import Loss
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 from regard.training.resume import state
 

@@ -13,7 +13,7 @@ from regard.cli.output import print_status
 from regard.errors import escape_control_characters, pluralize
 
 if TYPE_CHECKING:
-    from regard.training.metrics_log import TrainingEvent
+    from regard.training.output.metrics_log import TrainingEvent
 
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -15,6 +15,7 @@ from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.predict.inputs import as_items, as_records, is_pair, token_error
 from regard.predict.model_task import no_answers, task_for, trained
+from regard.tasks import for_pairs
 from regard.tasks.inference import RunNetwork, network_runner
 from regard.tasks.task import Task
 
@@ -33,7 +34,7 @@ def task_and_records(
     ahead = list(islice(stream, 1))
     first = ahead[0] if ahead else None
     if is_pair(first) and trained(folder) is None:
-        task = task.for_pairs()
+        task = for_pairs(task)
     return task, as_records(chain(ahead, stream), task.record)
 
 

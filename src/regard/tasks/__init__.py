@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from regard.data.records import register_task
 from regard.errors import InputError, did_you_mean, setting
 from regard.tasks.answer import QuestionAnswering
-from regard.tasks.bidirectional_lm import BidirectionalLM
-from regard.tasks.causal import Causal
 from regard.tasks.classify import Classify
 from regard.tasks.embed import Embed
-from regard.tasks.masked import Masked
+from regard.tasks.language.bidirectional_lm import BidirectionalLM
+from regard.tasks.language.causal import Causal
+from regard.tasks.language.masked import Masked
 from regard.tasks.pair import Pair
 from regard.tasks.tag import Tag
 from regard.tasks.task import Task
@@ -47,6 +47,13 @@ def task_of_heads(heads: Iterable[str], *, encoder: bool) -> type[Task] | None:
         if names.intersection(task.model_heads) and (task.network_kind is None or encoder):
             return task
     return None
+
+
+def for_pairs(task: Task) -> Task:
+    """The same task for pairs of texts, where there is one with the same head; else the task itself."""
+    if task.pair_task is None:
+        return task
+    return task_class(task.pair_task).from_settings(task.settings())
 
 
 def tasks_table() -> list[tuple[str, str, str, str]]:

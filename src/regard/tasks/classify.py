@@ -76,6 +76,7 @@ class Classify(Task):
     data_type: ClassVar[str] = "classify"
     pipeline_tag: ClassVar[str] = "text-classification"
     model_heads: ClassVar[tuple[str, ...]] = ("sequence",)
+    pair_task: ClassVar[str | None] = "pair"
 
     kind: str = "single"
     names: tuple[str, ...] = ()
@@ -144,11 +145,6 @@ class Classify(Task):
         else:
             raise FolderError(f'config.json: problem_type is "{problem_type}", expected one of {", ".join(kinds)}.')
         return cls(kind=kind, names=() if kind == "number" else names)
-
-    def for_pairs(self) -> Task:
-        from regard.tasks.pair import Pair
-
-        return Pair.from_settings(self.settings())
 
     @property
     def label_style(self) -> str:
@@ -283,11 +279,17 @@ class Classify(Task):
 
 
 def kind_of(label: Label) -> str:
-    return "number" if isinstance(label, float) else "single" if isinstance(label, str) else "multi"
+    """The kind of classification that a label is for."""
+    if isinstance(label, float):
+        return "number"
+    return "single" if isinstance(label, str) else "multi"
 
 
 def _names(label: Label) -> tuple[str, ...]:
-    return () if isinstance(label, float) else (label,) if isinstance(label, str) else label
+    """The class names in a label; none in a number."""
+    if isinstance(label, float):
+        return ()
+    return (label,) if isinstance(label, str) else label
 
 
 def _weights(kind: str, counts: Sequence[int], rows: int) -> tuple[float, ...]:

@@ -23,6 +23,7 @@ class Pair(Classify):
     input_roles: ClassVar[tuple[str, ...]] = ("first", "second")
     example_call: ClassVar[str] = 'predict([("a text", "another")])'
     command_example: ClassVar[str] = '"a text" "another"'
+    pair_task: ClassVar[str | None] = None
     model_heads: ClassVar[tuple[str, ...]] = ()  # those of Classify: a head does not show that it is for pairs
 
     def sequences(

@@ -109,6 +109,7 @@ class Task(ABC):
     command_example: ClassVar[str] = '"a text of yours"'  # its arguments after the model
     model_heads: ClassVar[tuple[str, ...]] = ()  # heads by which a model from elsewhere is recognized
     language_model: ClassVar[bool] = False  # whether it predicts tokens of plain text, not answers about a text
+    pair_task: ClassVar[str | None] = None  # the task with the same head for pairs of texts
     keeps_pooling: ClassVar[bool] = False  # whether a model keeps the pooling files it started with
     separate_vocabularies: ClassVar[bool] = False  # whether inputs and targets may have vocabularies of their own
     fixed_shapes: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
@@ -147,10 +148,6 @@ class Task(ABC):
         `has_settings` says whether the folder has settings of the task.
         """
         return None
-
-    def for_pairs(self) -> Task:
-        """The same task for pairs of texts, where the model's head does not depend on it."""
-        return self
 
     @property
     def label_style(self) -> str | None:

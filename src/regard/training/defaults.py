@@ -108,8 +108,17 @@ def _epochs(sequences: int, *, pretrained: bool) -> float:
 
 def _rate(config: Config, texts: float, sequences: int, *, pretrained: bool) -> float:
     """Wide networks want smaller rates, large steps larger ones (by the root), and few steps larger ones too."""
-    base = (6e-5 if sequences > 10_000 else 1e-4 if sequences > 2_000 else 1.5e-4) if pretrained else 5e-4
+    base = _base_lr(sequences, pretrained=pretrained)
     return float(base * (768 / config.width) ** 0.75 * min(max(texts / TEXTS, 0.25), 16) ** 0.5)
+
+
+def _base_lr(sequences: int, *, pretrained: bool) -> float:
+    """The learning rate of a network of width 768 with 32 texts per step."""
+    if not pretrained:
+        return 5e-4
+    if sequences > 10_000:
+        return 6e-5
+    return 1e-4 if sequences > 2_000 else 1.5e-4
 
 
 def _recipe_rate(recipe: Recipe, texts: float, size: DataSize) -> float | None:

@@ -19,7 +19,7 @@ from regard.checkpoint.folder import Checkpoint
 from regard.config import Config, ModelConfig
 from regard.data.check.finding import LengthStatistics, TrainingEstimate
 from regard.device import pick_device
-from regard.errors import RegardError
+from regard.errors import RegardError, pluralize
 from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
@@ -119,8 +119,7 @@ def measure_speed(config: Config, lengths: LengthStatistics, device: torch.devic
         work = 6.0 * sum(weight.numel() for weight in layer.parameters() if weight.shape[:1] != (WORDS,)) * tokens
         operations = work / _seconds(run, device)
         updates = WEIGHTS / _seconds(_update(device), device)
-    cores = os.cpu_count() or 1
-    name = torch.cuda.get_device_name(device) if gpu else f"{cores} CPU core{'s' if cores > 1 else ''}"
+    name = torch.cuda.get_device_name(device) if gpu else pluralize(os.cpu_count() or 1, "CPU core")
     return MachineSpeed(f"this machine ({name})", operations, updates, gpu)
 
 

@@ -17,7 +17,7 @@ from regard.tasks.task import Task
 from regard.training.engine.distributed import World
 from regard.training.engine.memory import MemoryPlan
 from regard.training.engine.stepper import BatchShape
-from regard.training.metrics_log import OnTrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
 

@@ -22,7 +22,7 @@ from regard.progress import Progress
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import MIN_VOCABULARY, open_tokenizer, vocabulary_errors, vocabulary_of
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext
 from regard.training.settings import Settings
 

@@ -19,13 +19,13 @@ from regard.training.engine.loop import fit
 from regard.training.engine.lora import merge_lora
 from regard.training.initial_model import new_heads
 from regard.training.job import TrainingJob
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.output.tensorboard import tensorboard_progress
+from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
 from regard.training.result import TrainResult
 from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
 from regard.training.settings import Settings
-from regard.training.tensorboard import tensorboard_progress
-from regard.training.write_run import write_run
 
 # Settings that may differ between a run and its resumption.
 FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard")

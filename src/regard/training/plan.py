@@ -20,13 +20,9 @@ from regard.training.engine.memory import check_disk, plan_memory, tokens_at_onc
 from regard.training.engine.optimizer import freeze
 from regard.training.engine.stepper import BatchShape
 from regard.training.job import BatchSource, TrainingJob, total_steps
-from regard.training.metrics_log import OnTrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
-SMALLER_BATCHES = (
-    "each of {} ranks compares the texts of its own part of a batch with each other, not those of the whole batch; "
-    "a larger batch makes up for it."
-)
 STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
 
 
@@ -64,8 +60,7 @@ def plan_job(
     """
     device = next(network.parameters()).device
     world = world or World()
-    if world.ranks > 1 and world.is_main_process and not task.can_split:
-        warnings.warn(SMALLER_BATCHES.format(world.ranks), UserWarning, stacklevel=2)
+    _warn_of_ranks(task, world)
     lengths = source.epoch(0).lengths
     max_tokens = max_tokens or int(lengths.max())
     dtype = training_dtype(settings, device)
@@ -77,9 +72,7 @@ def plan_job(
     micro = settings.micro_batch_tokens
     if micro is None:
         micro = tokens_at_once(memory, device, step=batches.tokens) if task.can_split else batches.tokens
-    micro = min(batches.tokens, -(-batches.tokens // world.ranks) + max_tokens, max(micro, max_tokens))
-    if shape is not None:
-        micro = min(batches.tokens, -(-micro // shape.longest) * shape.longest)
+    micro = _micro_batch(micro, batches.tokens, max_tokens, world, shape)
     return TrainingJob(
         network=network,
         task=task,
@@ -98,6 +91,23 @@ def plan_job(
         resume=resume,
         progress=progress,
     )
+
+
+def _warn_of_ranks(task: Task, world: World) -> None:
+    """A loss over all pairs of a batch sees only the pairs of its own rank."""
+    if world.ranks > 1 and world.is_main_process and not task.can_split:
+        warnings.warn(
+            f"each of {world.ranks} ranks compares the texts of its own part of a batch with each other, not those of "
+            "the whole batch; a larger batch makes up for it.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _micro_batch(micro: int, tokens: int, max_tokens: int, world: World, shape: BatchShape | None) -> int:
+    """Tokens in memory at once: no more than a rank's part of a step, no less than the longest sequence."""
+    micro = min(tokens, -(-tokens // world.ranks) + max_tokens, max(micro, max_tokens))
+    return micro if shape is None else min(tokens, -(-micro // shape.longest) * shape.longest)
 
 
 def training_dtype(settings: Settings, device: torch.device) -> torch.dtype:

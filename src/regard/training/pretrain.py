@@ -16,10 +16,10 @@ from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
 from regard.errors import FolderError, InputError, did_you_mean, pluralize, setting
 from regard.random_state import preserved_random_state
-from regard.tasks.bidirectional_lm import BidirectionalLM
-from regard.tasks.causal import Causal
 from regard.tasks.inference import ScoreResult
-from regard.tasks.masked import Masked
+from regard.tasks.language.bidirectional_lm import BidirectionalLM
+from regard.tasks.language.causal import Causal
+from regard.tasks.language.masked import Masked
 from regard.tasks.recipe import Recipe, pretraining_recipe
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
@@ -28,7 +28,7 @@ from regard.training.engine.schedule import warmup_steps
 from regard.training.initial_model import InitialModel, initial_model, new_heads
 from regard.training.job import TrainingJob
 from regard.training.load_text import TextData, TextFiles, check_objective, load_text, text_tokenizer
-from regard.training.metrics_log import OnTrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import PretrainResult
 from regard.training.resume.lock import claim, exclusive
@@ -83,18 +83,14 @@ def pretrain(
     given = _pretraining_settings(settings, preset)
     _check_model(objective, preset, start, tokenizer)
     device = pick_device(given.device)
-    text_files = TextFiles(
-        files, dev, objective, Path(store or f"{out}.corpus").expanduser(), encoding=encoding, overwrite=overwrite
-    )
+    text_folder = Path(store or f"{out}.corpus").expanduser()
+    text_files = TextFiles(files, dev, objective, text_folder, encoding=encoding, overwrite=overwrite)
     folder, resume = _claim(Path(out).expanduser(), text_files.store, resume=resume, overwrite=overwrite)
     with preserved_random_state(device):
         context = RunContext.join(folder, device, resume=resume, progress=progress)
         words = text_tokenizer(text_files, preset=preset, start=start, tokenizer=tokenizer)
         task = objective_task(objective, words, mask_rate=mask_rate, mask_unit=mask_unit)
-        model = initial_model(
-            task, start=start, preset=preset, tokenizer=words, texts=(), seed=given.seed, dropout=given.dropout
-        )
-        check_objective(model.checkpoint.family, model.checkpoint.config, objective)
+        model = _initial_model(task, words, given, objective, start=start, preset=preset)
         texts = load_text(text_files, words, given, context)
         inputs = _pretraining_inputs(texts, task, model, given, objective, str(preset or start))
         result = run_pipeline(context, inputs, PretrainResult)
@@ -150,6 +146,17 @@ def objective_task(objective: str, tokenizer: Tokenizer, *, mask_rate: float, ma
     if objective == "causal":
         return Causal()
     return Masked.of(tokenizer, follows=objective == "mlm+nsp", rate=mask_rate, unit=mask_unit)
+
+
+def _initial_model(
+    task: Task, tokenizer: Tokenizer, given: Settings, objective: str, *, start: str | Path | None, preset: str | None
+) -> InitialModel:
+    """The model to start from, which must be one that can learn the objective."""
+    model = initial_model(
+        task, start=start, preset=preset, tokenizer=tokenizer, texts=(), seed=given.seed, dropout=given.dropout
+    )
+    check_objective(model.checkpoint.family, model.checkpoint.config, objective)
+    return model
 
 
 def _pretraining_inputs(

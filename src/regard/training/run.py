@@ -17,7 +17,7 @@ from regard.training.defaults import DataSize
 from regard.training.engine.distributed import World, join_process_group
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource, FitResult, TrainingJob
-from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.settings import Settings
 
 

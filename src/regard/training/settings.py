@@ -245,11 +245,15 @@ def trainer_value(name: str, value: Any) -> Any:
 def _lora(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, Lora):
         return dict(vars(value))
-    held = {name.partition(".")[2]: value} if "." in name else {"rank": value} if isinstance(value, int) else value
+    values = value
+    if "." in name:
+        values = {name.partition(".")[2]: value}
+    elif isinstance(value, int):
+        values = {"rank": value}
     known = [field.name for field in fields(Lora)]
-    if not isinstance(held, Mapping) or not set(held) <= set(known):
+    if not isinstance(values, Mapping) or not set(values) <= set(known):
         raise InputError(f"{setting('lora')} is {value!r:.80}, expected its rank, or some of {', '.join(known)}.")
-    return {name: _typed(Lora, name, one, shown=f"lora.{name}") for name, one in held.items()}
+    return {name: _typed(Lora, name, one, shown=f"lora.{name}") for name, one in values.items()}
 
 
 def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -> Any:

@@ -19,7 +19,7 @@ from regard.training.engine.sampling import balanced_source
 from regard.training.initial_model import InitialModel, initial_model, preset_config
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
-from regard.training.metrics_log import OnTrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
@@ -70,19 +70,10 @@ def train(
     given = Settings.of(settings)
     device = pick_device(given.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
+    reading: Any = {"columns": columns, "encoding": encoding, "labels": labels, "skip_bad": skip_bad}
     with preserved_random_state(device):
         context = RunContext.join(folder, device, resume=resume, progress=progress)
-        records = load_data(
-            data,
-            dev=dev,
-            task=task,
-            columns=columns,
-            encoding=encoding,
-            labels=labels,
-            dev_fraction=given.dev_fraction,
-            seed=given.seed,
-            skip_bad=skip_bad,
-        )
+        records = load_data(data, dev=dev, task=task, dev_fraction=given.dev_fraction, seed=given.seed, **reading)
         inputs = _training_inputs(records, given, start=start, preset=preset, tokenizer=tokenizer)
         return run_pipeline(context, inputs, TrainResult)
 

@@ -14,7 +14,7 @@ from regard.errors import RegardError
 from regard.tasks.classify import Classify
 from regard.tasks.task import Loss
 from regard.training.engine.guard import MIN_STEPS, LossGuard
-from regard.training.metrics_log import TrainingEvent, read_metrics
+from regard.training.output.metrics_log import TrainingEvent, read_metrics
 from regard.training.result import TrainResult
 
 Train = Callable[..., TrainResult]

@@ -19,7 +19,7 @@ from regard.model.transformer import Output, Transformer
 from regard.ragged import Ragged
 from regard.training.engine.loop import Stopped
 from regard.training.engine.lora import LoraLinear, add_lora, merge_lora
-from regard.training.metrics_log import TrainingEvent, read_metrics
+from regard.training.output.metrics_log import TrainingEvent, read_metrics
 from regard.training.result import TrainResult
 from regard.training.settings import Lora
 

@@ -15,7 +15,7 @@ from regard.training.engine import memory
 from regard.training.engine.lora import add_lora
 from regard.training.engine.memory import CPU_TOKENS, MemoryPlan, per_token, plan_memory, tokens_at_once
 from regard.training.initial_model import set_dropout
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 from regard.training.settings import Lora
 

@@ -10,7 +10,7 @@ import pytest
 
 from regard.training.engine import loop, speed
 from regard.training.engine.speed import SpeedMeter
-from regard.training.metrics_log import read_metrics
+from regard.training.output.metrics_log import read_metrics
 from regard.training.result import TrainResult
 
 Train = Callable[..., TrainResult]

@@ -22,7 +22,7 @@ from regard.training.defaults import fill_from_recipe
 from regard.training.engine.optimizer import build_optimizer
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 from regard.training.settings import Settings
 

@@ -13,7 +13,7 @@ import pytest
 from regard import locks
 from regard.errors import FolderError
 from regard.training.engine.loop import Stopped
-from regard.training.metrics_log import TrainingEvent
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pretrain import pretrain
 from regard.training.result import TrainResult
 

@@ -29,7 +29,7 @@ from regard.training.engine.schedule import lr_factor
 from regard.training.engine.speed import SpeedMeter
 from regard.training.engine.stepper import Stepper
 from regard.training.job import FitResult, TrainingJob
-from regard.training.metrics_log import Recorder, TrainingEvent
+from regard.training.output.metrics_log import Recorder, TrainingEvent
 from regard.training.resume.position import TrainingPosition
 from regard.training.resume.state import (
     load_state,

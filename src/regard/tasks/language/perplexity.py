@@ -15,9 +15,8 @@ from regard.data.corpus.sliding_windows import TextWindow
 from regard.data.records import Record
 from regard.errors import InputError
 from regard.metrics.meter import Meter, PerplexityMeter
-from regard.tasks.causal import LikelihoodAnswer
+from regard.tasks.language.token_losses import WORD, LikelihoodAnswer, TokenLossTask
 from regard.tasks.task import Answer
-from regard.tasks.token_losses import WORD, TokenLossTask
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from regard.training.curves import draw_curves
+from regard.training.output.curves import draw_curves
 
 
 def line(step, **scores):

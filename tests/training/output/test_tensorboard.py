@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from regard.errors import MissingExtra
-from regard.training.metrics_log import TrainingEvent
-from regard.training.tensorboard import tensorboard_progress
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.output.tensorboard import tensorboard_progress
 
 
 def test_events_hold_every_number_and_are_told_on(tmp_path):

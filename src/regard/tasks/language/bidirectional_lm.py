@@ -15,8 +15,8 @@ from regard.data.records import Record
 from regard.metrics.language_meters import BidirectionalMeter
 from regard.metrics.meter import Meter
 from regard.model.transformer import Output
-from regard.tasks.causal import Causal
-from regard.tasks.masked import summed_cross_entropy
+from regard.tasks.language.causal import Causal
+from regard.tasks.language.masked import summed_cross_entropy
 from regard.tasks.task import Answer, Loss, Task
 from regard.text.tokenizer import Tokenizer
 

@@ -12,7 +12,7 @@ from regard.data.records import DocumentRecord
 from regard.errors import InputError
 from regard.metrics.language_meters import MaskedCounts, MaskedMeter
 from regard.ragged import Ragged
-from regard.tasks.masked import Masked, MaskedAnswer
+from regard.tasks.language.masked import Masked, MaskedAnswer
 from regard.text.learn import train_tokenizer_from_texts
 
 V = 100

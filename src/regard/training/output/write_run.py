@@ -16,9 +16,9 @@ from regard.checkpoint.files import write_json
 from regard.checkpoint.folder import write_folder
 from regard.checkpoint.manifest import CARD, CURVES, METRICS, RUN
 from regard.errors import FolderError
-from regard.training.curves import draw_curves
-from regard.training.metrics_log import read_metrics
-from regard.training.model_card import model_card
+from regard.training.output.curves import draw_curves
+from regard.training.output.metrics_log import read_metrics
+from regard.training.output.model_card import model_card
 from regard.training.resume.lock import check_free
 from regard.training.resume.state import STATE, remove_state, state_files
 from regard.training.run import TrainedRun

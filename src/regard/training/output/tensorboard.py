@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.errors import MissingExtra
-from regard.training.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 
 EVENTS = "events"
 

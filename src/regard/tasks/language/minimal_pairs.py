@@ -23,8 +23,8 @@ from regard.metrics.language_meters import PreferenceMeter
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
+from regard.tasks.language.token_losses import WORD, TokenLossTask
 from regard.tasks.task import Answer
-from regard.tasks.token_losses import WORD, TokenLossTask
 
 BAD = "bad"  # of each sequence: whether it is of the bad sentence
 
@@ -123,7 +123,9 @@ class MinimalPairs(TokenLossTask):
     def answer(self, record: Record, said: Sequence[Any]) -> Answer:
         assert isinstance(record, MinimalRecord)
         good, bad = (sum(cost for side, cost in said if side == which) for which in (0, 1))
-        preferred = None if good == bad else "good" if good < bad else "bad"
+        preferred = None
+        if good != bad:
+            preferred = "good" if good < bad else "bad"
         return PreferenceAnswer(cost_good=good, cost_bad=bad, preferred=preferred, kind=record.kind)
 
     def meter(self) -> Meter:

@@ -17,17 +17,11 @@ from regard.data.corpus.masking import IGNORE
 from regard.data.records import DocumentRecord, Record
 from regard.metrics.meter import Meter, PerplexityMeter
 from regard.model.transformer import Output
-from regard.tasks.masked import summed_cross_entropy
+from regard.tasks.language.masked import summed_cross_entropy
+from regard.tasks.language.perplexity import SlidingPerplexity
+from regard.tasks.language.token_losses import LikelihoodAnswer
 from regard.tasks.task import Answer, Loss, Task
 from regard.text.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True, repr=False)
-class LikelihoodAnswer(Answer):
-    """The negative log-likelihood of a text, over its tokens but the first."""
-
-    nll: float = 0.0
-    count: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,8 +42,6 @@ class Causal(Task):
     @classmethod
     def plain_text_task(cls, tokenizer: Tokenizer, *, vocabulary: int, has_settings: bool) -> Task | None:
         """Perplexity is measured in windows that slide over a text."""
-        from regard.tasks.perplexity import SlidingPerplexity
-
         return SlidingPerplexity()
 
     @classmethod

@@ -7,8 +7,8 @@ from regard.checkpoint.source import from_preset
 from regard.data.batching.examples import Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import DocumentRecord
-from regard.tasks.causal import Causal
 from regard.tasks.inference import network_runner, score_records
+from regard.tasks.language.causal import Causal
 from regard.text.learn import train_tokenizer_from_texts
 
 TEXT = "the old man went to the market and the market was closed so the old man went home again"

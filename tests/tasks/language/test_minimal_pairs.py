@@ -14,7 +14,7 @@ from regard.errors import DataError, InputError
 from regard.model.network import Network
 from regard.tasks import TASKS
 from regard.tasks.inference import answer_records, network_runner, score_records
-from regard.tasks.minimal_pairs import MinimalPairs
+from regard.tasks.language.minimal_pairs import MinimalPairs
 from regard.text.learn import train_tokenizer_from_texts
 
 TEXTS = ["the cat sleeps on the mat", "the cats sleep", "a dog", "the mat"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -11,10 +11,18 @@ from torch.nn import functional as F
 from regard.data.batching.examples import Inputs
 from regard.data.corpus.masking import IGNORE
 from regard.model.transformer import Output
-from regard.tasks.masked import summed_cross_entropy
-from regard.tasks.task import Loss, Task
+from regard.tasks.language.masked import summed_cross_entropy
+from regard.tasks.task import Answer, Loss, Task
 
 WORD = "word"  # of each token: the word that is asked for at its place, or IGNORE
+
+
+@dataclass(frozen=True, repr=False)
+class LikelihoodAnswer(Answer):
+    """The negative log-likelihood of a text, over its tokens but the first."""
+
+    nll: float = 0.0
+    count: int = 0
 
 
 class TokenLossTask(Task):

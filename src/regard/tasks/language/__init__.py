@@ -1,0 +1,1 @@
+"""Tasks of language models: they predict tokens of plain text."""

@@ -1,0 +1,1 @@
+"""What a training writes: metrics, curves, the model card and run.json."""
