@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import functools
 import gzip
-import json
 import threading
 import time
 import traceback
@@ -49,58 +48,33 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, BatchSettings]:
     longest = draw(st.integers(1, tokens))
     lengths = draw(st.lists(st.integers(1, longest), min_size=1, max_size=draw(st.sampled_from([3, 30, 400]))))
     sequences = draw(st.none() | st.integers(1, 20))
-    ranks = draw(st.integers(1, 5))
-    return np.array(lengths), BatchSettings(tokens, sequences, seed=draw(st.integers(0, 9)), ranks=ranks)
-
-
-def of_rank(plan: BatchPlan, rank: int) -> BatchPlan:
-    given = plan.settings
-    settings = BatchSettings(given.tokens, given.sequences, given.seed, rank, given.ranks)
-    return BatchPlan(plan.lengths, settings, epoch=plan.epoch, step=plan.step)
+    return np.array(lengths), BatchSettings(tokens, sequences, seed=draw(st.integers(0, 9)))
 
 
 @settings(deadline=None, max_examples=150)
 @given(cases(), st.integers(0, 3))
-def test_every_sequence_is_read_once_by_one_rank_in_as_many_steps(
-    case: tuple[np.ndarray, BatchSettings], epoch: int
-) -> None:
+def test_every_sequence_is_in_one_batch(case: tuple[np.ndarray, BatchSettings], epoch: int) -> None:
     lengths, given = case
-    plans = [of_rank(BatchPlan(lengths, given, epoch=epoch), rank) for rank in range(given.ranks)]
-    assert len({plan.steps for plan in plans}) == 1
-    batches = [batch.rows for plan in plans for batch in plan]
+    batches = [batch.rows for batch in BatchPlan(lengths, given, epoch=epoch)]
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
     for rows in batches:
         assert lengths[rows].sum() <= given.tokens
-        assert len(rows) <= (given.sequences or len(lengths))
+        assert 0 < len(rows) <= (given.sequences or len(lengths))
         assert (np.diff(lengths[rows]) <= 0).all(), "the longest first"
-    empty = [batch.step for plan in plans for batch in plan if len(batch.rows) == 0]
-    assert all(step == plans[0].steps - 1 for step in empty)
-    assert not empty or max(map(len, batches)) == 1
 
 
 @settings(deadline=None, max_examples=50)
 @given(cases(), st.data())
-def test_going_on_from_a_stored_position_is_never_having_stopped(
+def test_batches_from_a_position_are_the_rest_of_the_epoch(
     case: tuple[np.ndarray, BatchSettings], data: st.DataObject
 ) -> None:
     lengths, given = case
     plan = BatchPlan(lengths, given, epoch=2)
     whole = [batch.rows.tolist() for batch in plan]
     step = data.draw(st.integers(0, plan.steps))
-    stored = json.loads(json.dumps(plan.at(2, step).state()))
-    later = BatchPlan(lengths.copy(), given).resume(stored)
+    later = BatchPlan(lengths.copy(), given, epoch=2, step=step)
     assert [batch.rows.tolist() for batch in later] == whole[step:]
     assert [(batch.epoch, batch.step) for batch in later] == [(2, number) for number in range(step, plan.steps)]
-
-
-def test_a_position_of_other_batches_is_refused() -> None:
-    lengths = log_normal(500, 30)
-    state = BatchPlan(lengths, BatchSettings(1024)).at(1, 3).state()
-    for other in (BatchPlan(lengths, BatchSettings(1024, seed=1)), BatchPlan(lengths[1:], BatchSettings(1024))):
-        with pytest.raises(InputError, match="other batches"):
-            other.resume(state)
-    ranks = [BatchPlan(lengths, BatchSettings(1024, rank=rank, ranks=2)).state() for rank in (0, 1)]
-    assert ranks[0] == ranks[1]
 
 
 def test_every_epoch_and_every_seed_has_its_own_order() -> None:
@@ -130,8 +104,6 @@ def test_batches_are_full(name: str, tokens: int) -> None:
         lengths = real(name)
     plan = BatchPlan(lengths, BatchSettings(tokens))
     assert plan.fill >= 0.98
-    shared = BatchPlan(lengths, BatchSettings(tokens, ranks=4))
-    assert shared.fill >= 0.98 * shared.steps / (shared.steps + 1), "at most three batches more"
 
 
 @pytest.mark.parametrize(("mean", "tokens"), [(14, 1024), (128, 1024), (128, 8192), (290, 1024)])
@@ -184,23 +156,22 @@ def test_a_million_sequences_are_planned_in_seconds() -> None:
         (
             [5, 600, 7],
             {"tokens": 512},
-            "has 600 tokens, but a batch holds 512. Raise tokens to at least 600",
+            "has 600 tokens, but a batch is limited to 512. Raise tokens to at least 600",
         ),
         ([5, 0], {"tokens": 512}, "sequence 1 has 0 tokens"),
         ([], {"tokens": 512}, "there is no sequence"),
-        ([[1, 2]], {"tokens": 512}, "one whole number a sequence"),
-        ([1.5], {"tokens": 512}, "one whole number a sequence"),
+        ([[1, 2]], {"tokens": 512}, "one whole number per sequence"),
+        ([1.5], {"tokens": 512}, "one whole number per sequence"),
         ([1], {"tokens": 0}, "tokens is 0"),
         ([1], {"tokens": 8, "sequences": 0}, "sequences is 0"),
-        ([1], {"tokens": 8, "rank": 2, "ranks": 2}, "rank 2 of 2"),
     ],
 )
 def test_what_cannot_be_is_said(lengths: list[int], given: dict[str, int], says: str) -> None:
     with pytest.raises(InputError, match=says):
         BatchPlan(lengths, BatchSettings(**given))
-    with pytest.raises(InputError, match="no position"):
+    with pytest.raises(InputError, match="not a position"):
         BatchPlan([1], BatchSettings(8)).at(-1)
-    with pytest.raises(InputError, match="step 1 was asked for"):
+    with pytest.raises(InputError, match="there is no step 1"):
         BatchPlan([1], BatchSettings(8)).rows(1)
 
 
