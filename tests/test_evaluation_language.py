@@ -14,8 +14,8 @@ import torch
 
 import regard
 from regard import cli
-from regard.checkpoint.folder import write_folder
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import write_folder
 from regard.errors import DataError, InputError
 from regard.text.learn import train_tokenizer_from_texts
 

@@ -14,8 +14,9 @@ import torch
 import transformers
 
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
-from regard.checkpoint.folder import Checkpoint, read_folder, write_folder
+from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import write_folder
 from regard.config import (
     ACTIVATIONS,
     NORMS,

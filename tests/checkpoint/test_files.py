@@ -297,7 +297,7 @@ import dataclasses, itertools, os, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from regard.checkpoint.folder import write_folder
+from regard.checkpoint.write_folder import write_folder
 from regard.checkpoint.source import from_preset
 
 def say(what):

@@ -17,8 +17,10 @@ from torch import Tensor
 
 import regard
 from regard.checkpoint.families import preset
-from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
+from regard.checkpoint.folder import Checkpoint, read_folder
+from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import write_folder
 from regard.errors import FolderError, InputError
 from regard.model.initialization import initialize
 from regard.ragged import Ragged

@@ -10,8 +10,8 @@ import pytest
 
 import regard
 from regard.checkpoint.families.marian import MARIAN
-from regard.checkpoint.folder import build_config_json, write_folder
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import build_config_json, write_folder
 from regard.errors import FolderError
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from regard.checkpoint.check_tensors import part_sizes, saved_tensors, tensor_mappings
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.family import Family
-from regard.checkpoint.folder import Checkpoint, export_tensors
+from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.names import LeadingAxis, TensorMapping, Transposed, find_mapping, normalize_name
+from regard.checkpoint.write_folder import export_tensors
 from regard.config import Config
 from regard.errors import FolderError
 from regard.model.initialization import initialize

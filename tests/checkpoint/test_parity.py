@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
-from regard.checkpoint.folder import export_tensors, read_folder, write_folder
+from regard.checkpoint.folder import read_folder
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import export_tensors, write_folder
 from regard.ragged import Ragged
 
 LENGTHS = [1, 100, 7, 33, 34]

@@ -21,11 +21,12 @@ import transformers
 import regard
 from regard import samples
 from regard.checkpoint.families import PRESETS
-from regard.checkpoint.folder import build_on_meta, write_folder
 from regard.checkpoint.hub import fetch, looks_like_hub_id
 from regard.checkpoint.manifest import MANIFEST
+from regard.checkpoint.network_tensors import build_on_meta
 from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.source import MINILM, find_folder, from_preset, minilm_folder, open_checkpoint
+from regard.checkpoint.write_folder import write_folder
 from regard.cli import main
 from regard.errors import FolderError, InputError, MissingExtra, UntrainedWarning
 from regard.predict import info

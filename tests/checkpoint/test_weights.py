@@ -16,9 +16,10 @@ from torch import Tensor
 
 import regard
 from regard.checkpoint import weights
-from regard.checkpoint.folder import read_folder, write_folder
+from regard.checkpoint.folder import read_folder
 from regard.checkpoint.source import from_preset
 from regard.checkpoint.weights import INDEX, SINGLE, stored_tensors, weight_files, write_weights
+from regard.checkpoint.write_folder import write_folder
 from regard.errors import FolderError
 
 TENSORS = {"a": torch.randn(4, 3), "b": torch.randn(5), "c": torch.randn(2, 2), "d": torch.tensor(1.5)}

@@ -216,7 +216,7 @@ def test_texts_from_parquet_and_a_named_column(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("a.txt", b"", "is empty; expected at least one row"),
-        ("a.txt", b"\n \n", "holds nothing but space"),
+        ("a.txt", b"\n \n", "contains only whitespace"),
         ("a.txt", b"one\n\nthree\n", "line 2: holds an empty text. Remove the line, or give it words."),
         ("a.txt", b"one\n\xff\xfe\n", "line 2: byte 1 .* is not UTF-8"),
         ("a.csv", b"text\nx\n' '\n\"\"\n", "line 4: holds an empty text"),

@@ -44,8 +44,8 @@ def _saved(
     """The files of a small untrained model, in shards for every other family."""
     from dataclasses import replace
 
-    from regard.checkpoint.folder import write_folder
     from regard.checkpoint.source import from_preset
+    from regard.checkpoint.write_folder import write_folder
 
     made = replace(from_preset(f"tiny-{name}", heads=heads), labels=labels)
     write_folder(folder, made, shard_bytes=20_000 if len(name) % 2 else 1 << 40)

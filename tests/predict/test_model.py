@@ -18,8 +18,10 @@ import transformers
 import regard
 from regard.checkpoint.check_tensors import saved_tensors
 from regard.checkpoint.families import PRESETS, preset
-from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors, write_folder
+from regard.checkpoint.folder import Checkpoint, read_folder
+from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.checkpoint.source import minilm_folder
+from regard.checkpoint.write_folder import write_folder
 from regard.errors import FolderError, InputError
 from regard.model import hooks as taps
 from regard.predict import Model

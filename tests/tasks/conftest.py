@@ -8,8 +8,9 @@ import torch
 import transformers
 
 from regard.checkpoint.families import family_for, preset
-from regard.checkpoint.folder import export_tensors, read_folder
+from regard.checkpoint.folder import read_folder
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import export_tensors
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import (
     AnswerRecord,

@@ -12,7 +12,8 @@ import transformers
 from torch import Tensor
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import export_tensors, read_folder
+from regard.checkpoint.folder import read_folder
+from regard.checkpoint.write_folder import export_tensors
 from regard.data.batching.examples import Inputs
 from regard.data.corpus.masking import IGNORE, MaskSettings
 from regard.ragged import Ragged

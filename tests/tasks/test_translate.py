@@ -12,9 +12,10 @@ import transformers
 import regard.predict
 from regard import samples
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import export_tensors, read_folder, write_folder
+from regard.checkpoint.folder import read_folder
 from regard.checkpoint.reading import preprocessing_of
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import export_tensors, write_folder
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Place, TranslateRecord
 from regard.errors import DataError, InputError

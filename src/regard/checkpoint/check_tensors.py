@@ -1,6 +1,6 @@
-"""Whether the tensors of a file are those of a network: names, shapes, heads, ties.
+"""Checks that the stored tensors are those of a network: names, shapes, heads, ties.
 
-Everything here works on headers; only `check_copies` reads tensors.
+Everything here works on the headers of files; only `check_copies` reads tensors.
 """
 
 from __future__ import annotations
@@ -22,83 +22,95 @@ from regard.model.network import Network
 
 
 def saved_tensors(network: nn.Module) -> dict[str, Tensor]:
-    """Every tensor that is saved, each once, under its first name."""
+    """Every parameter and saved buffer of the network, tied ones once under their first name."""
     tensors: dict[str, Tensor] = dict(network.named_parameters())
     saved = set(network.state_dict(keep_vars=True))
     return tensors | {name: buffer for name, buffer in network.named_buffers() if name in saved}
 
 
 def by_normalized_name(stored: Mapping[str, StoredTensor], family: Family, config: Config) -> dict[str, StoredTensor]:
-    """Stored tensors under today's names; a copy of a tied tensor stands in for the original where that is absent."""
-    tidied: dict[str, StoredTensor] = {}
+    """Stored tensors under normalized names; a copy of a tied tensor replaces an original that is not stored."""
+    normalized: dict[str, StoredTensor] = {}
     for name, tensor in stored.items():
         short = normalize_name(name, family.prefix)
-        if short in tidied:
-            raise FolderError(f"{tensor.file}: {tidied[short].name} and {name} both name the tensor {short}.")
-        tidied[short] = tensor
-    for original, twin in family.untied.items() if not config.tied else ():
-        if original in tidied:
-            tidied.setdefault(twin, tidied[original])
-    for twin in _copies(family, config):
-        if twin in tidied and family.aliases[twin] not in tidied:
-            tidied[family.aliases[twin]] = tidied[twin]
-    return tidied
+        if short in normalized:
+            raise FolderError(f"{tensor.file}: {normalized[short].name} and {name} both name the tensor {short}.")
+        normalized[short] = tensor
+    for original, copy in family.untied.items() if not config.tied else ():
+        if original in normalized:
+            normalized.setdefault(copy, normalized[original])
+    for copy in _copies(family, config):
+        if copy in normalized and family.aliases[copy] not in normalized:
+            normalized[family.aliases[copy]] = normalized[copy]
+    return normalized
 
 
 def tensor_mappings(
     network: nn.Module, family: Family, heads: Iterable[str], config: Config
 ) -> dict[str, TensorMapping]:
-    theirs = family.head_names(heads, tied=config.tied)
-    places: dict[str, TensorMapping] = {}
+    """For each tensor of the network, the stored tensors that it is made of."""
+    head_names = family.head_names(heads, tied=config.tied)
+    mappings: dict[str, TensorMapping] = {}
     for ours in saved_tensors(network):
-        place = (
-            TensorMapping((ours,))
-            if family.own_names
-            else find_mapping(ours, theirs) or find_mapping(ours, family.base)
-        )
-        if place is None:
+        if family.own_names:
+            mapping: TensorMapping | None = TensorMapping((ours,))
+        else:
+            mapping = find_mapping(ours, head_names) or find_mapping(ours, family.base)
+        if mapping is None:
             raise FolderError(f"the family {family.name} has no name for {ours}: its folders cannot hold this network.")
-        places[ours] = place
-    return places
+        mappings[ours] = mapping
+    return mappings
 
 
 def check_tensors(
     network: Network,
-    places: Mapping[str, TensorMapping],
+    mappings: Mapping[str, TensorMapping],
     stored: Mapping[str, StoredTensor],
     family: Family,
     folder: Path,
     *,
     any_heads: bool,
-    anew: Sequence[str] = (),
+    replaced_heads: Sequence[str] = (),
 ) -> list[str]:
-    """Compare names, shapes and kinds of numbers before a byte of a tensor is read; return ours that start anew.
+    """Compare names, shapes and dtypes before any tensor is read; returns the tensors that must be initialized.
 
-    With `any_heads` those of heads may start anew, and the outputs of the heads in `anew` do.
+    any_heads: heads that are not stored, or have another shape, are initialized.
+    replaced_heads: heads whose outputs are initialized even if they are stored.
     """
     missing: list[str] = []
     wrong: list[str] = []
-    fresh: list[str] = []
-    outputs = tuple(f"heads.{head}.output." for head in anew)
+    new: list[str] = []
+    replaced = tuple(f"heads.{head}.output." for head in replaced_heads)
     for ours, tensor in saved_tensors(network).items():
-        absent = [name for name in places[ours].names if name not in stored]
-        misfit = [] if absent else _misfits(places[ours], stored, tensor, part_sizes(ours, network.config))
-        may_start = (absent and ours in family.optional) or (any_heads and ours.startswith("heads."))
-        if ours.startswith(outputs) or (may_start and (absent or misfit)):
-            fresh.append(ours)
+        absent = [name for name in mappings[ours].names if name not in stored]
+        misfits = [] if absent else _misfits(mappings[ours], stored, tensor, part_sizes(ours, network.config))
+        may_be_new = (absent and ours in family.optional) or (any_heads and ours.startswith("heads."))
+        if ours.startswith(replaced) or (may_be_new and (absent or misfits)):
+            new.append(ours)
         else:
             missing += absent
-            wrong += misfit
-    used = {name for place in places.values() for name in place.names}
-    known = _known(family, network.config, any_heads=any_heads)
-    unread = (tensor for name, tensor in stored.items() if name not in used and not _matches(name, known))
-    extra = [tensor.name for tensor in unread]
-    parts = [("missing", missing), ("unexpected", extra), ("of the wrong shape or type", wrong)]
-    said = [f"{len(names)} {what}:\n{bullet_list(names)}" for what, names in parts if names]
-    if said:
+            wrong += misfits
+    unexpected = _unexpected(mappings, stored, _known(family, network.config, any_heads=any_heads))
+    _raise_mismatch(folder, family, missing=missing, unexpected=unexpected, wrong=wrong)
+    return new
+
+
+def _unexpected(
+    mappings: Mapping[str, TensorMapping], stored: Mapping[str, StoredTensor], known: Sequence[str]
+) -> list[str]:
+    """Names of stored tensors that the network does not use."""
+    used = {name for mapping in mappings.values() for name in mapping.names}
+    return [tensor.name for name, tensor in stored.items() if name not in used and not _matches(name, known)]
+
+
+def _raise_mismatch(
+    folder: Path, family: Family, *, missing: Sequence[str], unexpected: Sequence[str], wrong: Sequence[str]
+) -> None:
+    parts = [("missing", missing), ("unexpected", unexpected), ("of the wrong shape or type", wrong)]
+    messages = [f"{len(names)} {what}:\n{bullet_list(names)}" for what, names in parts if names]
+    if messages:
         head = f"{folder}: the tensors do not fit a {family.name} model as config.json describes it.\n"
-        raise FolderError(head + "\n".join(said))
-    return fresh
+        raise FolderError(head + "\n".join(messages))
 
 
 def is_stored(stored: Mapping[str, StoredTensor], path: str) -> bool:
@@ -107,12 +119,12 @@ def is_stored(stored: Mapping[str, StoredTensor], path: str) -> bool:
 
 
 def _copies(family: Family, config: Config) -> list[str]:
-    """Names under which a tensor may be stored a second time; where the output is not tied, it is none of them."""
+    """Names under which a tied tensor may be stored a second time; without the output if that is not tied."""
     if config.tied:
         return list(family.aliases)
     outputs = {name for table in family.heads.values() for value in table.values() for name in _flat(value)}
     outputs |= set(family.untied.values())
-    return [twin for twin in family.aliases if twin not in outputs and twin.removesuffix(".weight") not in outputs]
+    return [copy for copy in family.aliases if copy not in outputs and copy.removesuffix(".weight") not in outputs]
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
@@ -120,7 +132,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _known(family: Family, config: Config, *, any_heads: bool) -> list[str]:
-    """Patterns of tensors that may stand in the file without being read."""
+    """Patterns of tensors that may be stored without being used."""
     known = [*family.dropped, *_copies(family, config), *(() if config.tied else family.untied)]
     if any_heads and family.own_names:
         known.append("heads.*")
@@ -130,8 +142,10 @@ def _known(family: Family, config: Config, *, any_heads: bool) -> list[str]:
     return known
 
 
-def _flat(theirs: Any) -> tuple[str, ...]:
-    return theirs if isinstance(theirs, tuple) else (theirs,) if isinstance(theirs, str) else (theirs.path,)
+def _flat(name: Any) -> tuple[str, ...]:
+    if isinstance(name, tuple):
+        return name
+    return (name,) if isinstance(name, str) else (name.path,)
 
 
 def stored_paths(table: Mapping[str, Any]) -> list[str]:
@@ -139,36 +153,38 @@ def stored_paths(table: Mapping[str, Any]) -> list[str]:
 
 
 def part_sizes(ours: str, config: Config) -> tuple[int, ...] | None:
-    """How many rows each part of a tensor of ours has that is stored in parts; None where all have as many."""
+    """Rows of each part of a tensor that is stored in parts; None if all parts have the same size."""
     if ".attention.qkv." not in ours or isinstance(config, RecurrentConfig):
         return None
-    queries, others = config.attention.heads * config.head_width, config.kv_heads * config.head_width
-    return queries, others, others
+    queries = config.attention.heads * config.head_width
+    keys = config.kv_heads * config.head_width
+    return queries, keys, keys
 
 
 def _misfits(
-    place: TensorMapping, stored: Mapping[str, StoredTensor], ours: Tensor, sizes: tuple[int, ...] | None
+    mapping: TensorMapping, stored: Mapping[str, StoredTensor], ours: Tensor, sizes: tuple[int, ...] | None
 ) -> list[str]:
-    """Stored tensors that are not what ours is made of, each with what was expected."""
-    said: list[str] = []
-    for name, shape in zip(place.names, place.shapes(ours.shape, sizes), strict=True):
-        found = stored[name]
-        if found.shape != shape:
-            said.append(f"{found.name}: {found.shape}, expected {shape}")
-        elif found.dtype not in FLOATS:
-            said.append(f"{found.name}: {found.dtype}, expected one of {', '.join(FLOATS)}")
-    return said
+    """Stored tensors of another shape or dtype, each with what was expected."""
+    messages: list[str] = []
+    for name, shape in zip(mapping.names, mapping.shapes(ours.shape, sizes), strict=True):
+        tensor = stored[name]
+        if tensor.shape != shape:
+            messages.append(f"{tensor.name}: {tensor.shape}, expected {shape}")
+        elif tensor.dtype not in FLOATS:
+            messages.append(f"{tensor.name}: {tensor.dtype}, expected one of {', '.join(FLOATS)}")
+    return messages
 
 
 def check_copies(stored: Mapping[str, StoredTensor], family: Family, config: Config, folder: Path) -> None:
-    """A tensor that is stored twice must be the same twice: neither is dropped for the other without a word."""
+    """Raise FolderError if two copies of a tied tensor differ: neither is dropped silently."""
     handles: dict[Path, Any] = {}
-    for twin in _copies(family, config):
-        original = family.aliases[twin]
-        if twin in stored and original in stored and stored[twin] != stored[original]:
-            one, other = stored[twin].read(handles), stored[original].read(handles)
-            if one.shape != other.shape or not torch.equal(one, other):
+    for copy in _copies(family, config):
+        original = family.aliases[copy]
+        if copy in stored and original in stored and stored[copy] != stored[original]:
+            first = stored[copy].read(handles)
+            second = stored[original].read(handles)
+            if first.shape != second.shape or not torch.equal(first, second):
                 raise FolderError(
-                    f"{folder}: {stored[twin].name} differs from {stored[original].name}, "
+                    f"{folder}: {stored[copy].name} differs from {stored[original].name}, "
                     'though config.json ties them. Set "tie_word_embeddings" to false there if they should differ.'
                 )

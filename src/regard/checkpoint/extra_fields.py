@@ -24,9 +24,9 @@ STEM = "regard"  # of the files with the weights in our own format
 FIELDS = ("family", "heads", "settings", "untrained")
 
 
-def regard_fields(foreign: HFConfig) -> Mapping[str, Any]:
+def regard_fields(hf: HFConfig) -> Mapping[str, Any]:
     """What config.json holds of ours; empty where it holds nothing."""
-    found = foreign.get(KEY, {})
+    found = hf.get(KEY, {})
     if not isinstance(found, dict):
         raise FolderError(f'config.json: "{KEY}" is {found!r:.80}, expected an object.')
     for name in found:
@@ -35,9 +35,9 @@ def regard_fields(foreign: HFConfig) -> Mapping[str, Any]:
     return found
 
 
-def is_untrained(foreign: HFConfig) -> bool:
+def is_untrained(hf: HFConfig) -> bool:
     """Whether the weights are marked as randomly initialized. What transformers saved again may be trained since."""
-    return regard_fields(foreign).get("untrained") is True and "transformers_version" not in foreign
+    return regard_fields(hf).get("untrained") is True and "transformers_version" not in hf
 
 
 def format_for(family: Family, config: Config) -> Family:
@@ -76,14 +76,14 @@ def _token_ids(written: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in ids.items() if value is None or value >= 0}
 
 
-def _read_all(foreign: HFConfig) -> ModelConfig:
-    config: ModelConfig = _decoded(ModelConfig, regard_fields(foreign).get("settings"), "settings")
+def _read_all(hf: HFConfig) -> ModelConfig:
+    config: ModelConfig = _decoded(ModelConfig, regard_fields(hf).get("settings"), "settings")
     return config
 
 
-def with_regard_settings(config: Config, foreign: HFConfig) -> Config:
+def with_regard_settings(config: Config, hf: HFConfig) -> Config:
     """The settings of a family with those of training that its own fields could not hold."""
-    given = regard_fields(foreign).get("settings")
+    given = regard_fields(hf).get("settings")
     if given is None or not isinstance(config, ModelConfig):
         return config
     if not isinstance(given, dict):

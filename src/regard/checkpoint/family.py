@@ -90,9 +90,9 @@ ACTIVATIONS = {
 }
 
 
-def activation_from_hf(foreign: HFConfig, key: str) -> str:
+def activation_from_hf(hf: HFConfig, key: str) -> str:
     """Our name of their activation."""
-    given = str(foreign[key])
+    given = str(hf[key])
     if given not in ACTIVATIONS:
         raise FolderError(f'config.json: {key} "{given}" is not known.{did_you_mean(given, ACTIVATIONS)}')
     return ACTIVATIONS[given]
@@ -103,20 +103,20 @@ def activation_to_hf(ours: str, *, silu: str = "silu") -> str:
     return {"gelu-tanh": "gelu_new", "silu": silu}.get(ours, ours)
 
 
-def require_settings(foreign: HFConfig, **allowed: Any) -> None:
+def require_settings(hf: HFConfig, **allowed: Any) -> None:
     """Refuse settings that would change the network in a way it is not built for."""
     for key, value in allowed.items():
-        if key in foreign and foreign[key] is not None and foreign[key] != value:
+        if key in hf and hf[key] is not None and hf[key] != value:
             raise FolderError(
-                f"config.json: {key} is {foreign[key]!r}, but this family is read only with {value!r}. "
+                f"config.json: {key} is {hf[key]!r}, but this family is read only with {value!r}. "
                 "Convert the model, or use one with that setting."
             )
 
 
-def check_types(foreign: HFConfig, defaults: HFConfig) -> None:
+def check_types(hf: HFConfig, defaults: HFConfig) -> None:
     """Refuse settings of another type than they have elsewhere."""
     for key, default in defaults.items():
-        given = foreign.get(key, default)
+        given = hf.get(key, default)
         if given is None and (default is None or key.endswith("_token_id")):
             continue
         kind = int if default is None else type(default)
@@ -165,6 +165,6 @@ def rope_parameters(positions: PositionConfig, *, theta: float | None = None) ->
     return rope
 
 
-def encoder_attention(foreign: HFConfig, heads: str = "num_attention_heads") -> AttentionConfig:
+def encoder_attention(hf: HFConfig, heads: str = "num_attention_heads") -> AttentionConfig:
     """The attention of the BERT-like families."""
-    return AttentionConfig(int(foreign[heads]), dropout=float(foreign["attention_probs_dropout_prob"]))
+    return AttentionConfig(int(hf[heads]), dropout=float(hf["attention_probs_dropout_prob"]))

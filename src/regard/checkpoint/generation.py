@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import Checkpoint, build_config_json
+from regard.checkpoint.folder import Checkpoint
+from regard.checkpoint.write_folder import build_config_json
 from regard.errors import FolderError, InputError, shorten
 from regard.generate.settings import MAXIMUMS, DecodingSettings, SpecialIds
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.checkpoint.families import family_for
-from regard.checkpoint.folder import Checkpoint, build_config_json
+from regard.checkpoint.folder import Checkpoint
+from regard.checkpoint.write_folder import build_config_json
 from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import FolderError
 from regard.text.tokenizer import Tokenizer

@@ -19,9 +19,9 @@ COMPANIONS = (
 )
 
 
-def label_names(foreign: HFConfig) -> tuple[str, ...] | None:
+def label_names(hf: HFConfig) -> tuple[str, ...] | None:
     """Labels by number."""
-    given = foreign.get("id2label")
+    given = hf.get("id2label")
     if not given:
         return None
     if not isinstance(given, dict):
@@ -35,9 +35,9 @@ def label_names(foreign: HFConfig) -> tuple[str, ...] | None:
     return tuple(named[number] for number in range(len(named)))
 
 
-def label_count(foreign: HFConfig) -> int:
+def label_count(hf: HFConfig) -> int:
     """How many classes a head has there: as many as are named or counted, else two."""
-    labels, count = label_names(foreign), foreign.get("num_labels", 2)
+    labels, count = label_names(hf), hf.get("num_labels", 2)
     if labels is None and (type(count) is not int or count < 1):
         raise FolderError(f"config.json: num_labels is {count!r}, expected a whole number of at least 1.")
     return len(labels) if labels else int(count)

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from regard.checkpoint.families import PRESETS, preset
-from regard.checkpoint.folder import Checkpoint, build_on_meta, read_folder, set_tensors
+from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.hub import fetch, fetch_published, looks_like_hub_id
+from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.checkpoint.published import PUBLISHED
 from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
 from regard.model.initialization import initialize

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.checkpoint.folder import Checkpoint, write_folder
+from regard.checkpoint.folder import Checkpoint
+from regard.checkpoint.write_folder import write_folder
 from regard.config import Config
 from regard.data.inputs import check_texts
 from regard.data.records import Record

@@ -264,8 +264,8 @@ def test_a_model_without_a_task_says_what_it_can_do(capsys: Capture) -> None:
 def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list[tuple[str, str]]]) -> Path:
     from dataclasses import replace
 
-    from regard.checkpoint.folder import write_folder
     from regard.checkpoint.source import from_preset
+    from regard.checkpoint.write_folder import write_folder
     from regard.text.learn import train_tokenizer_from_texts
 
     words = train_tokenizer_from_texts((text for text, _ in reviews(40)), kind="wordpiece", size=90)

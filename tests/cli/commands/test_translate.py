@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from regard.checkpoint.folder import write_folder
 from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import write_folder
 from regard.cli import main
 from regard.evaluation import evaluate
 from regard.predict import load

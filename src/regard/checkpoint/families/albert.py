@@ -12,12 +12,12 @@ from regard.config import AttentionConfig, ModelConfig
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0."
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    require_settings(foreign, inner_group_num=1)
+def read(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, inner_group_num=1)
     return replace(
-        bert.read(foreign),
-        embedding_width=foreign["embedding_size"],
-        distinct_layers=foreign["num_hidden_groups"],
+        bert.read(hf),
+        embedding_width=hf["embedding_size"],
+        distinct_layers=hf["num_hidden_groups"],
     )
 
 

@@ -28,30 +28,30 @@ DEFAULTS: HFConfig = {
 }
 
 
-def read(foreign: HFConfig) -> ModelConfig:
+def read(hf: HFConfig) -> ModelConfig:
     require_settings(
-        foreign,
-        decoder_ffn_dim=foreign["encoder_ffn_dim"],
-        decoder_attention_heads=foreign["encoder_attention_heads"],
+        hf,
+        decoder_ffn_dim=hf["encoder_ffn_dim"],
+        decoder_attention_heads=hf["encoder_attention_heads"],
         normalize_before=False,
         add_final_layer_norm=False,
     )
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
-        width=foreign["d_model"],
-        layers=foreign["encoder_layers"],
-        ffn_width=foreign["encoder_ffn_dim"],
+        vocabulary=hf["vocab_size"],
+        width=hf["d_model"],
+        layers=hf["encoder_layers"],
+        ffn_width=hf["encoder_ffn_dim"],
         kind="encoder-decoder",
-        decoder_layers=foreign["decoder_layers"],
-        attention=AttentionConfig(foreign["encoder_attention_heads"], dropout=foreign["attention_dropout"]),
-        positions=PositionConfig(max_tokens=foreign["max_position_embeddings"], offset=OFFSET),
-        activation=activation_from_hf(foreign, "activation_function"),
+        decoder_layers=hf["decoder_layers"],
+        attention=AttentionConfig(hf["encoder_attention_heads"], dropout=hf["attention_dropout"]),
+        positions=PositionConfig(max_tokens=hf["max_position_embeddings"], offset=OFFSET),
+        activation=activation_from_hf(hf, "activation_function"),
         eps=1e-5,
-        embedding_scale=foreign["scale_embedding"],
-        tied=foreign["tie_word_embeddings"],
+        embedding_scale=hf["scale_embedding"],
+        tied=hf["tie_word_embeddings"],
         output="biased",
-        dropout=foreign["dropout"],
-        init_std=foreign["init_std"],
+        dropout=hf["dropout"],
+        init_std=hf["init_std"],
     )
 
 

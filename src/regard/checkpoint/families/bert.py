@@ -33,21 +33,21 @@ DEFAULTS: HFConfig = {
 }
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    require_settings(foreign, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
+def read(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
-        width=foreign["hidden_size"],
-        layers=foreign["num_hidden_layers"],
-        ffn_width=foreign["intermediate_size"],
-        attention=encoder_attention(foreign),
-        positions=PositionConfig(max_tokens=foreign["max_position_embeddings"]),
-        activation=activation_from_hf(foreign, "hidden_act"),
-        eps=foreign["layer_norm_eps"],
-        segments=foreign["type_vocab_size"],
-        tied=foreign["tie_word_embeddings"],
-        dropout=foreign["hidden_dropout_prob"],
-        init_std=foreign["initializer_range"],
+        vocabulary=hf["vocab_size"],
+        width=hf["hidden_size"],
+        layers=hf["num_hidden_layers"],
+        ffn_width=hf["intermediate_size"],
+        attention=encoder_attention(hf),
+        positions=PositionConfig(max_tokens=hf["max_position_embeddings"]),
+        activation=activation_from_hf(hf, "hidden_act"),
+        eps=hf["layer_norm_eps"],
+        segments=hf["type_vocab_size"],
+        tied=hf["tie_word_embeddings"],
+        dropout=hf["hidden_dropout_prob"],
+        init_std=hf["initializer_range"],
     )
 
 

@@ -25,19 +25,19 @@ DEFAULTS: HFConfig = {
 }
 
 
-def read(foreign: HFConfig) -> ModelConfig:
+def read(hf: HFConfig) -> ModelConfig:
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
-        width=foreign["dim"],
-        layers=foreign["n_layers"],
-        ffn_width=foreign["hidden_dim"],
-        attention=AttentionConfig(foreign["n_heads"], dropout=foreign["attention_dropout"]),
-        positions=PositionConfig(max_tokens=foreign["max_position_embeddings"]),
+        vocabulary=hf["vocab_size"],
+        width=hf["dim"],
+        layers=hf["n_layers"],
+        ffn_width=hf["hidden_dim"],
+        attention=AttentionConfig(hf["n_heads"], dropout=hf["attention_dropout"]),
+        positions=PositionConfig(max_tokens=hf["max_position_embeddings"]),
         pool=PoolConfig(activation="relu"),
-        activation=activation_from_hf(foreign, "activation"),
-        tied=foreign["tie_word_embeddings"],
-        dropout=foreign["dropout"],
-        init_std=foreign["initializer_range"],
+        activation=activation_from_hf(hf, "activation"),
+        tied=hf["tie_word_embeddings"],
+        dropout=hf["dropout"],
+        init_std=hf["initializer_range"],
     )
 
 

@@ -10,11 +10,11 @@ from regard.checkpoint.family import Family, HFConfig
 from regard.config import ModelConfig, PoolConfig
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    narrow = foreign["embedding_size"]
+def read(hf: HFConfig) -> ModelConfig:
+    narrow = hf["embedding_size"]
     return replace(
-        bert.read(foreign),
-        embedding_width=None if narrow == foreign["hidden_size"] else narrow,
+        bert.read(hf),
+        embedding_width=None if narrow == hf["hidden_size"] else narrow,
         pool=PoolConfig(activation="gelu"),
     )
 

@@ -24,23 +24,23 @@ DEFAULTS: HFConfig = {
 }
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    require_settings(foreign, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
+def read(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
-        width=foreign["n_embd"],
-        layers=foreign["n_layer"],
-        ffn_width=foreign["n_inner"] or 4 * foreign["n_embd"],
+        vocabulary=hf["vocab_size"],
+        width=hf["n_embd"],
+        layers=hf["n_layer"],
+        ffn_width=hf["n_inner"] or 4 * hf["n_embd"],
         kind="decoder",
-        attention=AttentionConfig(foreign["n_head"], dropout=foreign["attn_pdrop"]),
-        positions=PositionConfig(max_tokens=foreign["n_positions"]),
-        activation=activation_from_hf(foreign, "activation_function"),
+        attention=AttentionConfig(hf["n_head"], dropout=hf["attn_pdrop"]),
+        positions=PositionConfig(max_tokens=hf["n_positions"]),
+        activation=activation_from_hf(hf, "activation_function"),
         norm_first=True,
-        eps=foreign["layer_norm_epsilon"],
+        eps=hf["layer_norm_epsilon"],
         embedding_norm=False,
-        tied=foreign["tie_word_embeddings"],
-        dropout=foreign["resid_pdrop"],
-        init_std=foreign["initializer_range"],
+        tied=hf["tie_word_embeddings"],
+        dropout=hf["resid_pdrop"],
+        init_std=hf["initializer_range"],
     )
 
 

@@ -23,34 +23,34 @@ DEFAULTS: HFConfig = {
 }
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    require_settings(foreign, hidden_act="silu", attention_bias=False, mlp_bias=False, partial_rotary_factor=1.0)
-    heads, width = foreign["num_attention_heads"], foreign["hidden_size"]
-    rope = dict(foreign.get("rope_parameters") or foreign.get("rope_scaling") or {})
-    rope.setdefault("rope_theta", foreign.get("rope_theta", 10000.0))
-    head_width = foreign["head_dim"]
+def read(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, hidden_act="silu", attention_bias=False, mlp_bias=False, partial_rotary_factor=1.0)
+    heads, width = hf["num_attention_heads"], hf["hidden_size"]
+    rope = dict(hf.get("rope_parameters") or hf.get("rope_scaling") or {})
+    rope.setdefault("rope_theta", hf.get("rope_theta", 10000.0))
+    head_width = hf["head_dim"]
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
+        vocabulary=hf["vocab_size"],
         width=width,
-        layers=foreign["num_hidden_layers"],
-        ffn_width=foreign["intermediate_size"],
+        layers=hf["num_hidden_layers"],
+        ffn_width=hf["intermediate_size"],
         kind="decoder",
         attention=AttentionConfig(
             heads,
-            kv_heads=foreign["num_key_value_heads"] or heads,
+            kv_heads=hf["num_key_value_heads"] or heads,
             head_width=None if head_width is None or head_width * heads == width else head_width,
-            dropout=foreign["attention_dropout"],
+            dropout=hf["attention_dropout"],
         ),
-        positions=rotary_config(rope, foreign["max_position_embeddings"]),
+        positions=rotary_config(rope, hf["max_position_embeddings"]),
         activation="swiglu",
         norm="rms",
         norm_first=True,
-        eps=foreign["rms_norm_eps"],
+        eps=hf["rms_norm_eps"],
         bias=False,
         embedding_norm=False,
-        tied=foreign["tie_word_embeddings"],
+        tied=hf["tie_word_embeddings"],
         dropout=0.0,
-        init_std=foreign["initializer_range"],
+        init_std=hf["initializer_range"],
     )
 
 

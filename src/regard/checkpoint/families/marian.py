@@ -18,15 +18,15 @@ SHARED = "share_encoder_decoder_embeddings"
 LAYOUT = "sinusoidal_layout"  # our key in config.json: where sines and cosines alternate
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    require_settings(foreign, static_position_embeddings=True, normalize_embedding=False)
+def read(hf: HFConfig) -> ModelConfig:
+    require_settings(hf, static_position_embeddings=True, normalize_embedding=False)
     target = None
-    if foreign[SHARED]:
-        require_settings(foreign, decoder_vocab_size=foreign["vocab_size"])
+    if hf[SHARED]:
+        require_settings(hf, decoder_vocab_size=hf["vocab_size"])
     else:
-        target = foreign["decoder_vocab_size"] or foreign["vocab_size"]
-    places = PositionConfig("sinusoidal-halves", max_tokens=foreign["max_position_embeddings"])
-    return replace(bart.read(foreign), positions=places, embedding_norm=False, target_vocabulary=target)
+        target = hf["decoder_vocab_size"] or hf["vocab_size"]
+    places = PositionConfig("sinusoidal-halves", max_tokens=hf["max_position_embeddings"])
+    return replace(bart.read(hf), positions=places, embedding_norm=False, target_vocabulary=target)
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def write(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def read_2017(foreign: HFConfig) -> ModelConfig:
-    ours = read(foreign)
+def read_2017(hf: HFConfig) -> ModelConfig:
+    ours = read(hf)
     return replace(ours, positions=replace(ours.positions, kind="sinusoidal"), output="plain", init_std=None)
 
 

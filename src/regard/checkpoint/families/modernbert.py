@@ -46,10 +46,10 @@ def layer_types(every: int, depth: int) -> list[str]:
     return ["full_attention" if every and i % every == 0 else "sliding_attention" for i in range(depth)]
 
 
-def global_every(foreign: HFConfig) -> int:
+def global_every(hf: HFConfig) -> int:
     """Each which layer is global."""
-    kinds, depth = foreign.get("layer_types"), foreign["num_hidden_layers"]
-    every = foreign["global_attn_every_n_layers"]
+    kinds, depth = hf.get("layer_types"), hf["num_hidden_layers"]
+    every = hf["global_attn_every_n_layers"]
     if not kinds:
         if every < 1:
             raise FolderError(f"config.json: global_attn_every_n_layers is {every}, expected at least 1.")
@@ -64,45 +64,45 @@ def global_every(foreign: HFConfig) -> int:
     return every
 
 
-def read(foreign: HFConfig) -> ModelConfig:
+def read(hf: HFConfig) -> ModelConfig:
     require_settings(
-        foreign, attention_bias=False, mlp_bias=False, norm_bias=False, classifier_bias=False, decoder_bias=True
+        hf, attention_bias=False, mlp_bias=False, norm_bias=False, classifier_bias=False, decoder_bias=True
     )
-    gate, pooling = activation_from_hf(foreign, "hidden_activation"), foreign["classifier_pooling"]
+    gate, pooling = activation_from_hf(hf, "hidden_activation"), hf["classifier_pooling"]
     if gate not in GATES:
-        raise FolderError(f'config.json: hidden_activation "{foreign["hidden_activation"]}" has no gated form here.')
+        raise FolderError(f'config.json: hidden_activation "{hf["hidden_activation"]}" has no gated form here.')
     if pooling not in POOLINGS:
         raise FolderError(f'config.json: classifier_pooling "{pooling}" is not known.{did_you_mean(pooling, POOLINGS)}')
-    rope = foreign.get("rope_parameters") or {}
-    wide = rope.get("full_attention") or {"rope_theta": foreign["global_rope_theta"]}
-    near = rope.get("sliding_attention") or {"rope_theta": foreign["local_rope_theta"]}
+    rope = hf.get("rope_parameters") or {}
+    wide = rope.get("full_attention") or {"rope_theta": hf["global_rope_theta"]}
+    near = rope.get("sliding_attention") or {"rope_theta": hf["local_rope_theta"]}
     require_settings(near, rope_type="default")
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
-        width=foreign["hidden_size"],
-        layers=foreign["num_hidden_layers"],
-        ffn_width=foreign["intermediate_size"],
+        vocabulary=hf["vocab_size"],
+        width=hf["hidden_size"],
+        layers=hf["num_hidden_layers"],
+        ffn_width=hf["intermediate_size"],
         attention=AttentionConfig(
-            foreign["num_attention_heads"],
-            window=foreign["local_attention"] // 2,
-            global_every=global_every(foreign),
-            dropout=foreign["attention_dropout"],
+            hf["num_attention_heads"],
+            window=hf["local_attention"] // 2,
+            global_every=global_every(hf),
+            dropout=hf["attention_dropout"],
         ),
-        positions=rotary_config(wide, foreign["max_position_embeddings"], local_theta=near["rope_theta"]),
+        positions=rotary_config(wide, hf["max_position_embeddings"], local_theta=near["rope_theta"]),
         pool=PoolConfig(
             pooling=POOLINGS[pooling],
-            activation=activation_from_hf(foreign, "classifier_activation"),
+            activation=activation_from_hf(hf, "classifier_activation"),
             norm=True,
             bias=False,
             transform_tokens=True,
         ),
         activation=GATES[gate],
         norm_first=True,
-        eps=foreign["norm_eps"],
+        eps=hf["norm_eps"],
         bias=False,
-        tied=foreign["tie_word_embeddings"],
-        dropout=foreign["embedding_dropout"],
-        init_std=foreign["initializer_range"],
+        tied=hf["tie_word_embeddings"],
+        dropout=hf["embedding_dropout"],
+        init_std=hf["initializer_range"],
     )
 
 

@@ -32,8 +32,8 @@ ALONE = (
 BOTH_SIDES = ("vocabulary", "width", "embedding_width", "layers", "cell", "tied", "dropout")
 
 
-def read(foreign: HFConfig) -> RecurrentConfig:
-    return RecurrentConfig(**{field.name: foreign[field.name] for field in fields(RecurrentConfig)})
+def read(hf: HFConfig) -> RecurrentConfig:
+    return RecurrentConfig(**{field.name: hf[field.name] for field in fields(RecurrentConfig)})
 
 
 def write(config: RecurrentConfig) -> dict[str, Any]:
@@ -41,18 +41,18 @@ def write(config: RecurrentConfig) -> dict[str, Any]:
     return {**asdict(config), "is_encoder_decoder": True, **ends}
 
 
-def read_language(foreign: HFConfig) -> RecurrentConfig:
-    require_settings(foreign, kind="decoder")
-    return read(foreign)
+def read_language(hf: HFConfig) -> RecurrentConfig:
+    require_settings(hf, kind="decoder")
+    return read(hf)
 
 
 def write_language(config: RecurrentConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in ALONE} | {"bos_token_id": 0, "eos_token_id": 0}
 
 
-def read_elmo(foreign: HFConfig) -> RecurrentConfig:
-    require_settings(foreign, kind="encoder")
-    return read(foreign)
+def read_elmo(hf: HFConfig) -> RecurrentConfig:
+    require_settings(hf, kind="encoder")
+    return read(hf)
 
 
 def write_elmo(config: RecurrentConfig) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from regard.config import ModelConfig, PositionConfig
 from regard.errors import FolderError
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    before = int(foreign["pad_token_id"]) + 1  # places count from the one after the padding id
-    longest = int(foreign["max_position_embeddings"]) - before
+def read(hf: HFConfig) -> ModelConfig:
+    before = int(hf["pad_token_id"]) + 1  # places count from the one after the padding id
+    longest = int(hf["max_position_embeddings"]) - before
     if longest < 1:
         raise FolderError(f"config.json: max_position_embeddings must be more than {before} (pad_token_id + 1).")
-    return replace(bert.read(foreign), positions=PositionConfig(max_tokens=longest, offset=before))
+    return replace(bert.read(hf), positions=PositionConfig(max_tokens=longest, offset=before))
 
 
 def write(config: ModelConfig) -> dict[str, Any]:

@@ -28,36 +28,34 @@ DEFAULTS: HFConfig = {
 }
 
 
-def read(foreign: HFConfig) -> ModelConfig:
-    unit = foreign["feed_forward_proj"]
+def read(hf: HFConfig) -> ModelConfig:
+    unit = hf["feed_forward_proj"]
     if unit not in UNITS:
         raise FolderError(f'config.json: feed_forward_proj "{unit}" is not known.{did_you_mean(unit, UNITS)}')
-    tied, scaled = foreign["tie_word_embeddings"], foreign["scale_decoder_outputs"]
+    tied, scaled = hf["tie_word_embeddings"], hf["scale_decoder_outputs"]
     return ModelConfig(
-        vocabulary=foreign["vocab_size"],
-        width=foreign["d_model"],
-        layers=foreign["num_layers"],
-        ffn_width=foreign["d_ff"],
+        vocabulary=hf["vocab_size"],
+        width=hf["d_model"],
+        layers=hf["num_layers"],
+        ffn_width=hf["d_ff"],
         kind="encoder-decoder",
-        decoder_layers=foreign["num_decoder_layers"] or foreign["num_layers"],
-        attention=AttentionConfig(
-            foreign["num_heads"], head_width=foreign["d_kv"], score="dot", dropout=foreign["dropout_rate"]
-        ),
+        decoder_layers=hf["num_decoder_layers"] or hf["num_layers"],
+        attention=AttentionConfig(hf["num_heads"], head_width=hf["d_kv"], score="dot", dropout=hf["dropout_rate"]),
         positions=PositionConfig(
             "relative",
             max_tokens=None,
-            buckets=foreign["relative_attention_num_buckets"],
-            max_distance=foreign["relative_attention_max_distance"],
+            buckets=hf["relative_attention_num_buckets"],
+            max_distance=hf["relative_attention_max_distance"],
         ),
         activation=UNITS[unit],
         norm="rms",
         norm_first=True,
-        eps=foreign["layer_norm_epsilon"],
+        eps=hf["layer_norm_epsilon"],
         bias=False,
         embedding_norm=False,
         tied=tied,
         output="scaled" if (tied if scaled is None else scaled) else "plain",
-        dropout=foreign["dropout_rate"],
+        dropout=hf["dropout_rate"],
         init_std=None,
     )
 

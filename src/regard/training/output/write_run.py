@@ -13,8 +13,8 @@ import torch
 
 from regard._version import __version__
 from regard.checkpoint.files import write_json
-from regard.checkpoint.folder import write_folder
 from regard.checkpoint.manifest import CARD, CURVES, METRICS, RUN
+from regard.checkpoint.write_folder import write_folder
 from regard.errors import FolderError
 from regard.training.output.curves import draw_curves
 from regard.training.output.metrics_log import read_metrics
