@@ -36,7 +36,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> CheckReport:
     return check(folder, model=TargetModel(limit=20, forecast=forecast))
 
 
-def test_the_page_is_whole(report: CheckReport) -> None:
+def test_page_has_all_parts(report: CheckReport) -> None:
     html = html_page(report, name=EVIL)
     tree = body(html)
     titles = [found.text for found in tree.iter("h2")]
@@ -46,7 +46,7 @@ def test_the_page_is_whole(report: CheckReport) -> None:
     assert [found.kind in html for found in report.findings] == [True] * len(report.findings)
 
 
-def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: CheckReport) -> None:
+def test_data_is_escaped_and_nothing_is_requested(report: CheckReport) -> None:
     html = html_page(report, name=EVIL)
     assert "<script" not in html
     assert "<b>evil" not in html
@@ -54,7 +54,7 @@ def test_nothing_of_the_data_is_markup_and_nothing_is_fetched(report: CheckRepor
     assert not re.search(r"(?:src|href)\s*=|@import|url\(|https?:", html)
 
 
-def test_a_clean_report_says_so(tmp_path: Path) -> None:
+def test_report_without_findings(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\nthe sea was calm,a\nit rained all day,b\n")
     assert "No problems found" in html_page(check(tmp_path / "a.csv"), name="a.csv")
     assert body(html_page(CheckReport(0, 0, None, "", {}, ()), name="none")) is not None
@@ -71,7 +71,7 @@ class Tags(HTMLParser):
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=40), st.text(min_size=1, max_size=30))
-def test_any_name_and_any_label_are_text(name: str, label: str) -> None:
+def test_any_name_and_label_is_escaped(name: str, label: str) -> None:
     html = html_page(CheckReport(3, 0, "classify", name, {label: 3}, ()), name=name)
     plain = Tags()
     plain.feed(html_page(CheckReport(3, 0, "classify", "x", {"y": 3}, ()), name="z"))

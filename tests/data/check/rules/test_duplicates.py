@@ -1,0 +1,49 @@
+"""Duplicates within a split and between splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.data.check.examples import (
+    csv_of,
+    good,
+    put,
+    rows,
+)
+
+from regard.data.check.run import check
+
+
+def test_leaks_and_unknown_labels_between_splits(tmp_path: Path) -> None:
+    put(tmp_path / "train.csv", rows(30))
+    more = [(good(40)[n], "pos") for n in range(33, 38)]
+    dev = [
+        *more,
+        (good()[3], "neg"),
+        (good()[4].upper(), "pos"),
+        (good(15)[14].replace("asked", "begged"), "pos"),
+        ("a barn in Lund", "neutral"),
+    ]
+    put(tmp_path / "valid.csv", csv_of(dev))
+    report = check(tmp_path)
+    assert [split.name for split in report.splits] == ["train", "valid"]
+    found = {finding.kind: finding for finding in report.findings}
+    assert (found["leak"].line, found["leak"].severity) == (7, "error")
+    assert "line 5 of train.csv (train)" in found["leak"].message
+    assert (found["near-leak"].lines, found["near-leak"].count) == ((8, 9), 2)
+    assert found["unknown-label"].line == 10
+    assert found["unknown-label"].file == str(tmp_path / "valid.csv")
+    assert (report.overlaps[0].exact, report.overlaps[0].near, report.overlaps[0].rows) == (1, 2, 9)
+    told = check(tmp_path / "train.csv", dev=tmp_path / "valid.csv")
+    assert [(one.kind, one.line) for one in told.findings] == [(one.kind, one.line) for one in report.findings]
+
+
+PLACES = ("Monday", "rainy", "long", "summer")
+
+
+def test_texts_of_a_template_are_not_near_duplicates(tmp_path: Path) -> None:
+    texts = [f"this is the review number {n} of a film that I saw on a {PLACES[n % 4]} evening" for n in range(40)]
+    labelled = [(text, "ab"[n % 2]) for n, text in enumerate(texts)]
+    put(tmp_path / "train.csv", csv_of(labelled[:30]))
+    put(tmp_path / "valid.csv", csv_of(labelled[30:]))
+    assert check(tmp_path).findings == ()
