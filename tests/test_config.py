@@ -81,7 +81,10 @@ def test_the_model_config_stays_readable():
             "original length of rotary positions must be at least 1",
         ),
         (lambda: RotaryScaling("llama3", 2.0, original_length=8, low=2.0, high=2.0), "they must differ"),
-        (lambda: RotaryScaling("yarn", 2.0, original_length=8, attention_factor=-1.0), '"attention" of rotary scaling'),
+        (
+            lambda: RotaryScaling("yarn", 2.0, original_length=8, attention_factor=-1.0),
+            '"attention_factor" of rotary scaling',
+        ),
         (
             lambda: RecurrentConfig(9, 8, embedding_width=8, dropout=1.5),
             "dropout must be at least 0 and below 1, not 1.5",

@@ -80,9 +80,9 @@ class RotaryScaling:
     def __post_init__(self) -> None:
         _one_of("rotary scaling", self.kind, ("linear", "llama3", "yarn"))
         for name in ("low", "high", "attention_factor"):
-            given = getattr(self, name)
-            if given is not None and not 0 < given < math.inf:
-                raise InputError(f'"{name}" of rotary scaling must be a number above 0, not {given}.')
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f'"{name}" of rotary scaling must be a number above 0, not {value}.')
         if self.kind == "llama3" and self.low == self.high:
             raise InputError(f'"low" and "high" of rotary scaling are both {self.low}; they must differ.')
         if self.original_length is not None:
@@ -308,24 +308,24 @@ class RecurrentConfig:
 Config = ModelConfig | RecurrentConfig
 
 
-def _one_of(what: str, given: str, choices: tuple[str, ...]) -> None:
-    if given not in choices:
-        raise InputError(f'{what} "{given}" is not known.{did_you_mean(given, choices)}')
+def _one_of(what: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f'{what} "{value}" is not known.{did_you_mean(value, choices)}')
 
 
-def _positive(what: str, given: int) -> None:
-    if given < 1:
-        raise InputError(f"{what} must be at least 1, not {given}.")
+def _positive(what: str, value: int) -> None:
+    if value < 1:
+        raise InputError(f"{what} must be at least 1, not {value}.")
 
 
-def _not_negative(what: str, given: int | None) -> None:
-    if given is not None and given < 0:
-        raise InputError(f"{what} must be at least 0, not {given}.")
+def _not_negative(what: str, value: int | None) -> None:
+    if value is not None and value < 0:
+        raise InputError(f"{what} must be at least 0, not {value}.")
 
 
-def _check_dropout(what: str, given: float) -> None:
-    if not 0 <= given < 1:
-        raise InputError(f"{what} must be at least 0 and below 1, not {given}.")
+def _check_dropout(what: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise InputError(f"{what} must be at least 0 and below 1, not {value}.")
 
 
 def _check_buckets(buckets: int, max_distance: int) -> None:
@@ -340,9 +340,9 @@ def _check_buckets(buckets: int, max_distance: int) -> None:
 
 def _at_most(config: object, *names: str) -> None:
     for name in names:
-        given = getattr(config, name)
-        if given is not None and given > LIMITS[name]:
-            raise InputError(f"{name} is {shorten(str(given), 40)}, expected at most {LIMITS[name]:,}.")
+        value = getattr(config, name)
+        if value is not None and value > LIMITS[name]:
+            raise InputError(f"{name} is {shorten(str(value), 40)}, expected at most {LIMITS[name]:,}.")
 
 
 def _check_target(size: int | None, kind: Kind) -> None:

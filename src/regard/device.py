@@ -126,23 +126,23 @@ def device_report() -> DeviceReport:
 
 def _kernels() -> dict[str, str]:
     """The kernels `model.kernels.pick_kernel` takes for plain attention with heads of the usual widths."""
-    found = {"cpu": "grouped", "cpu, in training with attention dropout": "packed"}
+    kernels = {"cpu": "grouped", "cpu, in training with attention dropout": "packed"}
     if torch.cuda.is_available():
-        found["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
+        kernels["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
         if has_flash() and has_cudnn():
-            found["cuda, bf16 or fp16, in training on equal lengths"] = "dense"
+            kernels["cuda, bf16 or fp16, in training on equal lengths"] = "dense"
         tiles = has_flash() and has_triton()
-        found["cuda, bf16 or fp16, without gradients"] = "tiles" if tiles else found["cuda, bf16 or fp16"]
-        found["cuda, fp32, without gradients"] = "tiles" if tiles else "flex"
-        found["cuda, fp32, or with a bias or a mask function"] = "flex"
-        found["cuda, the same in training with attention dropout"] = "grouped"
-    return found
+        kernels["cuda, bf16 or fp16, without gradients"] = "tiles" if tiles else kernels["cuda, bf16 or fp16"]
+        kernels["cuda, fp32, without gradients"] = "tiles" if tiles else "flex"
+        kernels["cuda, fp32, or with a bias or a mask function"] = "flex"
+        kernels["cuda, the same in training with attention dropout"] = "grouped"
+    return kernels
 
 
 def _gpu(index: int) -> Gpu:
-    has = torch.cuda.get_device_properties(index)
+    properties = torch.cuda.get_device_properties(index)
     major, minor = torch.cuda.get_device_capability(index)
-    return Gpu(has.name, has.total_memory, f"{major}.{minor}", bf16=major >= 8, flash=has_flash(index))
+    return Gpu(properties.name, properties.total_memory, f"{major}.{minor}", bf16=major >= 8, flash=has_flash(index))
 
 
 def _memory() -> int | None:

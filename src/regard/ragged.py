@@ -130,9 +130,9 @@ class Ragged:
         spans = [(edges[row % count], edges[row % count + 1]) for row in rows]
         index = torch.cat([torch.arange(start, end) for start, end in spans] or [torch.arange(0)])
         index = index.to(self.ids.device)
-        kept = Ragged.from_flat(self.ids[index], [end - start for start, end in spans])
+        selected = Ragged.from_flat(self.ids[index], [end - start for start, end in spans])
         return replace(
-            kept,
+            selected,
             positions=self.positions[index],
             segments=None if self.segments is None else self.segments[index],
         )
@@ -185,10 +185,10 @@ class Ragged:
         )
 
 
-def _same_lengths(expected: list[int], given: list[int]) -> None:
-    if len(expected) != len(given):
-        raise InputError(f"{pluralize(len(expected), 'sequence')} of ids but {len(given)} of segments; give one each.")
-    for row, (ids, kinds) in enumerate(zip(expected, given, strict=True)):
+def _same_lengths(expected: list[int], actual: list[int]) -> None:
+    if len(expected) != len(actual):
+        raise InputError(f"{pluralize(len(expected), 'sequence')} of ids but {len(actual)} of segments; give one each.")
+    for row, (ids, kinds) in enumerate(zip(expected, actual, strict=True)):
         if ids != kinds:
             raise InputError(
                 f"sequence {row} has {pluralize(ids, 'id')} but {pluralize(kinds, 'segment')}; "

@@ -159,7 +159,7 @@ def test_without_a_tokenizer_only_ids():
     for call in (lambda: plain.generate("a"), lambda: list(plain.stream("a"))):
         with pytest.raises(InputError, match="no tokenizer"):
             call()
-    with pytest.raises(InputError, match="stop holds text, but this model has no tokenizer"):
+    with pytest.raises(InputError, match="stop contains text, but this model has no tokenizer"):
         plain.generate_ids([[1]], stop="a")
 
 

@@ -124,5 +124,5 @@ def test_a_constraint_that_leaves_nothing_is_named(allowed):
 
 
 def test_nothing_left_names_the_rules():
-    with pytest.raises(InputError, match=r"nothing may follow the 1 new tokens of prompt 0: .*banned.*Loosen one"):
+    with pytest.raises(InputError, match=r"no token is allowed after 1 new tokens of prompt 0: .*banned.*Relax one"):
         applied(DecodingSettings(), banned=[[word] for word in range(V)])

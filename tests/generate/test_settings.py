@@ -19,8 +19,8 @@ from regard.generate.settings import DecodingSettings
         ({"temperature": float("nan")}, "temperature must be a number from 0.0001 to 10000"),
         ({"min_p": "a"}, "min_p must be a number"),
         ({"early_stop": "soon"}, 'Choose True, False or "never"'),
-        ({"stop": ""}, "stop holds an empty word"),
-        ({"banned": [[]]}, "banned holds an empty word"),
+        ({"stop": ""}, "stop contains an empty word"),
+        ({"banned": [[]]}, "banned contains an empty word"),
         ({"banned": 3}, "banned is 3, expected words"),
         ({"banned": [["a"]]}, "banned is .*, expected words"),
         ({"stop": [[3]]}, "stop is .*, expected texts"),
@@ -79,7 +79,7 @@ def test_one_word_is_a_list_of_one():
 
 
 def test_an_unknown_setting_names_the_nearest():
-    with pytest.raises(InputError, match=r'"max_token" is not a setting of decoding\. Did you mean "max_tokens"'):
+    with pytest.raises(InputError, match=r'"max_token" is not a decoding setting\. Did you mean "max_tokens"'):
         DecodingSettings.from_options({"max_token": 3})
 
 

@@ -142,7 +142,7 @@ def test_a_step_needs_a_token_of_every_sequence(build):
     cache = network.new_cache(sequences=2)
     with pytest.raises(InputError, match="the cache holds 2 sequences, but the step brings 1"):
         network.step(Ragged.of([[1]]), cache)
-    with pytest.raises(InputError, match="sequence 1 brings no token"):
+    with pytest.raises(InputError, match="sequence 1 has no new token"):
         network.step(Ragged.of([[1], []]), cache)
 
 

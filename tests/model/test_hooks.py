@@ -274,11 +274,11 @@ def test_attention_while_stepping_with_a_cache_is_that_of_the_last_query(build, 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"layers": [2]}, "layer 2 was asked for, but there are 2"),
-        ({"heads": [4]}, "head 4 was asked for, but there are 4"),
-        ({"sequences": [1]}, "sequence 1 was asked for, but there are 1"),
+        ({"layers": [2]}, "layer 2 does not exist: there are 2"),
+        ({"heads": [4]}, "head 4 does not exist: there are 4"),
+        ({"sequences": [1]}, "sequence 1 does not exist: there are 1"),
         ({"stack": "decoder"}, 'no stack "decoder". Did you mean "encoder"'),
-        ({"cross": True}, "only the decoder beside an encoder has cross attention"),
+        ({"cross": True}, "only the decoder of an encoder-decoder has cross-attention"),
     ],
 )
 def test_attention_that_does_not_exist_is_an_error(build, tokens, more, message):

@@ -136,7 +136,7 @@ def test_only_relative_and_alibi_positions_have_a_bias():
 def test_too_long_is_an_error_that_says_the_limit():
     check_length(512, 512)
     check_length(10**6, None)
-    with pytest.raises(InputError, match=r"513 tokens is longer than the 512 this network has places for. Cut it"):
+    with pytest.raises(InputError, match=r"513 tokens, but this network reads at most 512. Split it"):
         check_length(513, 512)
 
 

@@ -1,4 +1,4 @@
-"""From ids to continuations: the settings and the network looked over once, then the way they ask for."""
+"""From prompt ids to continuations: check settings and network, then run the decoding method of the settings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def decode(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list[Hypo
         if job.settings.beams > 1:
             return beam_search(job, prompts)
         rows = list(_steps(job)(job, prompts))[-1]
-    found: list[list[Hypothesis]] = [[] for _ in prompts]
+    results: list[list[Hypothesis]] = [[] for _ in prompts]
     for row in rows:
-        found[row.prompt].append(row)
-    return found
+        results[row.prompt].append(row)
+    return results
 
 
 def stream_decode(job: DecodingJob, prompt: Sequence[int]) -> Iterator[Hypothesis]:
-    """The continuation of one prompt after every step."""
+    """The growing continuation of one prompt, after every step."""
     steps = _steps(job)(job, [prompt])
     while True:
-        with torch.inference_mode():  # not held while the caller has the turn
+        with torch.inference_mode():  # not active while the caller runs
             rows = next(steps, None)
         if rows is None:
             return
@@ -39,7 +39,7 @@ def stream_decode(job: DecodingJob, prompt: Sequence[int]) -> Iterator[Hypothesi
 
 
 def _steps(job: DecodingJob) -> Callable[[DecodingJob, Sequence[Sequence[int]]], Iterator[list[Hypothesis]]]:
-    """The way that goes step by step."""
+    """The decoding method that yields after every step."""
     if job.settings.contrast is not None:
         return contrastive_search
     return lookup_decoding if job.settings.lookup else decode_step_by_step
@@ -56,19 +56,19 @@ def prepare_job(
     device: torch.device | None = None,
     fixed_shapes: bool = False,
 ) -> DecodingJob:
-    """A job whose parts were checked against each other."""
+    """Check network and settings against each other, and put them together."""
     vocabulary = network.config.output_vocabulary
     for name, words in (("banned", banned), ("forced", forced)):
         for word in words:
             if not word or min(word) < 0 or max(word) >= vocabulary:
                 raise InputError(f"{setting(name)}: {list(word)} is no run of ids from 0 to {vocabulary - 1}.")
     for word in forced:
-        for other in banned:
-            size = len(other)
-            if any(list(word[i : i + size]) == list(other) for i in range(len(word) - size + 1)):
+        for banned_word in banned:
+            size = len(banned_word)
+            if any(list(word[i : i + size]) == list(banned_word) for i in range(len(word) - size + 1)):
                 raise InputError(
                     f"{setting('forced')} and {setting('banned')} contradict each other: the forced {list(word)} holds "
-                    f"the banned {list(other)}. "
+                    f"the banned {list(banned_word)}. "
                     "Take one of them out."
                 )
     if sum(map(len, forced)) > settings.max_tokens:

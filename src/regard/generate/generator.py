@@ -1,4 +1,4 @@
-"""A network that writes, with its tokenizer: from prompts to continuations."""
+"""Text generation with a network and its tokenizer: from prompts to continuations."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ from regard.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Continuation:
-    """What came out for a prompt."""
+    """A continuation of a prompt."""
 
     text: str
-    ids: tuple[int, ...]  # new ones; the last is the end token where `why` is "end"
-    log_probs: tuple[float, ...]  # of each id, as the network said it, before any rule
-    score: float  # their sum, or what the beams were ranked by
-    finish_reason: str  # what ended it: "end" token, "stop" text, "length", or a "full" context
+    ids: tuple[int, ...]  # new tokens; the last is the end token if `finish_reason` is "end"
+    log_probs: tuple[float, ...]  # log-probability of each id, before any rule
+    score: float  # sum of log_probs, or the score of beam search
+    finish_reason: str  # "end" token, "stop" text, "length" (max_tokens), or "full" context
 
 
 @dataclass(frozen=True, eq=False)
 class TextGenerator:
-    """Everything that decoding needs of a model."""
+    """The parts of a model that generation needs."""
 
     network: DecodableNetwork
     special: SpecialIds
     device: torch.device
     tokenizer: Tokenizer | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)  # settings where none are given
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # settings of the model, used if not given
     fixed_shapes: bool = False  # step in fixed shapes, which a GPU records
 
     def ids(self, prompts: Sequence[Sequence[int]], settings: Mapping[str, Any]) -> list[list[int]]:
         """The new ids of each prompt."""
-        return [found[0].ids for found in self._decode(self._checked(prompts, settings), settings)]
+        return [results[0].ids for results in self._decode(self._checked(prompts, settings), settings)]
 
     def texts(self, prompts: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-        """The text that each prompt is continued with."""
-        found = self._decode(self._read(prompts, settings), settings)
-        return [self._text(rows[0], DecodingSettings.from_options(settings, defaults=self.defaults)) for rows in found]
+        """The continuation of each prompt as text."""
+        results = self._decode(self._read(prompts, settings), settings)
+        return [
+            self._text(rows[0], DecodingSettings.from_options(settings, defaults=self.defaults)) for rows in results
+        ]
 
     def continuations(
         self,
@@ -55,15 +57,15 @@ class TextGenerator:
         *,
         max_new_tokens: Sequence[int] | None = None,
     ) -> list[list[Continuation]]:
-        """For each prompt, the best first, with log-probabilities; `rooms` limit each of them beside max_tokens."""
+        """Continuations of each prompt with log-probabilities, the best first; `max_new_tokens` limits each prompt."""
         worded = any(isinstance(prompt, str) for prompt in prompts)
         rows = self._read(prompts, settings) if worded else self._checked(prompts, settings)
         chosen = DecodingSettings.from_options(settings, defaults=self.defaults)
-        found = decode(replace(self._job(chosen, log_probs=True), max_new_tokens=max_new_tokens), rows)
-        return [[self._continuation(row, chosen) for row in each] for each in found]
+        results = decode(replace(self._job(chosen, log_probs=True), max_new_tokens=max_new_tokens), rows)
+        return [[self._continuation(row, chosen) for row in each] for each in results]
 
     def stream(self, prompt: str, settings: Mapping[str, Any]) -> Iterator[str]:
-        """Pieces of the text as they come."""
+        """Parts of the text as soon as they are certain."""
         chosen = DecodingSettings.from_options(settings, defaults=self.defaults)
         tokenizer = self._need_tokenizer()
         rows = self._read([prompt], settings)
@@ -82,7 +84,7 @@ class TextGenerator:
     def _job(self, settings: DecodingSettings, *, log_probs: bool = False) -> DecodingJob:
         worded = [name for name in ("stop", "banned", "forced") if _has_text(getattr(settings, name))]
         if worded and self.tokenizer is None:
-            raise InputError(f"{worded[0]} holds text, but this model has no tokenizer to read it with. Give ids.")
+            raise InputError(f"{worded[0]} contains text, but this model has no tokenizer. Give lists of ids.")
         ended, words = None, None if self.tokenizer is None else self.tokenizer.output_tokenizer
         if settings.stop:
             tokenizer, stops = self._need_tokenizer(), settings.stop
@@ -114,7 +116,7 @@ class TextGenerator:
     def _need_tokenizer(self) -> Tokenizer:
         if self.tokenizer is None:
             raise InputError(
-                "this model has no tokenizer (a preset is a shape without words), so it cannot read or write text. "
+                "this model has no tokenizer (it was created from a preset), so it cannot read or write text. "
                 "Give ids: generate_ids([[1, 2, 3]])."
             )
         return self.tokenizer
@@ -127,14 +129,16 @@ class TextGenerator:
         )
 
     def _read(self, prompts: Sequence[Any], settings: Mapping[str, Any]) -> list[list[int]]:
-        """Prompts as ids. What a tokenizer puts after a text would end a decoder's prompt, and stays out of it."""
+        """Prompts as ids, for a decoder without the special tokens that the tokenizer adds at the end."""
         tokenizer = self._need_tokenizer()
         if not prompts:
             raise InputError("the list of prompts is empty; give at least one.")
         for number, prompt in enumerate(prompts):
             if isinstance(prompt, str) and not prompt.strip():
-                begin = "" if tokenizer.bos is None else f" To begin with nothing: generate_ids([[{tokenizer.bos}]])."
-                raise InputError(f"prompt {number} is empty. Give it at least a word.{begin}")
+                hint = (
+                    "" if tokenizer.bos is None else f" To start without a prompt: generate_ids([[{tokenizer.bos}]])."
+                )
+                raise InputError(f"prompt {number} is empty. Give at least one word.{hint}")
         rows = [list(ids) for ids in tokenizer.ids_batch(prompts)]
         after = len(tokenizer.surrounding_ids[1])
         if self.network.config.kind == "decoder" and after:

@@ -1,6 +1,6 @@
 """The tokens so far of a batch in one tensor, for the rules.
 
-Shapes: B sequences, T places.
+Shapes: B sequences, T positions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from regard.generate.rules import RuleContext
 
 
 class History:
-    """Tokens that grow by one a step, filled up with what is no word."""
+    """Sequences that grow by one token per step, padded with an id that is no token."""
 
     def __init__(self, starts: Sequence[Sequence[int]], new: int, filler: int, device: torch.device | str) -> None:
         lengths = [len(start) for start in starts]
@@ -25,8 +25,8 @@ class History:
         self.lengths_B = torch.tensor(lengths, device=device)
         self.max_length = max(lengths)
 
-    def rule_context(self, new: int, room: Sequence[int], prompts: Sequence[int]) -> RuleContext:
-        return RuleContext(self.ids_BT[:, : self.max_length], self.lengths_B, new, room, prompts)
+    def rule_context(self, new: int, max_new_tokens: Sequence[int], prompts: Sequence[int]) -> RuleContext:
+        return RuleContext(self.ids_BT[:, : self.max_length], self.lengths_B, new, max_new_tokens, prompts)
 
     def add(self, next_B: Tensor) -> None:
         self.ids_BT.scatter_(1, self.lengths_B.unsqueeze(1), next_B.unsqueeze(1))

@@ -1,7 +1,10 @@
-"""Greedy decoding several tokens at a time, guessed by copying what followed the same words earlier (Saxena 2023).
+"""Prompt lookup decoding: speculative greedy decoding with guesses copied from the text (Saxena 2023).
 
-The network reads a guess in one pass and says what it would have taken at each place; what agrees is kept, so the
-result is that of plain greedy decoding.
+It works as follows:
+1. The last tokens are searched earlier in the sequence; the tokens that followed there are the guess.
+2. The network reads the guess in one pass and gives its own greedy token at every position.
+3. Guessed tokens are accepted up to the first difference, plus one token of the network; the rest leaves the cache.
+The result is that of plain greedy decoding, in fewer passes where the text repeats itself (Leviathan et al. 2023).
 """
 
 from __future__ import annotations
@@ -17,11 +20,11 @@ from regard.generate.rules import RuleContext, apply_rules
 from regard.model.cache import Cache
 from regard.ragged import Ragged
 
-MAX_NGRAM = 3  # words at the end that are looked for, then fewer
+MAX_NGRAM = 3  # tokens at the end that are searched first; then fewer
 
 
 def guess_tokens(ids: Sequence[int], max_tokens: int) -> list[int]:
-    """Up to `most` tokens that followed the last place where the sequence had the tokens it ends with."""
+    """Up to `max_tokens` tokens that followed the last earlier occurrence of the tokens at the end of the sequence."""
     if max_tokens < 1:
         return []
     row = torch.tensor(ids)
@@ -34,24 +37,24 @@ def guess_tokens(ids: Sequence[int], max_tokens: int) -> list[int]:
 
 
 def lookup_decoding(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> Iterator[list[Hypothesis]]:
-    """All rows after every pass; a row with a `why` has ended."""
+    """Yields all hypotheses after every pass; one with a `finish_reason` has ended."""
     rows, starts = job.hypotheses(prompts), job.decoder_prompts(prompts)
     sources = dict(enumerate(prompts)) if job.network.config.kind == "encoder-decoder" else {}
     cache = job.new_cache(prompts, starts, max(row.max_new_tokens for row in rows))
-    alive, brought = list(range(len(rows))), [list(start) for start in starts]
+    alive, new_tokens = list(range(len(rows))), [list(start) for start in starts]
     guesses: list[list[int]] = [[] for _ in rows]
     while True:
-        batch = Ragged.of([old + new for old, new in zip(brought, guesses, strict=True)], device=job.device)
+        batch = Ragged.of([old + new for old, new in zip(new_tokens, guesses, strict=True)], device=job.device)
         before_B = cache.lengths
         states_ND = job.network.hidden_states(batch, cache)
-        kept = _read(job, rows, alive, starts, guesses, states_ND, batch)
+        accepted = _read(job, rows, alive, starts, guesses, states_ND, batch)
         yield rows
-        stay = [place for place, i in enumerate(alive) if rows[i].finish_reason is None]
-        if not stay:
+        remaining = [place for place, i in enumerate(alive) if rows[i].finish_reason is None]
+        if not remaining:
             return
-        _forget(job, cache, before_B, brought, kept, stay)
-        alive = [alive[place] for place in stay]
-        brought = [rows[i].ids[-1:] for i in alive]
+        _forget(job, cache, before_B, new_tokens, accepted, remaining)
+        alive = [alive[place] for place in remaining]
+        new_tokens = [rows[i].ids[-1:] for i in alive]
         guesses = []
         for i in alive:
             whole = (list(sources[i]) if i in sources else []) + starts[i] + rows[i].ids
@@ -67,14 +70,14 @@ def _read(
     states_ND: Tensor,
     batch: Ragged,
 ) -> list[int]:
-    """Take what agrees with each guess and one token more; how many of each guess were right."""
+    """Append the accepted tokens and one more to every hypothesis; returns how many of each guess were accepted."""
     ends = batch.bounds[1:].tolist()
     places = [range(end - 1 - len(guessed), end) for end, guessed in zip(ends, guesses, strict=True)]
     logits_XV = job.network.token_logits(states_ND[torch.tensor([n for span in places for n in span])]).float()
     log_XV = logits_XV.log_softmax(-1) if job.log_probs else None
     finite = logits_XV.amax(1).isfinite().tolist()
     plain = logits_XV.argmax(1).tolist() if not job.rules else None
-    kept, at = [], 0
+    accepted, at = [], 0
     for place, i in enumerate(alive):
         row, guessed, right = rows[i], guesses[place], 0
         while row.finish_reason is None:
@@ -89,27 +92,27 @@ def _read(
                 break
             right += 1
         at += len(guessed) + 1
-        kept.append(right)
-    return kept
+        accepted.append(right)
+    return accepted
 
 
 def _ruled(job: DecodingJob, row: Hypothesis, start: Sequence[int], logits_V: Tensor) -> int:
     ids_BT = torch.tensor([[*start, *row.ids]], device=logits_V.device)
     lengths_B = torch.tensor([ids_BT.shape[1]], device=logits_V.device)
-    seen = RuleContext(ids_BT, lengths_B, len(row.ids), [row.max_new_tokens], [row.prompt])
-    return int(apply_rules(job.rules, logits_V.unsqueeze(0), seen).argmax())
+    context = RuleContext(ids_BT, lengths_B, len(row.ids), [row.max_new_tokens], [row.prompt])
+    return int(apply_rules(job.rules, logits_V.unsqueeze(0), context).argmax())
 
 
 def _forget(
     job: DecodingJob,
     cache: Cache,
     before_B: Tensor,
-    brought: Sequence[Sequence[int]],
-    kept: Sequence[int],
-    stay: list[int],
+    new_tokens: Sequence[Sequence[int]],
+    accepted: Sequence[int],
+    remaining: list[int],
 ) -> None:
-    """Leave in the cache what was right, of the sequences that go on."""
-    right = torch.tensor([len(new) + count for new, count in zip(brought, kept, strict=True)], device=job.device)
+    """Remove rejected tokens and ended sequences from the cache."""
+    right = torch.tensor([len(new) + count for new, count in zip(new_tokens, accepted, strict=True)], device=job.device)
     cache.rewind(before_B + right)
-    if len(stay) < len(cache):
-        cache.select(torch.tensor(stay, device=job.device))
+    if len(remaining) < len(cache):
+        cache.select(torch.tensor(remaining, device=job.device))

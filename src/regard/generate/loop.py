@@ -1,7 +1,7 @@
-"""Token by token: greedy decoding and sampling over anything that steps.
+"""Greedy decoding and sampling, token by token, and what all decoding methods share.
 
-Prompts of different lengths are read as one ragged batch; after that every sequence brings one token a step, and one
-that has ended leaves the batch. Shapes: B sequences, V vocabulary, T places.
+Prompts of different lengths are read as one ragged batch; after that every sequence gets one token per step, and one
+that has ended leaves the batch. Shapes: B sequences, V vocabulary, T positions.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from regard.model.kernels.decode_graphs import TokenStepper
 from regard.ragged import Ragged
 
 FIRST_SLOTS = 4096
-NO_TOKEN = -1  # in the place of one, where the network computed no number
+NO_TOKEN = -1  # instead of a token, where the network computed NaN
 StopCheck = Callable[[Sequence[int]], bool]
 
 
 class DecodableNetwork(Protocol):
-    """What can be decoded: it begins with a cache and steps from token to token."""
+    """A network that generates: it makes a cache and reads new tokens with it."""
 
     @property
     def config(self) -> Config: ...
@@ -44,19 +44,19 @@ class DecodableNetwork(Protocol):
 
 @dataclass(eq=False)
 class Hypothesis:
-    """One continuation that grows."""
+    """One continuation while it is generated."""
 
     prompt: int
-    max_new_tokens: int  # most new tokens
-    ids: list[int] = field(default_factory=list)  # new ones
-    log_probs: list[float] = field(default_factory=list)  # of each, as the network said it, before any rule
-    finish_reason: str | None = None  # what ended it: "end" token, "stop" text, "length", or a "full" context
-    score: float | None = None  # beams: what they were ranked by
+    max_new_tokens: int
+    ids: list[int] = field(default_factory=list)  # new tokens
+    log_probs: list[float] = field(default_factory=list)  # log-probability of each, before any rule
+    finish_reason: str | None = None  # "end" token, "stop" text, "length" (max_tokens), or "full" context
+    score: float | None = None  # of beam search: sum of log-probabilities with length penalty
 
     def update_finish_reason(
         self, special: SpecialIds, stop_check: StopCheck | None, settings: DecodingSettings
     ) -> None:
-        """Note whether the last token was the last."""
+        """Set `finish_reason` if the last token ended the sequence."""
         if self.ids[-1] in special.eos:
             self.finish_reason = "end"
         elif stop_check is not None and stop_check(self.ids):
@@ -67,76 +67,75 @@ class Hypothesis:
 
 @dataclass(frozen=True, eq=False)
 class DecodingJob:
-    """Everything of one decoding but the tokens."""
+    """Everything that a decoding needs besides the prompts."""
 
     network: DecodableNetwork
     settings: DecodingSettings
     special: SpecialIds
     rules: Sequence[Rule] = ()
-    stop_check: StopCheck | None = None  # whether a text that stops was said
+    stop_check: StopCheck | None = None  # whether the new ids contain a stop text
     log_probs: bool = False
     device: torch.device | str = "cpu"
-    fixed_shapes: bool = False  # step in fixed shapes, which a GPU records
-    max_new_tokens: Sequence[int] | None = None  # most new tokens of each prompt, where they have limits of their own
+    fixed_shapes: bool = False  # step in fixed shapes, which a GPU records as a CUDA graph
+    max_new_tokens: Sequence[int] | None = None  # limit of each prompt, besides max_tokens
 
     def decoder_prompts(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """What the decoder has before the first new token."""
+        """The tokens that the decoder reads before the first new one."""
         if self.network.config.kind != "encoder-decoder":
             return [list(prompt) for prompt in prompts]
         if self.special.decoder_start is None:
             raise InputError(
-                "this encoder-decoder does not say which token its decoder starts with. Put decoder_start_token_id "
-                "into its config.json."
+                "config.json does not say which token the decoder starts with. Add decoder_start_token_id to it."
             )
         return [[self.special.decoder_start] for _ in prompts]
 
     def hypotheses(self, prompts: Sequence[Sequence[int]], copies: int = 1) -> list[Hypothesis]:
-        """One row a continuation, with the room its context leaves it."""
-        longest = self.network.config.max_tokens
+        """One hypothesis per continuation, with the number of new tokens that its context allows."""
+        max_tokens = self.network.config.max_tokens
         rows = []
         for number, start in enumerate(self.decoder_prompts(prompts)):
-            most = (
+            limit = (
                 self.settings.max_tokens
                 if self.max_new_tokens is None
                 else min(self.settings.max_tokens, self.max_new_tokens[number])
             )
-            room = most if longest is None or self.settings.slide else min(most, longest - len(start))
-            if room < 1 and longest is not None:
+            budget = limit if max_tokens is None or self.settings.slide else min(limit, max_tokens - len(start))
+            if budget < 1 and max_tokens is not None:
                 raise InputError(
                     f"prompt {number} has {pluralize(len(start), 'token')}, which leaves no place for a new one: "
-                    f"this network has {longest}. Shorten it to at most {longest - 1}, or let the oldest tokens go "
-                    f"with {setting('slide', True)}."
+                    f"this network reads at most {max_tokens}. Shorten it to at most {max_tokens - 1}, or drop the "
+                    f"oldest tokens with {setting('slide', True)}."
                 )
-            rows += [Hypothesis(number, room) for _ in range(copies)]
+            rows += [Hypothesis(number, budget) for _ in range(copies)]
         return rows
 
     def prefill(
         self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int
     ) -> tuple[Cache, Tensor]:
-        """A cache that holds the prompts, with room for `new` tokens each, and the scores of what comes next."""
+        """A cache that holds the prompts, with capacity for `new` tokens each, and the logits of the next token."""
         cache = self.new_cache(prompts, starts, new)
         return cache, self.network.step(Ragged.of(starts, device=self.device), cache)
 
     def stepper(self, cache: Cache) -> TokenStepper:
-        """How the network steps from here."""
-        fixed = self.fixed_shapes and bool(cache.layers)  # recurrent networks keep states, no slots that stay in place
+        """The stepper for this cache."""
+        fixed = self.fixed_shapes and bool(cache.layers)  # recurrent networks cache states, not slots
         return TokenStepper(self.network, cache, fixed=fixed, limit=self.network.config.max_tokens)
 
     def new_cache(self, prompts: Sequence[Sequence[int]], starts: Sequence[Sequence[int]], new: int) -> Cache:
-        """An empty cache with room for the starts and `new` tokens each."""
-        longest = self.network.config.max_tokens
+        """An empty cache with capacity for the decoder prompts and `new` tokens each."""
+        max_tokens = self.network.config.max_tokens
         capacity = max(map(len, starts)) + new
-        capacity = capacity if longest is None else min(capacity, longest)
+        capacity = capacity if max_tokens is None else min(capacity, max_tokens)
         if not self.fixed_shapes:
-            capacity = min(capacity, max(FIRST_SLOTS, *map(len, starts)))  # more are added when they are needed
+            capacity = min(capacity, max(FIRST_SLOTS, *map(len, starts)))  # it grows when needed
         if self.network.config.kind == "encoder-decoder":
             return self.network.new_cache(source=Ragged.of(prompts, device=self.device), capacity=capacity)
         return self.network.new_cache(sequences=len(starts), capacity=capacity)
 
     def is_full(self, cache: Cache) -> bool:
-        """Whether the longest sequence has no place left for a token."""
-        longest = self.network.config.max_tokens
-        return longest is not None and cache.max_length >= longest
+        """Whether the longest sequence fills the context."""
+        max_tokens = self.network.config.max_tokens
+        return max_tokens is not None and cache.max_length >= max_tokens
 
 
 def decode_step_by_step(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> Iterator[list[Hypothesis]]:

@@ -1,4 +1,4 @@
-"""How a sequence is continued: settings that are checked when made, and the ids a model starts and stops with."""
+"""Settings of decoding, checked when created, and the special ids of a model."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from typing import Any, Literal
 from regard.errors import InputError, did_you_mean, setting, shorten
 
 Constraint = Callable[[int, list[int]], Sequence[int] | None]
-"""(number of the prompt, its new ids so far) -> the ids that may come next; None where all may."""
+"""(number of the prompt, its new ids so far) -> ids that may come next; None allows all."""
 Word = str | Sequence[int]
 
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids a model starts and stops with."""
+    """Special ids that start and end generated sequences."""
 
-    eos: tuple[int, ...] = ()  # a sequence is over with any of them
-    decoder_start: int | None = None  # what the decoder beside an encoder begins with
-    forced_first: int | None = None  # always the first new token
-    forced_last: int | None = None  # always the last where a sequence grows to its greatest length
+    eos: tuple[int, ...] = ()  # any of them ends a sequence
+    decoder_start: int | None = None  # first input of the decoder of an encoder-decoder
+    forced_first: int | None = None  # forced as the first new token
+    forced_last: int | None = None  # forced as the last token of a sequence that reaches the length limit
 
 
 @dataclass(frozen=True)
 class DecodingSettings:
-    """How to continue. Greedy unless a filter, `sample`, `beams`, `contrast` or `lookup` says otherwise."""
+    """How to continue a prompt: greedy, unless a filter, `sample`, `beams`, `contrast` or `lookup` is set."""
 
-    max_tokens: int = 50  # new ones, at most
-    min_tokens: int = 0  # new ones before the end may come
+    max_tokens: int = 50  # maximum number of new tokens
+    min_tokens: int = 0  # minimum number of new tokens before the end token
     beams: int = 1
-    best: int = 1  # how many continuations of each prompt
-    length_penalty: float = 1.0  # beams: sums of log-probabilities are divided by length to this power
-    early_stop: bool | Literal["never"] = False  # beams: stop at as many ends as beams; never: only if none can win
-    sample: bool = False  # draw, also without a filter
-    temperature: float | None = None  # below 1 sharper, above 1 flatter
-    top_k: int | None = None  # the k likeliest
-    top_p: float | None = None  # the likeliest that make up this share
-    min_p: float | None = None  # those with this share of the likeliest one's probability
-    typical: float | None = None  # those nearest to the expected surprise that make up this share
-    seed: int | Sequence[int] | None = None  # one for each prompt or one a prompt
-    repetition_penalty: float = 1.0  # above 1: tokens that were seen become less likely
-    no_repeat: int = 0  # no run of so many tokens comes twice
-    contrast: float | None = None  # contrastive search: weight of unlikeness to what was said, among the `top_k`
-    lookup: int = 0  # speculate so many tokens ahead, copied from earlier in the sequence
+    best: int = 1  # number of continuations per prompt
+    length_penalty: float = 1.0  # beam search: log-probability is divided by length ** this
+    early_stop: bool | Literal["never"] = (
+        False  # beam search: stop at `beams` ended sequences; "never": only if no beam can win
+    )
+    sample: bool = False  # sample even without a filter
+    temperature: float | None = None  # divides the logits: below 1 is sharper, above 1 flatter
+    top_k: int | None = None  # keep the k most likely tokens
+    top_p: float | None = None  # keep the most likely tokens whose probabilities sum to this
+    min_p: float | None = None  # keep tokens with this fraction of the highest probability
+    typical: float | None = None  # typical sampling: keep tokens closest to the entropy that sum to this
+    seed: int | Sequence[int] | None = None  # random seed, one for all prompts or one per prompt
+    repetition_penalty: float = 1.0  # above 1: tokens that occurred become less likely
+    no_repeat: int = 0  # n-grams of this size occur at most once; 0 disables it
+    contrast: float | None = None  # contrastive search: weight of the penalty for similarity to earlier tokens
+    lookup: int = 0  # prompt lookup: guess this many tokens, copied from earlier in the sequence
     stop: tuple[str, ...] = ()  # texts that end a sequence
-    banned: tuple[Word, ...] = ()  # words, or runs of ids, that never come
-    forced: tuple[Word, ...] = ()  # words, or runs of ids, that must come
+    banned: tuple[Word, ...] = ()  # words, or lists of ids, that never occur
+    forced: tuple[Word, ...] = ()  # words, or lists of ids, that must occur
     constraint: Constraint | None = None
-    slide: bool = False  # forget the oldest tokens where the context is full, instead of ending there
+    slide: bool = False  # drop the oldest tokens when the context is full, instead of ending
 
     def __post_init__(self) -> None:
         for name in WORD_SETTINGS:
@@ -77,25 +79,25 @@ class DecodingSettings:
             )
 
     def _check_together(self) -> None:
-        """Settings that contradict each other, both named."""
+        """Raise an error for settings that contradict each other."""
         if self.min_tokens > self.max_tokens:
-            raise _against(self, "min_tokens", "max_tokens", "there can never be as many")
+            raise _against(self, "min_tokens", "max_tokens", "the minimum is above the maximum")
         ways = [name for name in ("beams", "contrast", "lookup") if self._is_set(name)]
         if self.contrast is None:
             ways += [name for name in FILTERS if self._is_set(name)][:1]
         else:
             ways += [name for name in FILTERS if name != "top_k" and self._is_set(name)][:1]
         if len(ways) > 1:
-            raise _against(self, ways[0], ways[1], "they are two ways to choose the next token")
+            raise _against(self, ways[0], ways[1], "they are different decoding methods")
         if self.best > 1 and self.beams == 1 and not self.is_sampling:
-            fix = f"Raise {setting('beams')}, or draw with {setting('temperature')}."
-            raise _against(self, "best", "beams", "one beam finds one continuation", fix=fix)
+            fix = f"Raise {setting('beams')}, or sample with {setting('temperature')}."
+            raise _against(self, "best", "beams", "one beam gives one continuation", fix=fix)
         if 1 < self.beams < self.best:
-            raise _against(self, "best", "beams", "there are no more continuations than beams")
-        both = [word for word in self.forced if any(list(word) == list(other) for other in self.banned)]
+            raise _against(self, "best", "beams", "there cannot be more continuations than beams")
+        both = [word for word in self.forced if any(list(word) == list(second) for second in self.banned)]
         if both:
             names = f"{setting('forced')} and {setting('banned')}"
-            raise InputError(f"{names} contradict each other: both hold {_shown(both[0])}. Take it out of one.")
+            raise InputError(f"{names} contradict each other: both contain {_shown(both[0])}. Remove it from one.")
         for name in ("beams", "contrast", "lookup"):
             if self.slide and self._is_set(name):
                 raise _against(self, "slide", name, "only greedy decoding and sampling can slide")
@@ -105,29 +107,29 @@ class DecodingSettings:
 
     @property
     def is_sampling(self) -> bool:
-        """Whether tokens are drawn."""
+        """Whether tokens are sampled."""
         return self.contrast is None and any(self._is_set(name) for name in FILTERS)
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, defaults: Mapping[str, Any] | None = None) -> DecodingSettings:
-        """From names and values; `usual` holds those of the model, which give way to another way of choosing."""
+        """From names and values. `defaults` are those of the model; those of another decoding method are ignored."""
         for name in options:
             if name not in DEFAULTS:
-                raise InputError(f'"{name}" is not a setting of decoding.{did_you_mean(name, DEFAULTS)}')
-        wanted = {name: value for name, value in options.items() if value is not None}
-        kept = {name: value for name, value in (defaults or {}).items() if name not in wanted}
+                raise InputError(f'"{name}" is not a decoding setting.{did_you_mean(name, DEFAULTS)}')
+        chosen = {name: value for name, value in options.items() if value is not None}
+        from_defaults = {name: value for name, value in (defaults or {}).items() if name not in chosen}
         for name in MINIMUMS:
-            check_number(name, wanted.get(name))
-            check_number(name, kept.get(name))
-        if any(name in wanted for name in (*FILTERS, "contrast", "lookup")):
-            kept = {name: value for name, value in kept.items() if name not in ("beams", *BEAM_ONLY)}
-        if wanted.get("beams", 1) > 1 or "contrast" in wanted or "lookup" in wanted:
-            kept = {name: value for name, value in kept.items() if name not in FILTERS}
-        if kept.get("min_tokens", 0) > wanted.get("max_tokens", math.inf):
-            kept["min_tokens"] = wanted["max_tokens"]
-        if wanted.get("min_tokens", 0) > kept.get("max_tokens", math.inf):
-            kept["max_tokens"] = wanted["min_tokens"]
-        return cls(**{**kept, **wanted})
+            check_number(name, chosen.get(name))
+            check_number(name, from_defaults.get(name))
+        if any(name in chosen for name in (*FILTERS, "contrast", "lookup")):
+            from_defaults = {name: value for name, value in from_defaults.items() if name not in ("beams", *BEAM_ONLY)}
+        if chosen.get("beams", 1) > 1 or "contrast" in chosen or "lookup" in chosen:
+            from_defaults = {name: value for name, value in from_defaults.items() if name not in FILTERS}
+        if from_defaults.get("min_tokens", 0) > chosen.get("max_tokens", math.inf):
+            from_defaults["min_tokens"] = chosen["max_tokens"]
+        if chosen.get("min_tokens", 0) > from_defaults.get("max_tokens", math.inf):
+            from_defaults["max_tokens"] = chosen["min_tokens"]
+        return cls(**{**from_defaults, **chosen})
 
 
 DEFAULTS: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(DecodingSettings)}
@@ -135,7 +137,7 @@ FILTERS = ("sample", "temperature", "top_k", "top_p", "min_p", "typical")
 BEAM_ONLY = ("length_penalty", "early_stop")
 WORD_SETTINGS = ("stop", "banned", "forced")
 MINIMUMS = {"max_tokens": 1, "min_tokens": 0, "beams": 1, "best": 1, "top_k": 1, "no_repeat": 0, "lookup": 0}
-MAXIMUMS = {  # what a typing error or a damaged file may ask for, before anything of that size is allocated
+MAXIMUMS = {  # refused before anything of that size is allocated
     "max_tokens": 1_000_000,
     "min_tokens": 1_000_000,
     "beams": 1000,
@@ -144,8 +146,8 @@ MAXIMUMS = {  # what a typing error or a damaged file may ask for, before anythi
     "no_repeat": 1_000_000,
     "lookup": 1000,
 }
-MAX_TOTAL_TOKENS = 10_000_000  # tokens of all beams or continuations of a prompt
-MAX_CONTRASTIVE_TOKENS = 100_000  # tokens of contrastive search, which keeps a vector of each
+MAX_TOTAL_TOKENS = 10_000_000  # total tokens of all beams or continuations of a prompt
+MAX_CONTRASTIVE_TOKENS = 100_000  # contrastive search keeps a vector per token
 RANGES = {
     "temperature": (1e-4, 1e4),
     "top_p": (0.0, 1.0),
@@ -158,7 +160,7 @@ RANGES = {
 
 
 def check_number(name: str, value: Any) -> None:
-    """Refuse a number of another type or out of its range."""
+    """Raise an error for a value of the wrong type or out of range."""
     if value is None:
         return
     if name in MINIMUMS:
@@ -169,32 +171,32 @@ def check_number(name: str, value: Any) -> None:
         if value > MAXIMUMS[name]:
             raise InputError(f"{setting(name)} must be at most {MAXIMUMS[name]:,}, not {_shown(value)}.")
     elif name in RANGES:
-        least, most = RANGES[name]
+        low, high = RANGES[name]
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and least <= value <= most and (value != 0 or least < 0)):
-            raise InputError(f"{setting(name)} must be a number {_range(least, most)}, not {_shown(value)}.")
+        if not (number and low <= value <= high and (value != 0 or low < 0)):
+            raise InputError(f"{setting(name)} must be a number {_range(low, high)}, not {_shown(value)}.")
 
 
-def _range(least: float, most: float) -> str:
-    return f"above 0 and at most {most:g}" if least == 0 else f"from {least:g} to {most:g}"
+def _range(low: float, high: float) -> str:
+    return f"above 0 and at most {high:g}" if low == 0 else f"from {low:g} to {high:g}"
 
 
-def _shown(given: object) -> str:
-    return shorten(repr(given), 60)
+def _shown(value: object) -> str:
+    return shorten(repr(value), 60)
 
 
-def _words(name: str, given: Any) -> tuple[Word, ...]:
-    """Words, each a text or a list of ids, from one of them or several."""
-    if given is None:
+def _words(name: str, value: Any) -> tuple[Word, ...]:
+    """A tuple of words, each a text or a list of ids, from one or several."""
+    if value is None:
         return ()
-    one = isinstance(given, str) or (isinstance(given, Sequence) and len(given) > 0 and type(given[0]) is int)
-    words = (given,) if one else given
+    is_single = isinstance(value, str) or (isinstance(value, Sequence) and len(value) > 0 and type(value[0]) is int)
+    words = (value,) if is_single else value
     if not isinstance(words, Sequence) or not all(_is_word(word) for word in words):
-        raise InputError(f"{setting(name)} is {_shown(given)}, expected words: texts, or lists of ids.")
+        raise InputError(f"{setting(name)} is {_shown(value)}, expected words: texts, or lists of ids.")
     if any(len(word) == 0 for word in words):
-        raise InputError(f"{setting(name)} holds an empty word. Leave it out.")
+        raise InputError(f"{setting(name)} contains an empty word. Remove it.")
     if name == "stop" and not all(isinstance(word, str) for word in words):
-        raise InputError(f"{setting(name)} is {_shown(given)}, expected texts.")
+        raise InputError(f"{setting(name)} is {_shown(value)}, expected texts.")
     return tuple(words)
 
 
@@ -202,6 +204,8 @@ def _is_word(word: object) -> bool:
     return isinstance(word, str) or (isinstance(word, Sequence) and all(type(number) is int for number in word))
 
 
-def _against(settings: DecodingSettings, one: str, other: str, why: str, *, fix: str = "Leave one out.") -> InputError:
-    values = f"{setting(one, getattr(settings, one))} and {setting(other, getattr(settings, other))}"
+def _against(
+    settings: DecodingSettings, first: str, second: str, why: str, *, fix: str = "Leave one out."
+) -> InputError:
+    values = f"{setting(first, getattr(settings, first))} and {setting(second, getattr(settings, second))}"
     return InputError(f"{values} contradict each other: {why}. {fix}")

@@ -1,4 +1,4 @@
-"""Text out of tokens, piece by piece, no character or merge split; a text that stops is found across tokens."""
+"""Streaming of generated text: whole characters only, and stop texts are found across token boundaries."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ from collections.abc import Callable, Sequence
 from regard.generate.settings import Word
 from regard.text.tokenizer import Tokenizer
 
-BROKEN = "\ufffd"  # what a decoder writes for half a character
+BROKEN = "\ufffd"  # what a tokenizer writes for an incomplete character
 Decode = Callable[[Sequence[int]], str]
 
 
 def truncate_at_stop(text: str, stops: Sequence[str]) -> str:
-    """The text before the first of the stops."""
-    found = [place for stop in stops if (place := text.find(stop)) >= 0]
-    return text[: min(found)] if found else text
+    """The text before the first stop text."""
+    matches = [place for stop in stops if (place := text.find(stop)) >= 0]
+    return text[: min(matches)] if matches else text
 
 
 def partial_stop_length(text: str, stops: Sequence[str]) -> int:
-    """How many characters at the end may be the beginning of a stop."""
-    most = 0
+    """How many characters at the end may be the start of a stop text."""
+    longest_match = 0
     for stop in stops:
-        sizes = range(min(len(stop) - 1, len(text)), most, -1)
-        most = next((size for size in sizes if text.endswith(stop[:size])), most)
-    return most
+        sizes = range(min(len(stop) - 1, len(text)), longest_match, -1)
+        longest_match = next((size for size in sizes if text.endswith(stop[:size])), longest_match)
+    return longest_match
 
 
-def _agree(one: str, other: str) -> int:
-    """How many first characters are the same."""
+def _agree(first: str, second: str) -> int:
+    """The length of the common prefix."""
     return next(
-        (i for i, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other))
+        (i for i, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
+        min(len(first), len(second)),
     )
 
 
 class TextStream:
-    """Growing ids to pieces of text that, joined, are the text of all ids up to a stop.
+    """Parts of text from growing ids; joined, they are the text of all ids up to a stop text.
 
-    The text of the last token may still change with the next one (half a character, a merge, a space before a full
-    stop), so a piece is given out once the text with one more token agrees on it.
+    The text of the last token may still change with the next one (an incomplete character, a merge, a space before a
+    period), so a part is returned once the text with one more token agrees on it.
     """
 
     def __init__(self, decode: Decode, stops: Sequence[str] = ()) -> None:
@@ -45,7 +46,7 @@ class TextStream:
         self.given, self.before = 0, ""
 
     def add(self, ids: Sequence[int], *, last: bool = False) -> str:
-        """What is certain now and was not given out yet; `last` gives out the rest."""
+        """The new text that is certain now; with `last`, all the remaining text."""
         text = self.decode(ids)
         sure = text if last else text[: _agree(text, self.before)]
         self.before = text
@@ -59,13 +60,13 @@ class TextStream:
 
 
 def token_sequences(words: Sequence[Word], tokenizer: Tokenizer | None, *, every: bool) -> list[list[int]]:
-    """Words as runs of ids; `every` with and without a space before it, else the shorter of the two."""
-    found: list[list[int]] = []
+    """Words as lists of ids; with `every`, both with and without a space before it, else the shorter of the two."""
+    matches: list[list[int]] = []
     for word in words:
         if not isinstance(word, str):
-            found.append(list(word))
+            matches.append(list(word))
             continue
         assert tokenizer is not None
         choices = [list(tokenizer.encode(start + word, special=False).ids) for start in (" ", "")]
-        found += choices if every else [min(choices, key=len)]
-    return [run for number, run in enumerate(found) if run not in found[:number]]
+        matches += choices if every else [min(choices, key=len)]
+    return [run for number, run in enumerate(matches) if run not in matches[:number]]

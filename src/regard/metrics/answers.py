@@ -66,13 +66,13 @@ def best_threshold(
     This is `find_best_thresh` of the official script, in one sort. As there, rows of equal `no_answer` are parted in
     the order given, and the threshold is `none` where answering nothing is best: 0 there, which suits probabilities.
     """
-    found = [np.asarray(scores, np.float64), np.asarray(no_answer, np.float64)]
+    numbers = [np.asarray(scores, np.float64), np.asarray(no_answer, np.float64)]
     flags = [np.asarray(answerable, bool), np.asarray(answered, bool)]
-    shapes = {part.shape for part in (*found, *flags)}
-    if len(shapes) != 1 or found[0].ndim != 1 or not len(found[0]):
+    shapes = {part.shape for part in (*numbers, *flags)}
+    if len(shapes) != 1 or numbers[0].ndim != 1 or not len(numbers[0]):
         raise InputError(f"Arrays of shapes {sorted(shapes)} were given; expected four of one length above 0.")
-    order = np.argsort(found[1], kind="stable")
-    gain = np.where(flags[0], found[0], np.where(flags[1], -1.0, 0.0))[order]
+    order = np.argsort(numbers[1], kind="stable")
+    gain = np.where(flags[0], numbers[0], np.where(flags[1], -1.0, 0.0))[order]
     reached = np.cumsum(np.concatenate([[float((~flags[0]).sum())], gain]))
     best = int(np.argmax(reached))  # the first of equal ones, as the script's > has it
-    return float(reached[best]) / len(order), float(found[1][order[best - 1]]) if best else none
+    return float(reached[best]) / len(order), float(numbers[1][order[best - 1]]) if best else none

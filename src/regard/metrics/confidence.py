@@ -60,20 +60,20 @@ def wilson(hits: float, count: float) -> Score:
     """Wilson's interval of a proportion: sound for few rows and near 0 and 1, where the normal one is not."""
     if count <= 0 or not 0 <= hits <= count:
         raise InputError(f"{hits} of {count} is no proportion; expected a count above 0, and hits from 0 to it.")
-    share = hits / count
-    middle = (share + Z**2 / (2 * count)) / (1 + Z**2 / count)
-    half = Z * math.sqrt(share * (1 - share) / count + Z**2 / (4 * count**2)) / (1 + Z**2 / count)
-    return Score(share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+    fraction = hits / count
+    middle = (fraction + Z**2 / (2 * count)) / (1 + Z**2 / count)
+    half = Z * math.sqrt(fraction * (1 - fraction) / count + Z**2 / (4 * count**2)) / (1 + Z**2 / count)
+    return Score(fraction, max(0.0, min(fraction, middle - half)), min(1.0, max(fraction, middle + half)))
 
 
 def interval(value: float, replicates: ArrayLike) -> Score:
     """The middle 95 % of the replicates, and the value itself. Replicates that drew no row (NaN) are left out."""
-    drawn = np.asarray(replicates, np.float64)
-    drawn = drawn[~np.isnan(drawn)]
-    if not drawn.size:
+    sampled = np.asarray(replicates, np.float64)
+    sampled = sampled[~np.isnan(sampled)]
+    if not sampled.size:
         return Score(float(value), float(value), float(value))
     # "lower" and "higher" do not compute between two replicates, which infinite ones do not allow
-    low, high = np.quantile(drawn, 0.025, method="lower"), np.quantile(drawn, 0.975, method="higher")
+    low, high = np.quantile(sampled, 0.025, method="lower"), np.quantile(sampled, 0.975, method="higher")
     return Score(float(value), float(min(value, low)), float(max(value, high)))
 
 
@@ -132,16 +132,18 @@ class Replicates:
 
     def totals(self) -> Sums:
         """The sum of each feature."""
-        found: Sums = self._totals + self._block[: self.rows % BLOCK].sum(0)
-        return found
+        result: Sums = self._totals + self._block[: self.rows % BLOCK].sum(0)
+        return result
 
     def sums(self) -> Sums:
         """The sum of each feature in each replicate (features, replicates)."""
-        rest = self.rows % BLOCK
-        if not rest:
+        remaining = self.rows % BLOCK
+        if not remaining:
             return self._sums.copy()
-        found: Sums = self._sums + _weighed(self._block[:rest], weights(self._seed, self.rows // BLOCK, rest))
-        return found
+        result: Sums = self._sums + _weighed(
+            self._block[:remaining], weights(self._seed, self.rows // BLOCK, remaining)
+        )
+        return result
 
     def scores(self, **statistics: Statistic) -> dict[str, Score]:
         """Scores that are functions of the sums, by name."""
@@ -149,24 +151,24 @@ class Replicates:
         return {name: interval(float(statistic(totals)), statistic(sums)) for name, statistic in statistics.items()}
 
 
-def _weighed(rows: NDArray[np.float64], drawn: NDArray[np.float32]) -> NDArray[Any]:
+def _weighed(rows: NDArray[np.float64], sampled: NDArray[np.float32]) -> NDArray[Any]:
     """The sums of each replicate.
 
     Narrow products are left to einsum, which has no threads: on a busy machine those of a matrix product wait for each
     other ten times longer than the product takes.
     """
     if rows.shape[1] <= NARROW:
-        found: NDArray[Any] = np.einsum("rf,rb->fb", rows.astype(np.float32), drawn)
-        return found
+        result: NDArray[Any] = np.einsum("rf,rb->fb", rows.astype(np.float32), sampled)
+        return result
     places, columns = np.nonzero(rows)
     if len(places) * SPARSE >= rows.size:
-        return rows.astype(np.float32).T @ drawn
-    found = np.zeros((rows.shape[1], REPLICATES), np.float32)
+        return rows.astype(np.float32).T @ sampled
+    result = np.zeros((rows.shape[1], REPLICATES), np.float32)
     order = np.argsort(columns, kind="stable")
     present, starts = np.unique(columns[order], return_index=True)
     for column, some in zip(present, np.split(places[order], starts[1:]), strict=True):
-        found[column] = np.einsum("r,rb->b", rows[some, column].astype(np.float32), drawn[some])
-    return found
+        result[column] = np.einsum("r,rb->b", rows[some, column].astype(np.float32), sampled[some])
+    return result
 
 
 def mean(sums: Sums) -> Any:
@@ -182,18 +184,18 @@ def with_ones(rows: ArrayLike) -> NDArray[np.float64]:
 
 def bootstrap(rows: ArrayLike, statistic: Statistic = mean, *, seed: int = 0) -> Score:
     """The score of rows that are here already: one number each, or (rows, features) with a statistic of their sums."""
-    found = _features(rows)
-    held = Replicates(found.shape[1], seed=seed)
-    held.add_many(found)
+    result = _features(rows)
+    held = Replicates(result.shape[1], seed=seed)
+    held.add_many(result)
     return held.scores(value=statistic)["value"]
 
 
 def _features(rows: ArrayLike) -> NDArray[np.float64]:
-    found = np.asarray(rows, np.float64)
-    found = with_ones(found) if found.ndim == 1 else found
-    if found.ndim != 2 or not len(found):
-        raise InputError(f"Rows of shape {found.shape} were given; expected (rows,) or (rows, features), not empty.")
-    return found
+    result = np.asarray(rows, np.float64)
+    result = with_ones(result) if result.ndim == 1 else result
+    if result.ndim != 2 or not len(result):
+        raise InputError(f"Rows of shape {result.shape} were given; expected (rows,) or (rows, features), not empty.")
+    return result
 
 
 def paired_bootstrap(first: ArrayLike, second: ArrayLike, statistic: Statistic = mean, *, seed: int = 0) -> Difference:
@@ -212,10 +214,10 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike, statistic: Statistic =
     def gap(sums: Sums) -> Any:
         return statistic(sums[:half]) - statistic(sums[half:])
 
-    value, drawn = float(gap(both.totals())), np.asarray(gap(both.sums()))
-    drawn = drawn[~np.isnan(drawn)]
-    tails = [(1 + (drawn <= 0).sum()) / (1 + len(drawn)), (1 + (drawn >= 0).sum()) / (1 + len(drawn))]
-    return Difference(interval(value, drawn), min(1.0, 2 * float(min(tails))))
+    value, sampled = float(gap(both.totals())), np.asarray(gap(both.sums()))
+    sampled = sampled[~np.isnan(sampled)]
+    tails = [(1 + (sampled <= 0).sum()) / (1 + len(sampled)), (1 + (sampled >= 0).sum()) / (1 + len(sampled))]
+    return Difference(interval(value, sampled), min(1.0, 2 * float(min(tails))))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -268,5 +270,5 @@ def _groups(values: ArrayLike) -> NDArray[np.intp]:
 def _signs(groups: NDArray[np.intp], shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Half of what rows below each row hold, less half of what those above hold; of ones it is the centred rank."""
     held = np.bincount(groups, shares)
-    found: NDArray[np.float64] = (np.cumsum(held) - held / 2 - held.sum() / 2)[groups]
-    return found
+    result: NDArray[np.float64] = (np.cumsum(held) - held / 2 - held.sum() / 2)[groups]
+    return result

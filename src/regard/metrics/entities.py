@@ -22,18 +22,18 @@ Span = tuple[int, int, str]
 
 @lru_cache(maxsize=4096)
 def _parts(tag: str) -> tuple[str, str]:
-    found = TAG.fullmatch(tag)
-    if found is None:
+    entities = TAG.fullmatch(tag)
+    if entities is None:
         raise InputError(
             f'"{tag}" is no tag of entities; expected "O", "B-…" or "I-…". '
             "Turn other schemes into IOB2 first; score parts of speech by token accuracy."
         )
-    return found[1] or "O", found[2] or "_"
+    return entities[1] or "O", entities[2] or "_"
 
 
 def entity_spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
     """First word, last word (exclusive) and type of each entity."""
-    found: list[Span] = []
+    entities: list[Span] = []
     first, kind = 0, ""  # the entity that is open; no type is empty
     for place, tag in enumerate(tags):
         if tag == "O" and not kind:
@@ -42,16 +42,16 @@ def entity_spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
         if letter == "I" and label == kind:
             continue
         if kind:
-            found.append((first, place, kind))
+            entities.append((first, place, kind))
         first, kind = place, "" if letter == "O" else label
     if kind:
-        found.append((first, len(tags), kind))
-    return strict_spans(found, tags) if strict else found
+        entities.append((first, len(tags), kind))
+    return strict_spans(entities, tags) if strict else entities
 
 
-def strict_spans(found: Sequence[Span], tags: Sequence[str]) -> list[Span]:
+def strict_spans(entities: Sequence[Span], tags: Sequence[str]) -> list[Span]:
     """The lenient entities that are strict ones too: a B- opens them; both ways agree on where it ends."""
-    return [span for span in found if tags[span[0]][0] == "B"]
+    return [span for span in entities if tags[span[0]][0] == "B"]
 
 
 class EntityCounts:
@@ -99,10 +99,10 @@ def entity_counts(
     """Of records that are here already."""
     if len(predicted) != len(gold):
         raise InputError(f"{len(predicted)} records of predicted tags for {len(gold)} of gold; expected as many.")
-    found = EntityCounts(strict=strict)
+    entities = EntityCounts(strict=strict)
     for ours, theirs in zip(predicted, gold, strict=True):
-        found.add(ours, theirs)
-    return found
+        entities.add(ours, theirs)
+    return entities
 
 
 def token_hits(predicted: Sequence[object], gold: Sequence[object]) -> tuple[int, int]:

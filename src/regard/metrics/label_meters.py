@@ -89,14 +89,14 @@ class LabelMeter:
         self._flush()
         require_rows(self.rows)
         counts = self.confusion.counts()
-        drawn: dict[str, list[Any]] = {name: [] for name in self._statistics}
-        for some in _redrawn_counts(self.confusion, self._seed):
+        sampled: dict[str, list[Any]] = {name: [] for name in self._statistics}
+        for part in _redrawn_counts(self.confusion, self._seed):
             for name, statistic in self._statistics.items():
-                drawn[name].append(statistic(some))
-        found = {"accuracy": wilson(int(counts.hits.sum()), self.rows)}
+                sampled[name].append(statistic(part))
+        result = {"accuracy": wilson(int(counts.hits.sum()), self.rows)}
         for name, statistic in self._statistics.items():
-            found[name] = interval(float(statistic(counts)), np.concatenate(drawn[name]))
-        return {self.main: found[self.main], **found, **self._custom.scores()}
+            result[name] = interval(float(statistic(counts)), np.concatenate(sampled[name]))
+        return {self.main: result[self.main], **result, **self._custom.scores()}
 
     def report(self) -> ClassificationReport:
         """Scores of each label, and which is taken for which."""
@@ -119,17 +119,17 @@ def _redrawn_counts(confusion: ConfusionCounts, seed: int) -> Iterator[LabelCoun
     same = gold == predicted
     for cells in resample_counts(counts, width=confusion.labels, seed=seed):
         parts = ((cells[:, same], gold[same]), (cells, predicted), (cells, gold))
-        yield LabelCounts(*(_summed(some, labels, confusion.labels) for some, labels in parts))
+        yield LabelCounts(*(_summed(part, labels, confusion.labels) for part, labels in parts))
 
 
 def _summed(cells: NDArray[np.int64], labels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """Cells of one label added up: (replicates, cells) to (replicates, size)."""
-    found = np.zeros((len(cells), size), np.int64)
+    result = np.zeros((len(cells), size), np.int64)
     order = np.argsort(labels, kind="stable")
     present, starts = np.unique(labels[order], return_index=True)
     if len(present):
-        found[:, present] = np.add.reduceat(cells[:, order], starts, axis=1)
-    return found
+        result[:, present] = np.add.reduceat(cells[:, order], starts, axis=1)
+    return result
 
 
 class MultiLabelMeter:
@@ -139,13 +139,13 @@ class MultiLabelMeter:
 
     def __init__(self, labels: Sequence[str], *, seed: int = 0) -> None:
         self.names = LabelNames(labels)
-        self._held = Replicates(1 + 3 * len(self.names), seed=seed)
+        self._replicates = Replicates(1 + 3 * len(self.names), seed=seed)
         self._custom = CustomScores("labels", seed=seed)
         self._waiting: list[tuple[list[int], list[int]]] = []  # rows that were added alone: many at once cost less
 
     @property
     def rows(self) -> int:
-        return self._held.rows + len(self._waiting)
+        return self._replicates.rows + len(self._waiting)
 
     def add(self, predicted: Collection[Label], gold: Collection[Label]) -> None:
         """The labels of a row, by name or by number; none is an empty list."""
@@ -180,7 +180,7 @@ class MultiLabelMeter:
             for our_row, their_row in zip(ours, theirs, strict=True):
                 self._custom.add(self._named(our_row), self._named(their_row))
         exact = (ours == theirs).all(1, keepdims=True)
-        self._held.add_many(np.hstack([exact, ours & theirs, ours, theirs]))
+        self._replicates.add_many(np.hstack([exact, ours & theirs, ours, theirs]))
 
     def _named(self, row: NDArray[np.bool_]) -> list[str]:
         return [self.names.labels[number] for number in np.flatnonzero(row)]
@@ -188,18 +188,18 @@ class MultiLabelMeter:
     def counts(self) -> LabelCounts:
         """Of each label, for a table of them."""
         self._flush()
-        return self._counts(self._held.totals())
+        return self._counts(self._replicates.totals())
 
     def _counts(self, sums: NDArray[np.float64]) -> LabelCounts:
         return LabelCounts(*np.split(sums[1:].T, 3, axis=-1))
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        value, drawn = self.counts(), self._counts(self._held.sums())
+        value, sampled = self.counts(), self._counts(self._replicates.sums())
         return {
-            "micro_f1": interval(value.micro().f1, drawn.micro().f1),
-            "macro_f1": interval(value.macro(absent=True).f1, drawn.macro(absent=True).f1),
-            "exact": wilson(float(self._held.totals()[0]), self.rows),
+            "micro_f1": interval(value.micro().f1, sampled.micro().f1),
+            "macro_f1": interval(value.macro(absent=True).f1, sampled.macro(absent=True).f1),
+            "exact": wilson(float(self._replicates.totals()[0]), self.rows),
             **self._custom.scores(),
         }
 

@@ -40,8 +40,8 @@ class MaskedMeter:
             self._next.add(float(predicted.next_sentence))
 
     def scores(self) -> dict[str, Score]:
-        found = {**self._words.scores(), **self._nll.scores()}
-        return found | self._next.scores() if self._next.rows else found
+        scores = {**self._words.scores(), **self._nll.scores()}
+        return scores | self._next.scores() if self._next.rows else scores
 
 
 class BidirectionalMeter:
@@ -74,19 +74,19 @@ class PreferenceMeter:
 
     def __init__(self) -> None:
         self._right: Counter[str | None] = Counter()
-        self._seen: Counter[str | None] = Counter()
+        self._pairs: Counter[str | None] = Counter()
 
     @property
     def rows(self) -> int:
-        return self._seen.total()
+        return self._pairs.total()
 
     def add(self, right: bool, kind: str | None = None) -> None:
         """Whether the good sentence of a pair was preferred, and what the other one has wrong."""
-        self._seen[kind] += 1
+        self._pairs[kind] += 1
         self._right[kind] += right
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        kinds = sorted(kind for kind in self._seen if kind is not None) if len(self._seen) > 1 else []
-        each = {f"{self.main} {kind}": wilson(self._right[kind], self._seen[kind]) for kind in kinds}
+        kinds = sorted(kind for kind in self._pairs if kind is not None) if len(self._pairs) > 1 else []
+        each = {f"{self.main} {kind}": wilson(self._right[kind], self._pairs[kind]) for kind in kinds}
         return {self.main: wilson(self._right.total(), self.rows), **each}

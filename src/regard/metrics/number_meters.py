@@ -54,23 +54,23 @@ class NumberMeter:
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
         ours, theirs = np.array(self._predicted), np.array(self._gold)
-        drawn = self._drawn(ours, theirs)
+        sampled = self._replicate_scores(ours, theirs)
         of = {"pearson": pearson, "mse": mse, "mae": mae, "r2": r2}
-        found = {name: interval(score(ours, theirs), drawn[name]) for name, score in of.items()}
+        scores = {name: interval(score(ours, theirs), sampled[name]) for name, score in of.items()}
         ranked = spearman_interval(spearman(ours, theirs), ours, theirs)
-        return {"pearson": found.pop("pearson"), "spearman": ranked, **found, **self._custom.scores()}
+        return {"pearson": scores.pop("pearson"), "spearman": ranked, **scores, **self._custom.scores()}
 
-    def _drawn(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
+    def _replicate_scores(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
         """Replicates from sums of squares, of numbers that were shifted and scaled so that no digit is lost."""
         unit = float(np.abs(ours - theirs).max()) or 1.0
         scale = [float(part.std()) or 1.0 for part in (ours, theirs)]
-        held = Replicates(8, seed=self._seed)
+        replicates = Replicates(8, seed=self._seed)
         for start in range(0, self.rows, 64 * BLOCK):
             part = slice(start, start + 64 * BLOCK)
             x, y = (ours[part] - ours.mean()) / scale[0], (theirs[part] - theirs.mean()) / scale[1]
-            missed = (ours[part] - theirs[part]) / unit
-            held.add_many(np.stack([x, y, x * x, y * y, x * y, missed**2, np.abs(missed), np.ones(len(x))], axis=1))
-        x, y, xx, yy, xy, squares, sizes, rows = held.sums()
+            error = (ours[part] - theirs[part]) / unit
+            replicates.add_many(np.stack([x, y, x * x, y * y, x * y, error**2, np.abs(error), np.ones(len(x))], axis=1))
+        x, y, xx, yy, xy, squares, sizes, rows = replicates.sums()
         spread = np.maximum(xx - ratio(x * x, rows), 0), np.maximum(yy - ratio(y * y, rows), 0)
         together = ratio(xy - ratio(x * y, rows), np.sqrt(spread[0] * spread[1]))
         return {
@@ -86,21 +86,21 @@ class MeanMeter:
 
     def __init__(self, name: str = "mean", *, higher_is_better: bool = True, seed: int = 0) -> None:
         self.main, self.higher_is_better = name, higher_is_better
-        self._held = Replicates(2, seed=seed)
+        self._replicates = Replicates(2, seed=seed)
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._replicates.rows
 
     def add(self, total: float, count: float = 1) -> None:
         """The sum of one record, and over how many."""
         if not math.isfinite(total) or count < 0:
             raise InputError(f"Record {self.rows + 1} has the sum {total} of {count}; expected a number, and a count.")
-        self._held.add((total, count))
+        self._replicates.add((total, count))
 
     def scores(self) -> dict[str, Score]:
-        require_rows(self._held.totals()[1])
-        return self._held.scores(**{self.main: mean})
+        require_rows(self._replicates.totals()[1])
+        return self._replicates.scores(**{self.main: mean})
 
 
 class PerplexityMeter:
@@ -113,11 +113,11 @@ class PerplexityMeter:
     main, higher_is_better = "perplexity", False
 
     def __init__(self, *, seed: int = 0) -> None:
-        self._held = Replicates(4, seed=seed)
+        self._replicates = Replicates(4, seed=seed)
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._replicates.rows
 
     def add(self, nll: float, count: int, characters: int = 0, words: int = 0) -> None:
         """The sum over a record, its tokens, and its characters and words where what they cost is wanted too."""
@@ -126,17 +126,17 @@ class PerplexityMeter:
                 f"Record {self.rows + 1} has the sum {nll} over {count} tokens, {characters} characters and {words} "
                 "words; expected a finite number and counts."
             )
-        self._held.add((nll, count, characters, words))
+        self._replicates.add((nll, count, characters, words))
 
     def scores(self) -> dict[str, Score]:
-        _, tokens, characters, words = self._held.totals()
+        _, tokens, characters, words = self._replicates.totals()
         require_rows(tokens)
-        found = self._held.scores(perplexity=_perplexity, nll=mean)
+        scores = self._replicates.scores(perplexity=_perplexity, nll=mean)
         if words:
-            found |= self._held.scores(word_perplexity=lambda sums: _perplexity(sums[::3]))
+            scores |= self._replicates.scores(word_perplexity=lambda sums: _perplexity(sums[::3]))
         if characters:
-            found |= self._held.scores(bits_per_character=lambda sums: mean(sums[:3:2]) / math.log(2))
-        return found
+            scores |= self._replicates.scores(bits_per_character=lambda sums: mean(sums[:3:2]) / math.log(2))
+        return scores
 
 
 def _perplexity(sums: Sums) -> Any:

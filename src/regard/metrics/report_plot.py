@@ -41,7 +41,7 @@ def save_report(report: ClassificationReport, path: Path, *, format: str = "png"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.savefig(path, dpi=150, format=format)
-    if any("missing from" in str(one.message) for one in caught):
+    if any("missing from" in str(warning.message) for warning in caught):
         warnings.warn("the font has no picture of some letters; they are drawn as boxes.", UserWarning, stacklevel=3)
 
 
@@ -49,12 +49,12 @@ def _matrix(confusion: ConfusionMatrix, unit: str) -> Any:
     """Counts in cells; color is the share of the true class, blue on the diagonal and red beside it."""
     from matplotlib.figure import Figure
 
-    names, table, share = _shown(confusion)
+    names, table, fraction = _shown(confusion)
     size = len(names) * (CELL if len(names) <= 12 else SMALL_CELL)
     figure = Figure(figsize=(size + 2.6, size + 2.4), layout="constrained")
     axis = figure.add_subplot()
-    axis.imshow(_colors(share), aspect="equal")
-    _write_counts(axis, table, share)
+    axis.imshow(_colors(fraction), aspect="equal")
+    _write_counts(axis, table, fraction)
     axis.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
     axis.set_yticks(range(len(names)), names)
     axis.set_xlabel("predicted", color=DARK, labelpad=8)
@@ -71,31 +71,31 @@ def _matrix(confusion: ConfusionMatrix, unit: str) -> Any:
 def _shown(confusion: ConfusionMatrix) -> tuple[list[str], Integers, Any]:
     """Names, counts and shares of the true class; of many classes those with the most mistakes, in their order."""
     table = confusion.matrix()
-    share = ratio(table, table.sum(1, keepdims=True))
-    kept = np.arange(len(table))
+    fraction = ratio(table, table.sum(1, keepdims=True))
+    classes = np.arange(len(table))
     if len(table) > MOST_CLASSES:
         wrong = table.sum(0) + table.sum(1) - 2 * np.diagonal(table)
-        kept = np.sort(np.argsort(-wrong, kind="stable")[:MOST_CLASSES])
-    names = [_short(confusion.labels[place]) for place in kept]
-    return names, table[np.ix_(kept, kept)], share[np.ix_(kept, kept)]
+        classes = np.sort(np.argsort(-wrong, kind="stable")[:MOST_CLASSES])
+    names = [_short(confusion.labels[place]) for place in classes]
+    return names, table[np.ix_(classes, classes)], fraction[np.ix_(classes, classes)]
 
 
-def _colors(share: Any) -> Any:
+def _colors(fraction: Any) -> Any:
     """RGBA of each cell. The root of a share lifts rare mistakes out of the white."""
     from matplotlib import colormaps
 
-    strength = 0.85 * np.sqrt(share)
+    strength = 0.85 * np.sqrt(fraction)
     colors = colormaps["Reds"](strength)
-    right = np.eye(len(share), dtype=bool)
+    right = np.eye(len(fraction), dtype=bool)
     colors[right] = colormaps["Blues"](strength[right])
-    colors[share == 0] = (1, 1, 1, 1)
+    colors[fraction == 0] = (1, 1, 1, 1)
     return colors
 
 
-def _write_counts(axis: Axes, table: Integers, share: Any) -> None:
+def _write_counts(axis: Axes, table: Integers, fraction: Any) -> None:
     for (true, predicted), count in np.ndenumerate(table):
         if count:
-            color = "white" if share[true, predicted] > 0.45 else DARK
+            color = "white" if fraction[true, predicted] > 0.45 else DARK
             number = f"{count:,}" if count < 100_000 else f"{count:.0e}"
             size = 9 if len(table) <= 12 and len(number) < 5 else 7
             axis.text(predicted, true, number, ha="center", va="center", color=color, fontsize=size)
@@ -133,8 +133,8 @@ def _bars(report: ClassificationReport, confusion: MultilabelConfusion, rows: in
         ends += counts
     for place, end in enumerate(ends):
         f1 = report.classes[confusion.labels[order[place]]].f1
-        beside: Any = {"textcoords": "offset points", "xytext": (5, 0), "va": "center"}
-        axis.annotate(f"F1 {f1:.2f}", (end, place), fontsize=8, color=DARK, **beside)
+        placement: Any = {"textcoords": "offset points", "xytext": (5, 0), "va": "center"}
+        axis.annotate(f"F1 {f1:.2f}", (end, place), fontsize=8, color=DARK, **placement)
     axis.set_yticks(range(len(names)), names)
     axis.invert_yaxis()
     axis.margins(x=0.1)

@@ -81,16 +81,16 @@ class LabelCounts:
 
     def macro(self, *, absent: bool = False) -> Average:
         """Every label counts alike. One that is neither predicted nor true anywhere is left out, unless `absent`."""
-        share = np.ones(self.gold.shape) if absent else (self.gold + self.predicted > 0).astype(np.float64)
-        return self._mean(share)
+        weights = np.ones(self.gold.shape) if absent else (self.gold + self.predicted > 0).astype(np.float64)
+        return self._mean(weights)
 
     def weighted(self) -> Average:
         """Every label counts as often as it is true."""
         return self._mean(self.gold)
 
-    def _mean(self, share: NDArray[Any]) -> Average:
-        whole = share.sum(-1)
-        return Average(*(ratio((part * share).sum(-1), whole) for part in (self.precision, self.recall, self.f1)))
+    def _mean(self, weights: NDArray[Any]) -> Average:
+        whole = weights.sum(-1)
+        return Average(*(ratio((part * weights).sum(-1), whole) for part in (self.precision, self.recall, self.f1)))
 
 
 class ConfusionCounts:
@@ -112,14 +112,16 @@ class ConfusionCounts:
         self._cells.update(dict(zip(cells.tolist(), counts.tolist(), strict=True)))
         self.rows += len(first)
 
-    def _numbers(self, given: ArrayLike, name: str) -> Integers:
-        found = np.atleast_1d(np.asarray(given))
-        if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-            raise InputError(f"The {name} labels are {found.dtype} of shape {found.shape}; expected a row of integers.")
-        if found.size and (found.min() < 0 or found.max() >= self.labels):
-            wrong = found.min() if found.min() < 0 else found.max()
+    def _numbers(self, values: ArrayLike, name: str) -> Integers:
+        result = np.atleast_1d(np.asarray(values))
+        if result.ndim != 1 or (result.size and result.dtype.kind not in "iu"):
+            raise InputError(
+                f"The {name} labels are {result.dtype} of shape {result.shape}; expected a row of integers."
+            )
+        if result.size and (result.min() < 0 or result.max() >= self.labels):
+            wrong = result.min() if result.min() < 0 else result.max()
             raise InputError(f"{name.capitalize()} label {wrong} is not in 0 … {self.labels - 1}.")
-        return found.astype(np.int64)
+        return result.astype(np.int64)
 
     def cells(self) -> tuple[Integers, Integers, Integers]:
         """True label, predicted label and count of each cell that is not 0, in order."""
@@ -129,10 +131,10 @@ class ConfusionCounts:
 
     def table(self) -> Integers:
         """The whole matrix (true label, predicted label)."""
-        found = np.zeros((self.labels, self.labels), np.int64)
+        result = np.zeros((self.labels, self.labels), np.int64)
         gold, predicted, counts = self.cells()
-        found[gold, predicted] = counts
-        return found
+        result[gold, predicted] = counts
+        return result
 
     def counts(self) -> LabelCounts:
         gold, predicted, counts = self.cells()
@@ -143,9 +145,9 @@ class ConfusionCounts:
 
 def confusion(predicted: ArrayLike, gold: ArrayLike, labels: int) -> Integers:
     """How often each label (row) was taken for each (column)."""
-    found = ConfusionCounts(labels)
-    found.add_many(predicted, gold)
-    return found.table()
+    result = ConfusionCounts(labels)
+    result.add_many(predicted, gold)
+    return result.table()
 
 
 def accuracy(table: NDArray[Any]) -> float:
@@ -175,10 +177,10 @@ def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def _centred(values: ArrayLike) -> Numbers:
-    found = np.asarray(values, np.float64)
-    if not found.size or (found == found[0]).all():  # the mean of equal numbers need not be that number
-        return np.zeros(found.shape)
-    return np.asarray(found - found.mean())
+    result = np.asarray(values, np.float64)
+    if not result.size or (result == result[0]).all():  # the mean of equal numbers need not be that number
+        return np.zeros(result.shape)
+    return np.asarray(result - result.mean())
 
 
 def ranks(values: ArrayLike) -> Numbers:

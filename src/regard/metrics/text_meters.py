@@ -36,13 +36,13 @@ class EntityMeter:
 
     def __init__(self, *, seed: int = 0) -> None:
         self.lenient, self.strict = EntityCounts(), EntityCounts(strict=True)
-        self._held = Replicates(6, seed=seed)
+        self._replicates = Replicates(6, seed=seed)
         self._confusion = NamedConfusion()
         self._custom = CustomScores("entities", seed=seed)
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._replicates.rows
 
     def add(self, predicted: Sequence[str], gold: Sequence[str]) -> None:
         check_same_length(predicted, gold)
@@ -50,7 +50,7 @@ class EntityMeter:
         ours, theirs = entity_spans(predicted), entity_spans(gold)
         our_strict, their_strict = strict_spans(ours, predicted), strict_spans(theirs, gold)
         strictly = self.strict.add_spans(our_strict, their_strict)
-        self._held.add((*self.lenient.add_spans(ours, theirs), *strictly))
+        self._replicates.add((*self.lenient.add_spans(ours, theirs), *strictly))
         add_entities(self._confusion, our_strict, their_strict)
 
     def report(self) -> ClassificationReport:
@@ -67,7 +67,7 @@ class EntityMeter:
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        scores = self._held.scores(
+        scores = self._replicates.scores(
             f1=lambda sums: f1(*sums[:3]),
             precision=lambda sums: ratio(sums[0], sums[1]),
             recall=lambda sums: ratio(sums[0], sums[2]),
@@ -82,16 +82,16 @@ class TokenMeter:
     main, higher_is_better = "accuracy", True
 
     def __init__(self, *, seed: int = 0) -> None:
-        self._held = Replicates(2, seed=seed)
+        self._replicates = Replicates(2, seed=seed)
         self._confusion = NamedConfusion()
         self._custom = CustomScores("tags", seed=seed)
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._replicates.rows
 
     def add(self, predicted: Sequence[object], gold: Sequence[object]) -> None:
-        self._held.add(token_hits(predicted, gold))
+        self._replicates.add(token_hits(predicted, gold))
         self._custom.add(predicted, gold)
         self._confusion.add_many(gold, predicted)
 
@@ -100,8 +100,8 @@ class TokenMeter:
         return self._confusion.report("tag")
 
     def scores(self) -> dict[str, Score]:
-        require_rows(self._held.totals()[1])
-        return self._held.scores(accuracy=mean) | self._custom.scores()
+        require_rows(self._replicates.totals()[1])
+        return self._replicates.scores(accuracy=mean) | self._custom.scores()
 
 
 class AnswerMeter:
@@ -119,14 +119,14 @@ class AnswerMeter:
     def __init__(self, *, threshold: float = 0.0, seed: int = 0) -> None:
         self.threshold = threshold
         self._seed = seed
-        self._held = Replicates(6, seed=seed)  # exact, f1, 1: of all rows, then of those with an answer
+        self._replicates = Replicates(6, seed=seed)  # exact, f1, 1: of all rows, then of those with an answer
         self._exact, self._f1, self._no_answer, self._flags = array("b"), array("d"), array("d"), array("b")
         self._confusion = NamedConfusion()
         self._custom = CustomScores("answer", seed=seed)
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._replicates.rows
 
     def add(self, predicted: str, gold: Sequence[str], no_answer: float | None = None) -> None:
         """The best answer, the gold answers (none: there is no answer), and what speaks for leaving it unanswered."""
@@ -136,9 +136,9 @@ class AnswerMeter:
             raise InputError(f"Record {self.rows + 1} has the no-answer score {no_answer}; expected a finite number.")
         exact, words = answer_scores(predicted, gold)
         answerable = bool(gold)
-        given = bool(predicted) and (no_answer is None or no_answer <= self.threshold)
-        self._confusion.add(ANSWERED[answerable], ANSWERED[given])
-        self._custom.add(predicted if given else "", gold)
+        answered_now = bool(predicted) and (no_answer is None or no_answer <= self.threshold)
+        self._confusion.add(ANSWERED[answerable], ANSWERED[answered_now])
+        self._custom.add(predicted if answered_now else "", gold)
         if no_answer is not None:
             self._exact.append(int(exact))
             self._f1.append(words)
@@ -146,7 +146,7 @@ class AnswerMeter:
             self._flags.append(answerable + 2 * bool(predicted))
             if no_answer > self.threshold:
                 exact = words = float(not answerable)
-        self._held.add((exact, words, 1, exact * answerable, words * answerable, answerable))
+        self._replicates.add((exact, words, 1, exact * answerable, words * answerable, answerable))
 
     def report(self) -> ClassificationReport:
         """Which questions were answered, of those with and those without an answer; empty where all have one."""
@@ -155,31 +155,31 @@ class AnswerMeter:
 
     def best(self) -> dict[str, tuple[float, float]]:
         """The best score and its threshold, for `f1` and `exact`; needs no-answer scores."""
-        parts, no_answer, answerable, answered = self._kept()
+        parts, no_answer, answerable, answered = self._no_answer_arrays()
         below = float(np.nextafter(no_answer.min(), -np.inf))
         return {name: best_threshold(part, no_answer, answerable, answered, none=below) for name, part in parts.items()}
 
-    def _kept(self) -> tuple[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def _no_answer_arrays(self) -> tuple[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any], NDArray[Any]]:
         require_rows(len(self._flags))
         flags, parts = np.array(self._flags), {"f1": np.array(self._f1), "exact": np.array(self._exact, np.float64)}
         return parts, np.array(self._no_answer), flags % 2 == 1, flags >= 2
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        exact, _, rows, exact_there, _, there = self._held.totals()
-        found = self._held.scores(f1=lambda sums: mean(sums[1:3])) | {"exact": wilson(exact, rows)}
+        exact, _, rows, exact_there, _, there = self._replicates.totals()
+        scores = self._replicates.scores(f1=lambda sums: mean(sums[1:3])) | {"exact": wilson(exact, rows)}
         if there and there < rows:
-            found |= self._held.scores(has_answer_f1=lambda sums: mean(sums[4:6]))
-            found |= {"has_answer_exact": wilson(exact_there, there)}
+            scores |= self._replicates.scores(has_answer_f1=lambda sums: mean(sums[4:6]))
+            scores |= {"has_answer_exact": wilson(exact_there, there)}
         if there < rows:
-            found |= {"no_answer_exact": wilson(exact - exact_there, rows - there)}
+            scores |= {"no_answer_exact": wilson(exact - exact_there, rows - there)}
         if self._flags:
-            found |= self._best_scores()
-        return found | self._custom.scores()
+            scores |= self._best_scores()
+        return scores | self._custom.scores()
 
     def _best_scores(self) -> dict[str, Score]:
-        parts, no_answer, answerable, _ = self._kept()
+        parts, no_answer, answerable, _ = self._no_answer_arrays()
         best = self.best()
         applied = {name: np.where(no_answer > best[name][1], ~answerable, part) for name, part in parts.items()}
         spread = {"f1": bootstrap(applied["f1"], seed=self._seed), "exact": wilson(applied["exact"].sum(), self.rows)}
-        return {f"best_{name}": interval(best[name][0], [found.low, found.high]) for name, found in spread.items()}
+        return {f"best_{name}": interval(best[name][0], [scores.low, scores.high]) for name, scores in spread.items()}

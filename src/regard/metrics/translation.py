@@ -22,11 +22,11 @@ def _metrics() -> dict[str, Any]:
 
 def signatures() -> dict[str, str]:
     """How each score was counted, in sacreBLEU's words."""
-    found = {}
+    result = {}
     for name, metric in _metrics().items():
         metric.num_refs = 1
-        found[name] = str(metric.get_signature())
-    return found
+        result[name] = str(metric.get_signature())
+    return result
 
 
 class TranslationMeter:
@@ -35,28 +35,28 @@ class TranslationMeter:
     main, higher_is_better = "bleu", True
 
     def __init__(self, *, seed: int = 0) -> None:
-        self._cuts, at = {}, 0
+        self._cuts, width_so_far = {}, 0
         for name, metric in _metrics().items():
             width = len(metric._extract_corpus_statistics(["a"], [["a"]])[0])
-            self._cuts[name] = slice(at, at + width)
-            at += width
-        self._held = Replicates(at, seed=seed)
+            self._cuts[name] = slice(width_so_far, width_so_far + width)
+            width_so_far += width
+        self._replicates = Replicates(width_so_far, seed=seed)
         self._custom = CustomScores("translation", seed=seed)
 
     @property
     def rows(self) -> int:
-        return self._held.rows
+        return self._replicates.rows
 
     def add(self, predicted: str, gold: str) -> None:
         counts: list[float] = []
         for metric in _metrics().values():
             counts += metric._extract_corpus_statistics([predicted], [[gold]])[0]
-        self._held.add(counts)
+        self._replicates.add(counts)
         self._custom.add(predicted, gold)
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
-        scores = self._held.scores(**{name: self._statistic(name) for name in self._cuts})
+        scores = self._replicates.scores(**{name: self._statistic(name) for name in self._cuts})
         return scores | self._custom.scores()
 
     def _statistic(self, name: str) -> Any:

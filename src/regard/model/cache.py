@@ -1,7 +1,7 @@
-"""Keys and values of tokens already read, kept so that the next token costs one token.
+"""The key-value cache of decoding: keys and values of earlier tokens, so that a step computes the new token only.
 
-The tokens themselves stay ragged; only this store has one slot a place, since its rows grow at different lengths.
-Shapes: B sequences, C slots, N new tokens, M tokens seen so far, G key-value heads, H heads, K head width.
+Tokens stay ragged; only the cache has one slot per position and sequence, since sequences grow at different lengths.
+Shapes: B sequences, C slots, N new tokens, M tokens so far, G key-value heads, H heads, K head width.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from regard.ragged import Ragged
 
 @dataclass(eq=False)
 class LayerCache:
-    """One layer's keys and values. In memory each head has its slots in a row: it reads them one after the other."""
+    """The keys and values of one layer. In memory the slots of a head are contiguous, as the kernel reads them."""
 
     k_BCGK: Tensor | None = None
     v_BCGK: Tensor | None = None
     memory: tuple[Tensor, Tensor] | None = None  # of the encoder's tokens, flat
-    memory_slots: tuple[Tensor, Tensor] | None = None  # the same, one slot a place
+    memory_slots: tuple[Tensor, Tensor] | None = None  # the same, one slot per position
 
     def extend(self, k_NGK: Tensor, v_NGK: Tensor, cache: Cache) -> tuple[Tensor, Tensor]:
-        """Keep the new keys and values; return what the layout of the pass speaks of: those of all tokens, flat, or all
-        slots where the pass brings one token a sequence."""
-        self.k_BCGK = self._room(self.k_BCGK, k_NGK, cache)
-        self.v_BCGK = self._room(self.v_BCGK, v_NGK, cache)
+        """Store the new keys and values; returns those of all tokens.
+
+        They are flat, or by slot if the pass has one token per sequence, as the layout of the pass says.
+        """
+        self.k_BCGK = self._with_capacity(self.k_BCGK, k_NGK, cache)
+        self.v_BCGK = self._with_capacity(self.v_BCGK, v_NGK, cache)
         self.k_BCGK[cache.rows, cache.positions] = k_NGK
         self.v_BCGK[cache.rows, cache.positions] = v_NGK
         if cache.is_first_pass:
@@ -41,17 +43,18 @@ class LayerCache:
         assert cache.flat_index is not None
         return self.k_BCGK[cache.flat_index], self.v_BCGK[cache.flat_index]
 
-    def _room(self, kept: Tensor | None, new: Tensor, cache: Cache) -> Tensor:
-        if kept is not None and kept.shape[1] >= cache.capacity:
-            return kept
-        groups, width = new.shape[1:]
-        more_BCGK = new.new_zeros(len(cache), groups, cache.capacity, width).transpose(1, 2)
-        if kept is not None:
-            more_BCGK[:, : kept.shape[1]] = kept
-        return more_BCGK
+    def _with_capacity(self, old: Tensor | None, new: Tensor, cache: Cache) -> Tensor:
+        """The old tensor, copied into a larger one if the capacity has grown."""
+        if old is not None and old.shape[1] >= cache.capacity:
+            return old
+        kv_heads, width = new.shape[1:]
+        larger_BCGK = new.new_zeros(len(cache), kv_heads, cache.capacity, width).transpose(1, 2)
+        if old is not None:
+            larger_BCGK[:, : old.shape[1]] = old
+        return larger_BCGK
 
     def memory_keys_values(self, cache: Cache | None) -> tuple[Tensor, Tensor]:
-        """Keys and values of the memory: flat, or in slots where the pass brings one token a sequence."""
+        """Keys and values of the memory: flat, or by slot if the pass has one token per sequence."""
         assert self.memory is not None
         if cache is None or not cache.single_token or cache.memory is None:
             return self.memory
@@ -60,17 +63,17 @@ class LayerCache:
         return self.memory_slots
 
     def select(self, rows: Tensor, moved: tuple[Tensor, Tensor, Tensor] | None) -> None:
-        """Rows in a new order: in place where as many stay, of which only some slots `moved` (to, from, slot)."""
+        """Reorder the sequences; with `moved` (to, from, slot), in place, by copying only these slots."""
         if self.k_BCGK is None or self.v_BCGK is None:
             return
         if moved is None:
             self.k_BCGK, self.v_BCGK = (
-                kept.transpose(1, 2)[rows].transpose(1, 2) for kept in (self.k_BCGK, self.v_BCGK)
+                values.transpose(1, 2)[rows].transpose(1, 2) for values in (self.k_BCGK, self.v_BCGK)
             )
         elif moved[0].numel():
             to, source, slot = moved
-            for kept in (self.k_BCGK, self.v_BCGK):
-                kept[to, slot] = kept[source, slot]
+            for values in (self.k_BCGK, self.v_BCGK):
+                values[to, slot] = values[source, slot]
 
     def select_memory(self, index: Tensor) -> None:
         if self.memory is not None:
@@ -78,7 +81,7 @@ class LayerCache:
 
 
 def _in_slots(flat_MGK: Tensor, memory: Ragged) -> Tensor:
-    """As many slots a sequence as the longest has tokens, laid flat."""
+    """As many slots per sequence as the longest has tokens, flat."""
     if memory.tokens == len(memory) * memory.max_length:
         return flat_MGK
     slots = flat_MGK.new_zeros(len(memory), memory.max_length, *flat_MGK.shape[1:])
@@ -88,25 +91,23 @@ def _in_slots(flat_MGK: Tensor, memory: Ragged) -> Tensor:
 
 @dataclass(eq=False)
 class Cache:
-    """All layers' stores of a batch of growing sequences."""
+    """The caches of all layers, for a batch of growing sequences."""
 
     layers: list[LayerCache]
-    lengths: Tensor  # (B,) int64, tokens seen so far
+    lengths: Tensor  # (B,) int64, tokens so far
     capacity: int = 0
     max_length: int = 0
-    is_first_pass: bool = True  # nothing was seen before the pass that runs now
-    single_token: bool = False  # the pass that runs now brings one token a sequence
+    is_first_pass: bool = True  # the current pass is the first
+    single_token: bool = False  # the current pass has one token per sequence
     rows: Tensor = field(default_factory=lambda: torch.empty(0))
     positions: Tensor = field(default_factory=lambda: torch.empty(0))
-    flat_index: tuple[Tensor, Tensor] | None = None  # rows and slots of every token, where the pass needs them flat
+    flat_index: tuple[Tensor, Tensor] | None = None  # rows and slots of every token, if the pass needs them flat
     memory_MD: Tensor | None = None
     memory: Ragged | None = None
-    sequences_per_source: int = 1  # sequences, one after the other, that look at the same memory
-    equal_lengths: bool = True  # all sequences are equally long
+    sequences_per_source: int = 1  # adjacent sequences that share one source (beams)
+    equal_lengths: bool = True  # whether all sequences are equally long
     memory_layout: SlotLayout | None = None
-    fixed_shapes: bool = (
-        False  # the pass is recorded: `longest` slots are looked at, and lengths are counted where they lie
-    )
+    fixed_shapes: bool = False  # the pass is recorded: `max_length` slots are attended to, and lengths change in place
 
     @classmethod
     def empty(cls, *, layers: int, sequences: int, device: torch.device, capacity: int = 0) -> Cache:
@@ -117,7 +118,7 @@ class Cache:
         return self.lengths.numel()
 
     def advance(self, batch: Ragged, *, limit: int | None = None) -> Ragged:
-        """Make room for the tokens of `batch` and return it with their places in the whole sequences."""
+        """Reserve slots for the tokens of `batch`; returns it with their positions in the whole sequences."""
         if len(batch) != len(self):
             raise InputError(f"the cache holds {pluralize(len(self), 'sequence')}, but the step brings {len(batch)}.")
         if self.fixed_shapes:
@@ -127,27 +128,33 @@ class Cache:
             if self.memory_layout is not None:
                 self.memory_layout.score_masks.clear()  # those of another recording do not belong to it
             return Ragged(batch.ids, batch.bounds, self.positions, 1, batch.segments)
-        fresh, lengths = self.max_length == 0, self.lengths + batch.lengths
-        single = batch.max_length == 1 and batch.tokens == len(batch) and not fresh
+        is_first, lengths = self.max_length == 0, self.lengths + batch.lengths
+        single = batch.max_length == 1 and batch.tokens == len(batch) and not is_first
         if not single and 0 in (new := batch.lengths.tolist()):
-            raise InputError(f"sequence {new.index(0)} brings no token; a step needs at least one of each sequence.")
-        longest = self.max_length + 1 if single else int(lengths.max()) if len(self) else 0
-        check_length(longest, limit)
+            raise InputError(f"sequence {new.index(0)} has no new token; a step needs at least one per sequence.")
+        if single:
+            max_length = self.max_length + 1
+        else:
+            max_length = int(lengths.max()) if len(self) else 0
+        check_length(max_length, limit)
         if single:
             self.rows, self.positions = torch.arange(len(self), device=self.lengths.device), self.lengths
         else:
             self.rows = batch.sequence_ids
             self.positions = batch.positions + self.lengths[self.rows]
-            self.equal_lengths = bool((lengths == longest).all())
-        self.lengths, self.max_length, self.is_first_pass, self.single_token = lengths, longest, fresh, single
-        if not fresh and not single:
+            self.equal_lengths = bool((lengths == max_length).all())
+        self.lengths = lengths
+        self.max_length = max_length
+        self.is_first_pass = is_first
+        self.single_token = single
+        if not is_first and not single:
             self.flat_index = self._all()
         if self.max_length > self.capacity:
             self.capacity = max(self.max_length, 2 * self.capacity, 16)
         return Ragged(batch.ids, batch.bounds, self.positions, batch.max_length, batch.segments)
 
     def _all(self) -> tuple[Tensor, Tensor]:
-        """Rows and slots of every token seen, laid flat."""
+        """Rows and slots of every token so far, flat."""
         rows = torch.repeat_interleave(torch.arange(len(self), device=self.lengths.device), self.lengths)
         starts = torch.repeat_interleave(self.lengths.cumsum(0) - self.lengths, self.lengths)
         return rows, torch.arange(rows.numel(), device=rows.device) - starts
@@ -164,7 +171,7 @@ class Cache:
         return Layout(own.q_bounds, bounds, own.q_max_length, self.max_length)
 
     def cross_layout(self, own: Layout) -> Layout:
-        """Queries of the new tokens, keys of the memory that they share; the same for all steps of one token."""
+        """Queries of the new tokens, keys of the memory; reused by all steps of one token per sequence."""
         assert self.memory is not None
         bounds, longest = self.memory.bounds, self.memory.max_length
         queries = own.q_bounds if self.sequences_per_source == 1 else own.q_bounds[:: self.sequences_per_source]
@@ -177,7 +184,7 @@ class Cache:
         return self.memory_layout
 
     def repeat(self, count: int) -> None:
-        """Each sequence `count` times, one after the other; the memory is kept once and shared."""
+        """Repeat each sequence `count` times; the copies share one memory."""
         rows = torch.arange(len(self), device=self.lengths.device).repeat_interleave(count)
         for store in self.layers:
             store.select(rows, None)
@@ -188,10 +195,10 @@ class Cache:
         )
 
     def select(self, rows: Tensor, *, sequences_per_source: int | None = None, changed: Tensor | None = None) -> None:
-        """Keep these sequences in this order; one may be named several times (beam search).
+        """Keep these sequences in this order; one may occur several times (beam search).
 
-        Of those that share a memory, as many stay together, or `share` of them. `new` says how many of the last tokens
-        of each differ from what was in its place before; all of them where it is not told.
+        `sequences_per_source` is the new number of sequences that share a source. `changed` is how many of the last
+        tokens of each differ from the sequence that was in its row before; all of them if not given.
         """
         order, before = rows.tolist(), self.sequences_per_source
         self.sequences_per_source = before if sequences_per_source is None else sequences_per_source
@@ -202,12 +209,12 @@ class Cache:
         for store in self.layers:
             store.select(rows, moved)
         lengths = self.lengths[rows]
-        self.lengths = lengths if moved is None else self.lengths.copy_(lengths)  # where recordings look for them
+        self.lengths = lengths if moved is None else self.lengths.copy_(lengths)  # recordings read this tensor
         self.max_length = int(lengths.max()) if len(self) else 0
         self.equal_lengths = bool((self.lengths == self.max_length).all())
 
     def _moved(self, rows: Tensor, new: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Slots whose tokens come from another row: where to, where from, which."""
+        """Slots whose tokens come from another row: target row, source row, slot."""
         lengths = self.lengths[rows]
         count = lengths if new is None else torch.minimum(new, lengths)
         count = torch.where(rows == torch.arange(len(rows), device=rows.device), 0, count)
@@ -228,6 +235,6 @@ class Cache:
             store.select_memory(index)
 
     def rewind(self, lengths: Tensor) -> None:
-        """Forget what lies beyond these lengths."""
+        """Remove all tokens beyond these lengths."""
         self.lengths, self.max_length = lengths, int(lengths.max())
         self.equal_lengths = bool((lengths == self.max_length).all())

@@ -1,4 +1,4 @@
-"""From ids to vectors: the word, its place, its segment.
+"""Embeddings: token, position and segment vectors, added.
 
 Shapes: N tokens, E embedding width, D width.
 """
@@ -16,10 +16,13 @@ from regard.ragged import Ragged
 
 
 class Segments(nn.Embedding):
-    """A vector for the segment of each token. One or two of them are chosen, not looked up: a lookup's gradient would
-    add up all tokens in two rows, one after the other."""
+    """A vector for the segment of each token.
 
-    def forward(self, batch: Ragged) -> Tensor:  # type: ignore[override]  # the segments may be absent from a batch
+    One or two segments are selected with `where` instead of a lookup, whose gradient would add all tokens into two rows
+    one after the other.
+    """
+
+    def forward(self, batch: Ragged) -> Tensor:  # type: ignore[override]  # a batch may have no segments
         if batch.segments is None:
             return self.weight[:1].expand(batch.tokens, -1)
         if self.num_embeddings == 2:
@@ -28,7 +31,7 @@ class Segments(nn.Embedding):
 
 
 class Embeddings(nn.Module):
-    """Word + place + segment, normed and projected where the settings say so."""
+    """Token + position + segment embedding, with norm, dropout and projection as the config says."""
 
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
@@ -60,6 +63,8 @@ class Embeddings(nn.Module):
         if self.segments is not None:
             x_NE = x_NE + self.segments(batch)
         if torch.is_autocast_enabled(x_NE.device.type):
-            x_NE = x_NE.to(torch.get_autocast_dtype(x_NE.device.type))  # what flows from here on is as short as can be
+            x_NE = x_NE.to(
+                torch.get_autocast_dtype(x_NE.device.type)
+            )  # all hidden states are in the autocast dtype from here on
         x_ND: Tensor = self.projection(self.dropout(self.norm(x_NE)))
         return x_ND

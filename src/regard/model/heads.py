@@ -1,4 +1,4 @@
-"""What stands on a network: words, labels of sequences and tokens, spans.
+"""Heads: logits of tokens (masked or next), of sequence and token labels, of spans.
 
 Shapes: N tokens, B sequences, D width, E embedding width, V vocabulary, C classes.
 """
@@ -19,7 +19,7 @@ from regard.ragged import Ragged
 
 
 class HeadTransform(nn.Module):
-    """A dense layer, its bend, and a norm where asked: what most heads begin with."""
+    """A linear layer, an activation and optionally a norm: the first part of most heads."""
 
     def __init__(self, config: ModelConfig, width: int, *, activation: str, norm: bool, bias: bool = True) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class HeadTransform(nn.Module):
 
 
 class Pooler(nn.Module):
-    """One vector a sequence: its first token, or the mean or greatest of all (zeros of an empty one), transformed."""
+    """One vector per sequence: first token, mean or maximum (zeros for an empty one), then a transform."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Pooler(nn.Module):
         self.transform = HeadTransform(config, config.width, activation=pool.activation, norm=pool.norm, bias=pool.bias)
 
     def forward(self, x_ND: Tensor, batch: Ragged, firsts_BD: Tensor | None = None) -> Tensor:
-        """From the states of all tokens, or from those of the first ones where no other matters."""
+        """From the hidden states of all tokens, or from `firsts_BD`, those of the first tokens."""
         if self.pooling == "first":
             empty_B = batch.lengths == 0
             x_BD = x_ND[batch.first()] if firsts_BD is None else firsts_BD
@@ -54,7 +54,7 @@ class Pooler(nn.Module):
 
 
 class MaskedLanguageHead(nn.Module):
-    """Masked words: transform, then a score for every word, tied to the embeddings."""
+    """Masked language modeling (Devlin et al. 2019): a transform, then a logit for every token of the vocabulary."""
 
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class MaskedLanguageHead(nn.Module):
 
 
 class LanguageHead(nn.Module):
-    """A score for every word that may come next. Its bias, where one was trained elsewhere, stays as it is."""
+    """Language modeling: a logit for every possible next token. A bias of a converted model is kept fixed."""
 
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class LanguageHead(nn.Module):
 
 
 class ClassifierHead(nn.Module):
-    """A score for every label, of a pooled sequence or of each token."""
+    """Classification: a logit for every label, of a pooled sequence or of each token."""
 
     def __init__(
         self, config: Config, classes: int, *, transform: HeadTransform | None = None, dropout: float = 0.0
@@ -108,7 +108,7 @@ HEADS = ("pooled", *SEQUENCE_HEADS, *TOKEN_HEADS)
 
 
 def build_heads(config: ModelConfig, sizes: Mapping[str, int], tokens: nn.Embedding) -> nn.ModuleDict:
-    """Heads by name, with the number of classes where it is theirs to choose (`sequence`, `token`)."""
+    """Heads by name; the sizes are the numbers of classes of `sequence` and `token` heads."""
     for name in sizes:
         if name not in HEADS:
             raise InputError(f'head "{name}" is not known.{did_you_mean(name, HEADS)}')
@@ -135,6 +135,6 @@ def _build_head(name: str, size: int, config: ModelConfig, tokens: nn.Embedding)
             config, 1, transform=HeadTransform(config, config.width, activation=config.activation, norm=False)
         )
     if name in TOKEN_HEADS and pool.transform_tokens:
-        bent = HeadTransform(config, config.width, activation=pool.activation, norm=pool.norm, bias=pool.bias)
-        return ClassifierHead(config, classes, transform=bent, dropout=dropout)
+        transform = HeadTransform(config, config.width, activation=pool.activation, norm=pool.norm, bias=pool.bias)
+        return ClassifierHead(config, classes, transform=transform, dropout=dropout)
     return ClassifierHead(config, classes, dropout=dropout)

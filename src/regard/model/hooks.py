@@ -1,16 +1,16 @@
-"""Names for everything worth seeing inside a network, to look at it or to change it while it runs.
+"""Hooks: record or replace the output of any part of a network while it runs.
 
-A name is the path of a module in the network: `encoder.layers.3.attention` (what attention adds),
-`encoder.layers.3.attention.q` (queries as the kernel gets them), `.k`, `.v` (with a cache: of the tokens read now),
-`.mix` (what each head brings back), `encoder.layers.3.feedforward`, `encoder.layers.3` (the stream after the block),
-`encoder.embeddings`. `*` matches any one part of a name.
+A name is the path of a module in the network: `encoder.layers.3.attention` (output of attention),
+`encoder.layers.3.attention.q` (queries as the kernel gets them), `.k`, `.v` (with a cache: of the new tokens),
+`.mix` (output of each head), `encoder.layers.3.feedforward`, `encoder.layers.3` (hidden states after the block),
+`encoder.embeddings`. `*` matches one part of a name.
 
-    with record(network, "encoder.layers.*") as seen:
+    with record(network, "encoder.layers.*") as outputs:
         network(batch)
-    seen["encoder.layers.0"]                    # (N, D)
+    outputs["encoder.layers.0"]                 # (N, D)
 
-    with replace(network, {"encoder.layers.2.attention.mix": lambda x: x * keep_heads}):
-        network(batch)                           # as if those heads were not there
+    with replace(network, {"encoder.layers.2.attention.mix": lambda x: x * head_mask}):
+        network(batch)                           # with some heads removed
 
     attention(network, batch, layers=[2], heads=[0])[2][0]      # (1, T, T) weights of the first sequence
 """
@@ -36,33 +36,33 @@ TILE = 1 << 22  # numbers of a weight matrix computed at a time
 
 
 class HookPoint(nn.Identity):
-    """Does nothing, and so gives a name to a value that no other module returns."""
+    """Returns its input: gives a name to a value that no other module returns."""
 
 
 def has_hooks(network: nn.Module) -> bool:
-    """Whether anything is recorded, replaced or watched now."""
+    """Whether any forward hook is registered."""
     return any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
 
 
 def hook_names(network: nn.Module) -> list[str]:
-    """Every name that can be recorded or replaced: of the parts that return one tensor."""
-    silent = (nn.ModuleList, nn.ModuleDict, AttentionScore, Rotary)
-    return [name for name, module in network.named_modules() if name and not isinstance(module, silent)]
+    """All names that can be recorded or replaced: modules that return one tensor."""
+    without_output = (nn.ModuleList, nn.ModuleDict, AttentionScore, Rotary)
+    return [name for name, module in network.named_modules() if name and not isinstance(module, without_output)]
 
 
 def find_modules(network: nn.Module, pattern: str) -> list[tuple[str, nn.Module]]:
-    """The modules whose names match; an error with the nearest name when none does."""
+    """The modules whose names match; an error with the most similar name if there is none."""
     known = dict(network.named_modules())
-    found = [(name, known[name]) for name in hook_names(network) if fnmatch.fnmatchcase(name, pattern)]
-    if "*" in pattern:  # a star stands for one part of a name, not for several
-        found = [(name, module) for name, module in found if name.count(".") == pattern.count(".")]
-    if not found:
+    matches = [(name, known[name]) for name in hook_names(network) if fnmatch.fnmatchcase(name, pattern)]
+    if "*" in pattern:  # a star matches one part of a name, not several
+        matches = [(name, module) for name, module in matches if name.count(".") == pattern.count(".")]
+    if not matches:
         raise InputError(f'no part of this network is named "{pattern}".{did_you_mean(pattern, hook_names(network))}')
-    return found
+    return matches
 
 
 class RecordedOutputs(Mapping[str, Tensor]):
-    """What was recorded: by name, the value of the last run; `runs(name)` for all runs (shared layers run often)."""
+    """Recorded outputs by name: of the last run, or of all with `runs(name)` (shared layers run several times)."""
 
     def __init__(self) -> None:
         self._runs: dict[str, list[Tensor]] = {}
@@ -72,7 +72,7 @@ class RecordedOutputs(Mapping[str, Tensor]):
 
     def runs(self, name: str) -> list[Tensor]:
         if name not in self._runs:
-            raise KeyError(f'"{name}" was not seen.{did_you_mean(name, self._runs)}')
+            raise KeyError(f'"{name}" was not recorded.{did_you_mean(name, self._runs)}')
         return self._runs[name]
 
     def __getitem__(self, name: str) -> Tensor:
@@ -87,21 +87,21 @@ class RecordedOutputs(Mapping[str, Tensor]):
 
 @contextmanager
 def record(network: nn.Module, *patterns: str, detach: bool = True) -> Iterator[RecordedOutputs]:
-    """Keep what the named parts return while the network runs."""
-    seen = RecordedOutputs()
+    """Record the outputs of the named modules while the network runs."""
+    outputs = RecordedOutputs()
     with ExitStack() as hooks:
-        for name, module in (found for pattern in patterns for found in find_modules(network, pattern)):
+        for name, module in (match for pattern in patterns for match in find_modules(network, pattern)):
 
             def keep(_: nn.Module, __: Any, value: Tensor, name: str = name) -> None:
-                seen.add(name, value.detach() if detach else value)
+                outputs.add(name, value.detach() if detach else value)
 
             hooks.callback(module.register_forward_hook(keep).remove)
-        yield seen
+        yield outputs
 
 
 @contextmanager
 def replace(network: nn.Module, changes: Mapping[str, Replacement]) -> Iterator[None]:
-    """Let the named parts return something else: a tensor, or a function of what they would have returned."""
+    """Replace the outputs of the named modules by a tensor, or by a function of the output."""
     with ExitStack() as hooks:
         for pattern, change in changes.items():
 
@@ -122,7 +122,7 @@ def replace(network: nn.Module, changes: Mapping[str, Replacement]) -> Iterator[
 def record_attention_inputs(
     network: nn.Module, paths: Sequence[str]
 ) -> Iterator[dict[str, list[tuple[Tensor, Tensor, AttentionCall]]]]:
-    """Keep queries, keys and the call of each named attention: all that its weights depend on."""
+    """Record queries, keys and the call of each named attention: everything that its weights depend on."""
     seen: dict[str, list[tuple[Tensor, Tensor, AttentionCall]]] = {path: [] for path in paths}
     with ExitStack() as hooks:
         for path in paths:
@@ -140,11 +140,11 @@ def attention_weights(
 ) -> Tensor:
     """(H, T, S) attention weights of one sequence, recomputed from queries and keys in tiles of bounded size."""
     (row,) = _numbers("sequence", [sequence], len(call.layout))
-    share = q_NHK.shape[1] // k_MGK.shape[-2]
+    heads_per_kv = q_NHK.shape[1] // k_MGK.shape[-2]
     head_H = torch.tensor(_numbers("head", heads, q_NHK.shape[1]), dtype=torch.int64, device=q_NHK.device)
     q_HTK = q_NHK[call.layout.spans(row)[0]][:, head_H].transpose(0, 1)
-    k_HSK = call.layout.keys_of(k_MGK, row)[:, head_H // share].transpose(0, 1)
-    each = k_HSK.shape[0] * k_HSK.shape[1] * (1 if call.can_fuse else k_HSK.shape[2])  # numbers a query needs at once
+    k_HSK = call.layout.keys_of(k_MGK, row)[:, head_H // heads_per_kv].transpose(0, 1)
+    each = k_HSK.shape[0] * k_HSK.shape[1] * (1 if call.can_fuse else k_HSK.shape[2])  # numbers per query
     step = max(1, TILE // max(1, each))
     if step >= q_HTK.shape[1]:
         return sequence_weights(q_HTK, k_HSK, call, row=row, rows=slice(None), heads=head_H)
@@ -167,10 +167,10 @@ def attention(
     cross: bool = False,
     target: Ragged | None = None,
 ) -> dict[int, list[Tensor]]:
-    """(H, T, S) weights of each chosen sequence, by layer, after one run of the network on its fast kernel.
+    """(H, T, S) attention weights of each chosen sequence, by layer, after one run of the network on its fast kernel.
 
-    A layer is the i-th to run, also where layers share their weights. `stack` is "encoder", "decoder", "main" (whose
-    states come out) or "reader" (which reads the text). `cross` asks how the decoder looks at the source.
+    Layers are counted as they run, also if they share weights. `stack` is "encoder", "decoder", "main" (the one with
+    the output) or "reader" (the one that reads the text). `cross` selects cross-attention of the decoder.
     """
     name, part = _stack(network, stack, cross=cross)
     chosen = _numbers("layer", layers, part.depth)
@@ -179,7 +179,7 @@ def attention(
     paths = {i: f"{name}.layers.{part.layer_index(i)}.{kind}" for i in range(part.depth)}
     with record_attention_inputs(network, sorted({paths[i] for i in chosen})) as seen:
         if target is None:
-            part(batch, layers=max(chosen, default=-1) + 1)  # what stands above is not needed
+            part(batch, layers=max(chosen, default=-1) + 1)  # later layers are not needed
         else:
             network(batch, target)
     found: dict[int, list[Tensor]] = {}
@@ -191,19 +191,19 @@ def attention(
 
 
 def _stack(network: nn.Module, stack: str, *, cross: bool) -> tuple[str, Any]:
-    """The stack of that name with its path: "main" is the one whose states come out, "reader" the one that reads."""
+    """The stack of that name with its path; "main" has the output, "reader" reads the text."""
     both = {name: part for name in ("decoder", "encoder") if (part := getattr(network, name, None)) is not None}
     name = {"main": next(iter(both), stack), "reader": next(reversed(both), stack)}.get(stack, stack)
     if name not in both:
         raise InputError(f'this network has no stack "{name}".{did_you_mean(name, ["main", "reader", *both])}')
     if cross and (len(both) < 2 or name == "encoder"):
-        raise InputError("only the decoder beside an encoder has cross attention.")
+        raise InputError("only the decoder of an encoder-decoder has cross-attention.")
     return name, both[name]
 
 
 def _numbers(what: str, asked: Sequence[int] | None, count: int) -> list[int]:
-    """Those asked for, all of them when None; negative numbers count from the end."""
+    """The given indices, all when None; negative ones count from the end."""
     for number in asked or ():
         if not -count <= number < count:
-            raise InputError(f"{what} {number} was asked for, but there are {count}, counted from 0.")
+            raise InputError(f"{what} {number} does not exist: there are {count}, counted from 0.")
     return list(range(count)) if asked is None else [number % count for number in asked]

@@ -1,4 +1,4 @@
-"""How a network starts: the one place where weights are drawn."""
+"""Random initialization: the one place where weights are initialized."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from regard.model.scores import AdditiveScore, BilinearScore
 
 @torch.no_grad()
 def initialize(network: nn.Module, config: Config, *, generator: torch.Generator | None = None) -> None:
-    """Draw every weight: normal with the spread of the settings (by fan-in when None), biases 0, norms 1.
+    """Initialize every weight: normal with `init_std` (1 / sqrt(fan-in) when None), biases 0, norms 1.
 
-    Residual outputs of pre-norm networks start smaller, by the square root of how many add up (GPT-2). Queries of
-    an unscaled dot product start smaller by the root of the head width, which the score does not divide by (T5).
-    Recurrent layers start evenly spread by the root of their width; embeddings that only they read, and no output
-    shares, start with a spread of 1: smaller ones reach the gates too faintly to be learned from soon.
+    Residual outputs of pre-norm networks are divided by the square root of the number of residual layers (GPT-2).
+    Queries of an unscaled dot product are divided by the square root of the head width (T5). Recurrent layers are
+    uniform in +-1 / sqrt(width); their embeddings, unless tied to the output, have a standard deviation of 1: smaller
+    ones reach the gates too weakly to be learned quickly.
     """
     alone = isinstance(config, RecurrentConfig) and not config.tied
 

@@ -1,4 +1,4 @@
-"""The dense layer, which knows quicker ways to multiply on a CPU when only the result is wanted.
+"""A linear layer with faster matrix products for inference on a CPU.
 
 Shapes: N rows, I numbers in, O numbers out.
 """
@@ -13,22 +13,24 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-FEW = range(8, 65)  # rows: one token each of a batch, or one short text
-SEVERAL = 2  # rows from which on a weight that is laid out for reading pays
-MOST = 1 << 30  # bytes of weights that are laid out a second time; where there are more, memory matters more
+FEW = range(8, 65)  # rows: one token per sequence of a batch, or one short text
+SEVERAL = 2  # rows from which a packed weight is faster
+MOST = 1 << 30  # bytes of weights that are packed at most, to limit memory
 
 
 class Linear(nn.Linear):
-    """As torch's. A few rows are multiplied as weight times rows: the long side first, which libraries split better.
+    """nn.Linear. For few rows the product is computed as weight times rows, which libraries parallelize better.
 
-    Where `packs` is set, the weight is kept a second time as the library wants it, which otherwise turns it around in
-    every call. It is made anew when the weight was changed in place or put elsewhere, and forgotten when the layer
-    learns: fused optimizers change weights without a trace.
+    With `keeps_packed`, a second copy of the weight is kept in oneDNN's own layout, which saves reordering it in every
+    call. The copy is made again when the weight was changed in place or moved, and dropped in training, since fused
+    optimizers change weights without increasing their version.
     """
 
     keeps_packed = False
-    min_packed_rows = SEVERAL  # rows that are multiplied with it
-    _packed: tuple[Tensor, Tensor, int] | None = None  # of which weight, and its version: held, so that its place stays
+    min_packed_rows = SEVERAL  # fewest rows that use the packed weight
+    _packed: tuple[Tensor, Tensor, int] | None = (
+        None  # packed weight, its source and version; the reference keeps the address in use
+    )
 
     def forward(self, x_NI: Tensor) -> Tensor:
         if not self.is_cpu_inference(x_NI):
@@ -46,9 +48,9 @@ class Linear(nn.Linear):
         return torch.addmm(self.bias.unsqueeze(1), self.weight, x_NI.t()).t().contiguous()
 
     def is_cpu_inference(self, x_NI: Tensor) -> bool:
-        """Whether it is on the CPU, in fp32, for the result alone."""
+        """Whether this is inference on a CPU in fp32."""
         return (
-            not torch.compiler.is_compiling()  # first: sizes that are compared become sizes to compile for
+            not torch.compiler.is_compiling()  # first: comparing sizes would specialize the compiled graph
             and x_NI.device.type == "cpu"
             and x_NI.dim() == 2
             and x_NI.dtype == self.weight.dtype == torch.float32
@@ -57,12 +59,12 @@ class Linear(nn.Linear):
         )
 
     def can_watch_weight(self) -> bool:
-        """Whether the weight is one that can be watched, and no step of a training is under way."""
+        """Whether changes of the weight can be detected: it is a parameter without a gradient."""
         weight: Tensor = self.weight
         return isinstance(weight, nn.Parameter) and weight.grad is None and not weight.is_inference()
 
     def packed_weight(self) -> Tensor:
-        """The weight as the library wants it."""
+        """The weight in oneDNN's layout."""
         now = self.weight.detach()
         if self._packed is not None:
             made, of, version = self._packed
@@ -73,12 +75,12 @@ class Linear(nn.Linear):
         return laid
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        self._packed = None  # it goes to another device or number format
+        self._packed = None  # the weight moves to another device or dtype
         moved: Self = super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return moved
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy may live on a machine without the library."""
+        """Without the packed copy: the pickle may be loaded on a machine without oneDNN."""
         return {
             name: value
             for name, value in self.__dict__.items()
@@ -88,7 +90,7 @@ class Linear(nn.Linear):
 
 @functools.cache
 def can_pack() -> bool:
-    """Whether torch brings the library here: oneDNN with Arm's kernels. Elsewhere nothing was measured."""
+    """Whether torch has oneDNN with the Arm Compute Library here; other machines were not measured."""
     operations = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_acl_supported")
     return (
         platform.machine() in ("aarch64", "arm64")
@@ -99,15 +101,15 @@ def can_pack() -> bool:
 
 
 def pack_weights(network: nn.Module) -> None:
-    """Let a network that only reads keep its weights a second time, if they are not too many.
+    """Let a network for inference keep packed copies of its weights, if they are small enough.
 
-    The library gives a row the same bits however many rows there are. So it multiplies a single row too, although
-    that costs some 50 microseconds more than torch's way: a text has few such products, those of its pooled state. Only
-    a network that writes leaves single rows to torch, since every product of a step for one text is one.
+    oneDNN gives a row the same bits for any number of rows. So it multiplies single rows too, although that takes some
+    50 microseconds longer than torch: a text has few such products, those of its pooled state. Only a network that
+    generates leaves single rows to torch, since every product of a decoding step for one text has one row.
     """
     layers = [module for module in network.modules() if isinstance(module, Linear)]
-    writes = "language" in getattr(network, "heads", ())
+    generates = "language" in getattr(network, "heads", ())
     if can_pack() and sum(4 * layer.weight.numel() for layer in layers) <= MOST:
         for layer in layers:
             layer.keeps_packed = True
-            layer.min_packed_rows = SEVERAL if writes else 1
+            layer.min_packed_rows = SEVERAL if generates else 1

@@ -1,4 +1,4 @@
-"""Every kind of network, by its settings."""
+"""Build any kind of network from its config."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Network = Transformer | RecurrentNetwork | BidirectionalNetwork
 
 
 def build_network(config: Config, heads: Mapping[str, int] | None = None) -> Network:
-    """The network these settings describe, with these heads."""
+    """The network that the config describes, with these heads."""
     if not isinstance(config, RecurrentConfig):
         return Transformer(config, heads)
     return BidirectionalNetwork(config, heads) if config.kind == "encoder" else RecurrentNetwork(config, heads)

@@ -1,9 +1,9 @@
-"""How a token knows its place: tables added to embeddings, rotations of queries and keys, biases on scores.
+"""Positions: tables added to embeddings, rotations of queries and keys, biases on scores.
 
-What is computed from settings alone is made on the CPU even where weights are laid out without storage (the meta
-device), so that a network can be built first and filled from a file.
+Tables that follow from the config are computed on the CPU even when weights are on the meta device, so that a network
+can be built first and loaded from a file.
 
-Shapes: N tokens, K head width, H heads, L longest length, R = 2 L - 1 distances from -(L - 1) to L - 1.
+Shapes: N tokens, K head width, H heads, L maximum length, R = 2 L - 1 distances from -(L - 1) to L - 1.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from regard.errors import InputError
 
 
 def check_length(length: int, limit: int | None) -> None:
-    """An error where a sequence is longer than a network has places for."""
+    """Raise an error for a sequence that is longer than the network allows."""
     if limit is not None and length > limit:
         raise InputError(
-            f"a sequence of {length} tokens is longer than the {limit} this network has places for. "
-            f"Cut it into windows of at most {limit} tokens, or use a network with more places."
+            f"a sequence has {length} tokens, but this network reads at most {limit}. "
+            f"Split it into windows of at most {limit} tokens, or use a network with a longer context."
         )
 
 
 def sinusoidal(length: int, width: int, *, halves: bool = False) -> Tensor:
-    """(L, D) sine on even and cosine on odd places of the vector (Vaswani et al. 2017).
+    """(L, D) fixed position vectors: sines in even and cosines in odd dimensions (Vaswani et al. 2017).
 
-    With `halves` all sines come first and all cosines after, as some released translators have it.
+    The wavelengths grow from 2 pi to 20,000 pi over the dimensions. With `halves` all sines come first, then all
+    cosines, as in Marian.
     """
     place_L1 = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
     rate_D = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
@@ -44,7 +45,10 @@ def sinusoidal(length: int, width: int, *, halves: bool = False) -> Tensor:
 
 
 class Rotary(nn.Module):
-    """Rotates pairs of a query's and key's numbers by their place (Su et al. 2021)."""
+    """Rotary positions (Su et al. 2021): pairs of dimensions of queries and keys are rotated by position * frequency.
+
+    The product of a rotated query and key then depends on the distance of their positions only.
+    """
 
     def __init__(self, config: PositionConfig, head_width: int, *, theta: float) -> None:
         super().__init__()
@@ -63,13 +67,13 @@ class Rotary(nn.Module):
         return _llama3(frequency_K, scaling) if scaling.kind == "llama3" else _yarn(frequency_K, scaling, self.theta)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rotary:
-        """Move with the network, but stay in fp32 when it is cast: rounded rates would turn by radians far out."""
+        """Move with the network, but stay in fp32: rounded frequencies give wrong angles at far positions."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch gives it no types
         self.frequency_K = self.frequencies().to(self.frequency_K.device)
         return self
 
     def forward(self, positions_N: Tensor) -> tuple[Tensor, Tensor]:
-        """(N, 1, K) cosines and sines of the given places."""
+        """(N, 1, K) cosines and sines of the given positions."""
         angle_NK = positions_N.float().unsqueeze(1) * self.frequency_K
         angle_NK = torch.cat((angle_NK, angle_NK), dim=-1).unsqueeze(1)
         size = _yarn_size(self.config.scaling)
@@ -77,7 +81,7 @@ class Rotary(nn.Module):
 
 
 def rotate(x_NHK: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn each pair (i, i + K/2) of numbers by its angle, computed in fp32."""
+    """Rotate each pair (i, i + K/2) of dimensions by its angle, computed in fp32."""
     cos_N1K, sin_N1K = rotary
     left, right = x_NHK.float().chunk(2, dim=-1)
     turned = torch.cat((-right, left), dim=-1)
@@ -85,7 +89,7 @@ def rotate(x_NHK: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _llama3(frequency_K: Tensor, scaling: RotaryScaling) -> Tensor:
-    """Slow rotations are divided by the factor, fast ones kept, those between blended (Llama 3.1)."""
+    """Llama 3.1: low frequencies are divided by the factor, high ones kept, those between interpolated."""
     assert scaling.original_length is not None
     wave_K = 2 * math.pi / frequency_K
     smooth_K = (scaling.original_length / wave_K - scaling.low) / (scaling.high - scaling.low)
@@ -95,14 +99,14 @@ def _llama3(frequency_K: Tensor, scaling: RotaryScaling) -> Tensor:
 
 
 def _yarn(frequency_K: Tensor, scaling: RotaryScaling, theta: float) -> Tensor:
-    """Interpolate the slow rotations, keep the fast ones, ramp between (Peng et al. 2023)."""
+    """YaRN (Peng et al. 2023): low frequencies are divided by the factor, high ones kept, a linear ramp between."""
     assert scaling.original_length is not None
     half = frequency_K.numel()
 
-    def turning(rotations: float) -> float:
+    def dimension(rotations: float) -> float:
         return half * math.log(scaling.original_length / (rotations * 2 * math.pi)) / math.log(theta)  # type: ignore[operator]  # asserted above
 
-    low, high = max(math.floor(turning(scaling.high)), 0), min(math.ceil(turning(scaling.low)), 2 * half - 1)
+    low, high = max(math.floor(dimension(scaling.high)), 0), min(math.ceil(dimension(scaling.low)), 2 * half - 1)
     ramp_K = ((torch.arange(half, dtype=torch.float32, device="cpu") - low) / max(high - low, 0.001)).clamp(0, 1)
     return frequency_K / scaling.factor * ramp_K + frequency_K * (1 - ramp_K)
 
@@ -116,7 +120,7 @@ def _yarn_size(scaling: RotaryScaling | None) -> float:
 
 
 class RelativeBias(nn.Module):
-    """A learned number for each head and bucket of distances, added to the scores (T5, Raffel et al. 2020)."""
+    """Relative positions of T5 (Raffel et al. 2020): a learned score bias per head and bucket of distances."""
 
     def __init__(self, config: PositionConfig, heads: int, *, bidirectional: bool) -> None:
         super().__init__()
@@ -130,7 +134,7 @@ class RelativeBias(nn.Module):
         return bias_HR
 
     def bucket(self, distance_R: Tensor) -> Tensor:
-        """Near distances have a bucket each, far ones share buckets that grow with the logarithm."""
+        """The bucket of each distance: one per small distance, then buckets that grow with the logarithm."""
         buckets, start_R = self.buckets, torch.zeros_like(distance_R)
         if self.bidirectional:
             buckets //= 2
@@ -145,7 +149,7 @@ class RelativeBias(nn.Module):
 
 
 class Alibi(nn.Module):
-    """A penalty that grows with distance, at a fixed slope for each head (Press et al. 2022)."""
+    """ALiBi (Press et al. 2022): a penalty on scores that grows with the distance, with a fixed slope per head."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()
@@ -163,8 +167,8 @@ class Alibi(nn.Module):
         def powers(count: int) -> list[float]:
             return [2.0 ** (-8.0 * (i + 1) / count) for i in range(count)]
 
-        whole = 2 ** int(math.log2(heads))
-        return torch.tensor(powers(whole) + powers(2 * whole)[0::2][: heads - whole], device="cpu")
+        power = 2 ** int(math.log2(heads))
+        return torch.tensor(powers(power) + powers(2 * power)[0::2][: heads - power], device="cpu")
 
     def forward(self, length: int) -> Tensor:
         """(H, R) minus slope times distance."""
@@ -173,7 +177,7 @@ class Alibi(nn.Module):
 
 
 def build_bias(config: PositionConfig, heads: int, *, bidirectional: bool) -> RelativeBias | Alibi | None:
-    """The bias on scores that the positions ask for, if any."""
+    """The score bias of this kind of positions, if it has one."""
     if config.kind == "relative":
         return RelativeBias(config, heads, bidirectional=bidirectional)
     return Alibi(heads) if config.kind == "alibi" else None

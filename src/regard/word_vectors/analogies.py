@@ -32,8 +32,8 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
                 expected="four, or a pair, or a section after a colon",
                 fix="Write phrases with _ for the blank.",
             )
-    for section, found in pairs.items():
-        sections.setdefault(section, []).extend((*one, *other) for one, other in permutations(found, 2))
+    for section, section_pairs in pairs.items():
+        sections.setdefault(section, []).extend((*first, *second) for first, second in permutations(section_pairs, 2))
     if not sections:
         raise DataError("holds no question", file=str(path), expected="lines of four words")
     return sections

@@ -57,12 +57,12 @@ def read_words(
     """
     if min_count < 1 or (max_words is not None and max_words < 1):
         raise InputError(f"min_count is {min_count} and most is {max_words}, expected 1 or more.")
-    words, run, seen = _numbered(files, max_words, progress, encoding)
+    words, run, words_read = _numbered(files, max_words, progress, encoding)
     for threshold in phrases:
         words, run = join_phrases(words, run, threshold, min_count=min_count)
     if phrases:
         run = insert_phrase_words(words, run)
-    return _kept(words, run, min_count, seen)
+    return _frequent_words(words, run, min_count, words_read)
 
 
 @cache
@@ -75,19 +75,19 @@ def token_pattern() -> re.Pattern[str]:
 
 
 def _numbered(
-    files: Sequence[str | Path], most: int | None, progress: OnProgress | None, encoding: str | None
+    files: Sequence[str | Path], max_words: int | None, progress: OnProgress | None, encoding: str | None
 ) -> tuple[list[str], npt.NDArray[np.int32], int]:
     """Words in the order they are met, and the text in their numbers, with marks and ends of lines."""
     numbers: dict[str, int] = {}
-    run, seen = array("i"), 0
+    run, words_read = array("i"), 0
     for piece in _texts(files, progress, encoding):
-        found = token_pattern().findall(piece)
-        for token in found:
+        matches = token_pattern().findall(piece)
+        for token in matches:
             if token not in numbers:
                 numbers[token] = len(numbers)
-        run.extend([numbers[token] for token in found])
-        seen += sum(token[0].isalnum() for token in found)
-        if most is not None and seen >= most:
+        run.extend([numbers[token] for token in matches])
+        words_read += sum(token[0].isalnum() for token in matches)
+        if max_words is not None and words_read >= max_words:
             break
     words = list(numbers)
     new = np.arange(len(words), dtype=np.int32)
@@ -95,10 +95,10 @@ def _numbered(
         if not token[0].isalnum():
             new[number] = LINE if "\n" in token else MARK
     text = new[np.frombuffer(run, np.int32)] if run else np.zeros(0, np.int32)
-    if most is not None and seen > most:  # the last piece held more
-        text = text[: np.flatnonzero(text >= 0)[most - 1] + 1]
-        seen = most
-    return words, text, seen
+    if max_words is not None and words_read > max_words:  # the last piece held more
+        text = text[: np.flatnonzero(text >= 0)[max_words - 1] + 1]
+        words_read = max_words
+    return words, text, words_read
 
 
 def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: str | None) -> Iterator[str]:
@@ -159,8 +159,8 @@ def insert_phrase_words(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDA
     sizes = np.diff(begins)[run]
     firsts = np.cumsum(sizes) - sizes
     within = np.arange(int(sizes.sum())) - np.repeat(firsts, sizes)
-    found: npt.NDArray[np.int32] = np.frombuffer(flat, np.int32)[np.repeat(begins[:-1][run], sizes) + within]
-    return found
+    matches: npt.NDArray[np.int32] = np.frombuffer(flat, np.int32)[np.repeat(begins[:-1][run], sizes) + within]
+    return matches
 
 
 def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
@@ -168,11 +168,11 @@ def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
     index = np.arange(len(places))
     begins = np.ones(len(places), bool)
     begins[1:] = np.diff(places) != 1
-    found: npt.NDArray[np.bool_] = (index - np.maximum.accumulate(np.where(begins, index, 0))) % 2 == 0
-    return found
+    matches: npt.NDArray[np.bool_] = (index - np.maximum.accumulate(np.where(begins, index, 0))) % 2 == 0
+    return matches
 
 
-def _kept(words: list[str], run: npt.NDArray[np.int32], min_count: int, seen: int) -> WordCorpus:
+def _frequent_words(words: list[str], run: npt.NDArray[np.int32], min_count: int, words_read: int) -> WordCorpus:
     """Without marks and rare words, numbered from the most frequent down; equals in the order they were met."""
     lines = np.cumsum(run == LINE)[run >= 0]
     run = run[run >= 0]
@@ -180,7 +180,7 @@ def _kept(words: list[str], run: npt.NDArray[np.int32], min_count: int, seen: in
     order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts >= min_count)]
     if len(order) < 2:
         raise InputError(
-            f"of {seen:,} words {len(order)} were seen {min_count} times or more, expected two at least. "
+            f"of {words_read:,} words {len(order)} were seen {min_count} times or more, expected two at least. "
             "Give more text, or a smaller min count."
         )
     new = np.full(len(words), -1, np.int32)
@@ -188,4 +188,4 @@ def _kept(words: list[str], run: npt.NDArray[np.int32], min_count: int, seen: in
     ids = new[run]
     lines, ids = lines[ids >= 0], ids[ids >= 0]
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(lines)) + 1, [len(ids)]])
-    return WordCorpus(tuple(words[i] for i in order), counts[order], ids, bounds, seen)
+    return WordCorpus(tuple(words[i] for i in order), counts[order], ids, bounds, words_read)

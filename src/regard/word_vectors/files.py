@@ -41,7 +41,7 @@ def save_vectors(vectors: WordVectors, path: str | Path) -> None:
     for word in vectors.words:
         if not word or " " in word or "\n" in word:
             raise InputError(f"the word {word!r} cannot be written: the formats end a word at a blank.")
-    with atomic_path(path) as fresh, fresh.open("wb") as file:
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
         file.write(f"{len(vectors)} {vectors.table.shape[1]}\n".encode())
         for word, row in zip(vectors.words, vectors.table.astype("<f4", copy=False), strict=True):
             numbers = row.tobytes() if binary else " ".join(row.astype(str).tolist()).encode()
@@ -101,8 +101,8 @@ def _text_rows(
     while line:
         parts = line.rstrip(b"\r\n").rstrip(b" ").rsplit(b" ", width)
         if len(parts) != width + 1:
-            found = f"holds {pluralize(max(0, len(line.split()) - 1), 'number')}"
-            raise _fault(path, number, found, f"a word and {width}, as in the lines before")
+            message = f"holds {pluralize(max(0, len(line.split()) - 1), 'number')}"
+            raise _fault(path, number, message, f"a word and {width}, as in the lines before")
         try:
             yield parts[0].decode(), np.array([float(part) for part in parts[1:]], np.float32)
         except UnicodeDecodeError as error:
@@ -150,8 +150,8 @@ def _gathered(
         words[word] = None
         table.append(row)
     if sizes is not None and (len(table), len(table[0]) if table else sizes[1]) != sizes:
-        found = f"holds {pluralize(len(table), 'vector')} of {pluralize(len(table[0]) if table else 0, 'number')}"
-        raise DataError(found, file=str(path), expected=f"{sizes[0]} of {sizes[1]}, as its first line says")
+        message = f"holds {pluralize(len(table), 'vector')} of {pluralize(len(table[0]) if table else 0, 'number')}"
+        raise DataError(message, file=str(path), expected=f"{sizes[0]} of {sizes[1]}, as its first line says")
     if not table:
         raise DataError("holds no vector", file=str(path), expected="a word and its numbers")
     return WordVectors(tuple(words), np.stack(table))

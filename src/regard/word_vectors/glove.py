@@ -99,13 +99,13 @@ def _merged(one: Run, other: Run) -> Run:
     return _added(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
 
 
-def _heaviest(run: Run, most: int) -> tuple[Run, int]:
+def _heaviest(run: Run, max_pairs: int) -> tuple[Run, int]:
     """The run without its lightest pairs where it holds more than `most`: half of `most` are left."""
     keys, weights = run
-    if len(keys) <= most:
+    if len(keys) <= max_pairs:
         return run, 0
-    kept = np.sort(np.argpartition(-weights, max(1, most // 2))[: max(1, most // 2)])
-    return (keys[kept], weights[kept]), len(keys) - len(kept)
+    heaviest = np.sort(np.argpartition(-weights, max(1, max_pairs // 2))[: max(1, max_pairs // 2)])
+    return (keys[heaviest], weights[heaviest]), len(keys) - len(heaviest)
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,8 @@ class Glove:
             for table, ids in ((self.word_table, inner), (self.context_table, outer))
         )
         weight = torch.from_numpy(weights)
-        share = (weight / self.settings.x_max).clamp(max=1).pow(0.75)
-        slope = (share * (weight.log() - (x * y).sum(1)))[:, None]
+        fraction = (weight / self.settings.x_max).clamp(max=1).pow(0.75)
+        slope = (fraction * (weight.log() - (x * y).sum(1)))[:, None]
         up, across = slope * y, slope * x
         up[:, -1], across[:, -2] = 0, 0  # the ones stay
         self.word_table.ascend(inner, up.numpy(), rate)

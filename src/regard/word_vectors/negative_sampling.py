@@ -60,8 +60,8 @@ class NegativeSamplingSettings:
             if not getattr(self, name) > 0:
                 raise InputError(f"{setting(name)} is {getattr(self, name)}, expected more than 0.")
         if self.subsample < 0 or self.threads < 0:
-            given = f"{setting('subsample')} is {self.subsample:g} and threads is {self.threads}"
-            raise InputError(f"{given}, expected 0 or more.")
+            values = f"{setting('subsample')} is {self.subsample:g} and threads is {self.threads}"
+            raise InputError(f"{values}, expected 0 or more.")
 
 
 @dataclass
@@ -88,9 +88,9 @@ class AdaGradTable:
 def sum_rows(ids: Ints, rows: Floats) -> tuple[torch.Tensor, torch.Tensor]:
     """The distinct ids in order, and for each the sum of its rows, added in the order they are given."""
     ordered, order = torch.sort(torch.from_numpy(np.ascontiguousarray(ids).astype(np.int64)), stable=True)
-    found, counts = torch.unique_consecutive(ordered, return_counts=True)
+    results, counts = torch.unique_consecutive(ordered, return_counts=True)
     sums = torch.nn.functional.embedding_bag(order, torch.from_numpy(rows), counts.cumsum(0) - counts, mode="sum")
-    return found, sums
+    return results, sums
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ class NegativeSampling:
         if len(self.counts) < 2 or self.counts.min() < 1:
             raise InputError(f"{len(self.counts)} words were given, expected two or more, each with its count.")
         self.random = np.random.default_rng(settings.seed)
-        drawn = np.cumsum(self.counts**POWER)
-        self.edges = drawn / drawn[-1]
+        negatives = np.cumsum(self.counts**POWER)
+        self.edges = negatives / negatives[-1]
         size = (len(self.counts), settings.width)
         start = (self.random.random(size, np.float32) - np.float32(0.5)) / np.float32(settings.width)
         self.word_table, self.context_table = AdaGradTable.of(start), AdaGradTable.of(np.zeros(size, np.float32))
@@ -167,8 +167,8 @@ class NegativeSampling:
         """Go over the text, epoch after epoch; the vectors. `progress` is told centres seen, of how many, about."""
         check_text(ids, bounds, len(self.counts))
         threads = self.settings.threads or torch.get_num_threads()
-        kept = self.keep_probability() @ self.counts / self.counts.sum()
-        total, done = max(1.0, kept * len(ids) * self.settings.epochs), 0
+        keep = self.keep_probability() @ self.counts / self.counts.sum()
+        total, done = max(1.0, keep * len(ids) * self.settings.epochs), 0
         with ThreadPoolExecutor(threads) as pool:
             for _ in range(self.settings.epochs):
                 for blocks in self.batches(ids, bounds):
@@ -184,15 +184,15 @@ class NegativeSampling:
         if self.settings.subsample == 0:
             return np.ones(len(self.counts))
         rarity = self.settings.subsample * self.counts.sum() / self.counts
-        share: npt.NDArray[np.float64] = np.minimum(1, np.sqrt(rarity) + rarity)
-        return share
+        probability: npt.NDArray[np.float64] = np.minimum(1, np.sqrt(rarity) + rarity)
+        return probability
 
     def batches(self, ids: Ints, bounds: Ints) -> Iterator[CenterBlocks]:
         """One epoch: the text with some frequent words left out, its blocks in any order."""
         window = self.settings.window
-        kept = self.random.random(len(ids), np.float32) < self.keep_probability().astype(np.float32)[ids]
-        lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))[kept]
-        ids = ids[kept]
+        keep = self.random.random(len(ids), np.float32) < self.keep_probability().astype(np.float32)[ids]
+        lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))[keep]
+        ids = ids[keep]
         blank = -len(ids) % LENGTH + window
         ids, lines = np.pad(ids, (window, blank)), np.pad(lines, (window, blank), constant_values=-1)
         order = self.random.permutation((len(ids) - 2 * window) // LENGTH)
@@ -202,25 +202,27 @@ class NegativeSampling:
             line_BC = lines[contexts]
             line_BL = line_BC[:, window:-window]
             weights = band_LC * ((line_BL[:, :, None] == line_BC[:, None]) & (line_BL[:, :, None] >= 0))
-            drawn = np.searchsorted(self.edges, self.random.random((len(contexts), NEGATIVES)), side="right")
+            negatives = np.searchsorted(self.edges, self.random.random((len(contexts), NEGATIVES)), side="right")
             ids_BC = ids[contexts]
-            yield CenterBlocks(ids_BC[:, window:-window], ids_BC, weights, np.minimum(drawn, len(self.counts) - 1))
+            yield CenterBlocks(ids_BC[:, window:-window], ids_BC, weights, np.minimum(negatives, len(self.counts) - 1))
 
     def step(self, blocks: CenterBlocks, rate: float, pool: ThreadPoolExecutor, threads: int) -> None:
         """Gradients part by part, side by side; then both tables move."""
         gradients = skipgram_gradients if self.settings.kind == "skipgram" else cbow_gradients
 
-        def one(part: CenterBlocks) -> BlockGradients:
+        def compute(part: CenterBlocks) -> BlockGradients:
             return gradients(self.word_table.rows_VD, self.context_table.rows_VD, part, self.settings.negatives)
 
-        found = list(pool.map(one, _split(blocks, threads)))
-        centres, contexts = _flat([g.centers for g in found]), _flat([g.contexts for g in found])
-        drawn, drawn_ids = _flat([g.negatives for g in found]), blocks.negatives_BK.reshape(-1)
+        results = list(pool.map(compute, _split(blocks, threads)))
+        centres, contexts = _flat([g.centers for g in results]), _flat([g.contexts for g in results])
+        negatives, negative_ids = _flat([g.negatives for g in results]), blocks.negatives_BK.reshape(-1)
         centre_ids, context_ids = blocks.centers_BL.reshape(-1), blocks.contexts_BC.reshape(-1)
         if self.settings.kind == "cbow":
             centres, contexts, centre_ids, context_ids = contexts, centres, context_ids, centre_ids
         self.word_table.ascend(centre_ids, centres, rate)
-        self.context_table.ascend(np.concatenate([context_ids, drawn_ids]), np.concatenate([contexts, drawn]), rate)
+        self.context_table.ascend(
+            np.concatenate([context_ids, negative_ids]), np.concatenate([contexts, negatives]), rate
+        )
 
 
 def band(window: int) -> Floats:

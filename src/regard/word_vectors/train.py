@@ -66,38 +66,38 @@ def train_vectors(
     progress: OnProgress | None = None,
 ) -> TrainedVectors:
     """Read the files once, then learn; the same files, settings and seed give the same vectors."""
-    given = settings or VectorSettings()
+    settings = settings or VectorSettings()
     began, cpu = time.monotonic(), time.process_time()
     text = read_words(
         files,
-        max_words=given.max_words,
-        min_count=given.min_count,
-        phrases=given.phrases,
+        max_words=settings.max_words,
+        min_count=settings.min_count,
+        phrases=settings.phrases,
         encoding=encoding,
         progress=progress,
     )
-    epochs, rate = given.epochs or EPOCHS[given.kind], given.lr or RATES[given.kind]
-    if given.kind == "glove":
-        table = _glove(text, given, epochs, rate, progress)
+    epochs, rate = settings.epochs or EPOCHS[settings.kind], settings.lr or RATES[settings.kind]
+    if settings.kind == "glove":
+        table = _glove(text, settings, epochs, rate, progress)
     else:
         how = NegativeSamplingSettings(
-            kind=given.kind,
-            width=given.width,
-            window=given.window,
-            negatives=given.negatives,
-            subsample=given.subsample,
+            kind=settings.kind,
+            width=settings.width,
+            window=settings.window,
+            negatives=settings.negatives,
+            subsample=settings.subsample,
             epochs=epochs,
             lr=rate,
-            seed=given.seed,
+            seed=settings.seed,
             threads=torch.get_num_threads(),
         )
         table = NegativeSampling(text.counts, how).train(text.ids, text.bounds, progress=progress)
     vectors = WordVectors(text.words, table)
-    if given.phrases and given.phrase_smoothing > 0:
-        vectors = smooth_phrases(vectors, text.counts, given.phrase_smoothing)
+    if settings.phrases and settings.phrase_smoothing > 0:
+        vectors = smooth_phrases(vectors, text.counts, settings.phrase_smoothing)
     return TrainedVectors(
         vectors,
-        asdict(given) | {"epochs": epochs, "lr": rate},
+        asdict(settings) | {"epochs": epochs, "lr": rate},
         text.words_read,
         len(text.ids),
         time.monotonic() - began,
@@ -105,8 +105,8 @@ def train_vectors(
     )
 
 
-def _glove(text: WordCorpus, given: VectorSettings, epochs: int, rate: float, progress: OnProgress | None) -> Any:
-    pairs = count_cooccurrences(text.ids, text.bounds, len(text.words), window=given.window, progress=progress)
+def _glove(text: WordCorpus, settings: VectorSettings, epochs: int, rate: float, progress: OnProgress | None) -> Any:
+    pairs = count_cooccurrences(text.ids, text.bounds, len(text.words), window=settings.window, progress=progress)
     if pairs.dropped:
         warnings.warn(
             f"{pairs.dropped:,} of the lightest pairs of words were forgotten, so that memory stays bounded; "
@@ -114,5 +114,5 @@ def _glove(text: WordCorpus, given: VectorSettings, epochs: int, rate: float, pr
             stacklevel=3,
         )
     enough = float(np.clip(text.ids.size / 1e6, 1, 100))  # 100 is for corpora of a hundred million words and more
-    how = GloveSettings(width=given.width, epochs=epochs, lr=rate, x_max=enough, seed=given.seed)
+    how = GloveSettings(width=settings.width, epochs=epochs, lr=rate, x_max=enough, seed=settings.seed)
     return Glove(len(text.words), how).train(pairs, progress=progress)

@@ -85,12 +85,12 @@ class WordVectors:
 
     def row(self, word: str) -> int:
         """The row of a word that must be there."""
-        found = self.find(word)
-        if found is None:
+        result = self.find(word)
+        if result is None:
             near = difflib.get_close_matches(word.lower(), self.words[:100_000], n=1, cutoff=0.6)
             fix = f' Did you mean "{near[0]}"?' if near else ""
             raise InputError(f'"{word}" is not one of the {len(self):,} words that have a vector.{fix}')
-        return found
+        return result
 
     def nearest(self, word: str | npt.ArrayLike, top: int = 10) -> list[Neighbor]:
         """The words with the greatest cosine to a word, itself left out, or to a vector."""
@@ -118,8 +118,8 @@ class WordVectors:
         return {name: self._section(section, method) for name, section in questions.items()}
 
     def _section(self, questions: Sequence[Question], method: str) -> AnalogyScore:
-        found = [[self.find(word) for word in question] for question in questions]
-        known = np.array([rows for rows in found if None not in rows], np.int64).reshape(-1, 4)
+        result = [[self.find(word) for word in question] for question in questions]
+        known = np.array([rows for rows in result if None not in rows], np.int64).reshape(-1, 4)
         right, step = 0, max(1, AT_ONCE // len(self))
         for first in range(0, len(known), step):
             part = known[first : first + step]
@@ -133,13 +133,13 @@ class WordVectors:
         if method not in ("add", "mul"):
             raise InputError(f'method "{method}" is not one of add, mul.')
         a, b, c = (self.unit[rows[:, i]] for i in range(3))
-        found: npt.NDArray[Any]
+        result: npt.NDArray[Any]
         if method == "add":
-            found = (b - a + c) @ self.unit.T  # king − man + woman
+            result = (b - a + c) @ self.unit.T  # king − man + woman
         else:
             far, near, also = ((1 + vectors @ self.unit.T) / 2 for vectors in (a, b, c))
-            found = near * also / (far + np.float32(1e-3))
-        return found.astype(np.float32, copy=False)
+            result = near * also / (far + np.float32(1e-3))
+        return result.astype(np.float32, copy=False)
 
     def _best(self, scores: npt.NDArray[Any], without: list[int], top: int) -> list[Neighbor]:
         if top < 1:

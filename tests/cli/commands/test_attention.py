@@ -85,7 +85,7 @@ def test_a_picture(folder: Path, capsys: Capture, tmp_path: Path) -> None:
     [
         (["--layers", "0"], 2, "--layers 0 is the embeddings"),
         (["--layers", "3"], 2, "--layers 3 was given; this model has layers 1 to 2"),
-        (["--heads", "4"], 1, "head 4 was asked for, but there are 4"),
+        (["--heads", "4"], 1, "head 4 does not exist: there are 4"),
         (["--output", "w.npy"], 2, "ends in .npz"),
         (["--plot", "w.jpeg"], 2, ".png, .svg or .pdf"),
         (["--plot", "w.png", "--output", "w.npz"], 2, "give one of them"),

@@ -1,4 +1,4 @@
-"""torch.compile without remarks that a user can do nothing about."""
+"""torch.compile without warnings that a user cannot act on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-# Some versions of torch warn of this choice of theirs at every long softmax on a GPU, once in each direction.
+# Some versions of torch print this for every long softmax on a GPU, forward and backward.
 REMARK = r"\s*Online softmax is disabled"
 
 

@@ -1,6 +1,6 @@
-"""What torch is slow at on a CPU, done another way: GELU's gradient, dropout, small products with a turned side.
+"""Faster training on a CPU: GELU with its gradient, dropout, and batches of small matrix products.
 
-Each is the plain operation wherever it is not training on a CPU in fp32.
+Each function is the plain torch operation everywhere except in fp32 training on a CPU.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-RANDOM_LEVELS = 1 << 16  # a share is so finely told apart: 16 random bits decide for each value
-SMALL_PRODUCT = 64 * 64 * 64  # products up to this size are made by one thread alone
-CUBIC, SLOPE = 0.044715, math.sqrt(2 / math.pi)  # of GELU by a hyperbolic tangent
+RANDOM_LEVELS = 1 << 16  # 16 random bits decide whether a value is dropped
+SMALL_PRODUCT = 64 * 64 * 64  # torch computes products up to this size in one thread
+CUBIC, SLOPE = 0.044715, math.sqrt(2 / math.pi)  # constants of the tanh approximation of GELU
 
 
 def use_cpu_kernel(x: Tensor) -> bool:
-    """Whether torch's own way would be the slow one."""
+    """Whether the kernels of this file are faster than torch here: fp32 training on a CPU."""
     return (
         not torch.compiler.is_compiling()
         and x.device.type == "cpu"
@@ -31,29 +31,29 @@ def use_cpu_kernel(x: Tensor) -> bool:
 
 
 def gelu(x: Tensor) -> Tensor:
-    """x times the share of a normal distribution below it."""
+    """GELU (Hendrycks and Gimpel 2016): x times the probability that a standard normal variable is below x."""
     if use_cpu_kernel(x) and x.requires_grad:
-        bent: Tensor = _Gelu.apply(x)  # type: ignore[no-untyped-call]
-        return bent
+        activated: Tensor = _Gelu.apply(x)  # type: ignore[no-untyped-call]
+        return activated
     return F.gelu(x)
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """GELU as GPT-2 computes it."""
+    """The tanh approximation of GELU, as in GPT-2."""
     if use_cpu_kernel(x) and x.requires_grad:
-        bent: Tensor = _GeluTanh.apply(x)  # type: ignore[no-untyped-call]
-        return bent
+        activated: Tensor = _GeluTanh.apply(x)  # type: ignore[no-untyped-call]
+        return activated
     return F.gelu(x, approximate="tanh")
 
 
 class _SavedSlope(torch.autograd.Function):
-    """The slope is worked out on the way there, where most of it is at hand, and kept in place of x."""
+    """An activation that computes its derivative in the forward pass, where most of it is known, and saves it."""
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> Tensor:
         (slope,) = context.saved_tensors
-        found: Tensor = grads[0] * slope
-        return found
+        result: Tensor = grads[0] * slope
+        return result
 
 
 class _Gelu(_SavedSlope):
@@ -69,15 +69,18 @@ class _GeluTanh(_SavedSlope):
     @staticmethod
     def forward(context: Any, x: Tensor) -> Tensor:
         square = x.square()
-        bent = (square * CUBIC).add_(1.0).mul_(x).mul_(SLOPE).tanh_()
-        below = (bent + 1.0).mul_(0.5)
+        activated = (square * CUBIC).add_(1.0).mul_(x).mul_(SLOPE).tanh_()
+        below = (activated + 1.0).mul_(0.5)
         rise = square.mul_(1.5 * CUBIC * SLOPE).add_(0.5 * SLOPE).mul_(x)
-        context.save_for_backward(bent.square_().neg_().add_(1.0).mul_(rise).add_(below))
+        context.save_for_backward(activated.square_().neg_().add_(1.0).mul_(rise).add_(below))
         return below.mul_(x)
 
 
 def dropout(x: Tensor, rate: float, *, training: bool = True) -> Tensor:
-    """Zeros in a share of the places, the rest scaled up. Four places are drawn with one number of the generator."""
+    """Dropout (Srivastava et al. 2014): zero values with probability `rate`, scale the others by 1 / (1 - rate).
+
+    One 64-bit random number decides for four values, 16 bits each.
+    """
     limit = round(rate * RANDOM_LEVELS)
     if not training or not use_cpu_kernel(x) or not 0 < limit < RANDOM_LEVELS:
         return F.dropout(x, rate, training)
@@ -88,9 +91,9 @@ def dropout(x: Tensor, rate: float, *, training: bool = True) -> Tensor:
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, limit: int) -> Tensor:
-        drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
-        keep = torch.empty(x.shape, dtype=x.dtype)  # numbers: true and false would be turned into them at every use
-        torch.ge(drawn[: x.numel()].view(x.shape), limit - RANDOM_LEVELS // 2, out=keep).mul_(
+        random_bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
+        keep = torch.empty(x.shape, dtype=x.dtype)  # floats: booleans would be converted at every use
+        torch.ge(random_bits[: x.numel()].view(x.shape), limit - RANDOM_LEVELS // 2, out=keep).mul_(
             RANDOM_LEVELS / (RANDOM_LEVELS - limit)
         )
         context.save_for_backward(keep)
@@ -103,18 +106,18 @@ class _Drop(torch.autograd.Function):
 
 
 class Dropout(nn.Dropout):
-    """As torch's."""
+    """nn.Dropout with the faster CPU kernel."""
 
     def forward(self, x: Tensor) -> Tensor:
         return dropout(x, self.p, training=self.training)
 
 
 def small_matmul(left: Tensor, right: Tensor) -> Tensor:
-    """Many small matrices times as many. The second of two must lie row by row, or libraries take the long way."""
+    """Batched product of small matrices. The right side is made contiguous, which is faster than a transposed view."""
     if not use_cpu_kernel(left):
         return left @ right
-    found: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
-    return found
+    result: Tensor = _Product.apply(left, right)  # type: ignore[no-untyped-call]
+    return result
 
 
 class _Product(torch.autograd.Function):
@@ -126,22 +129,22 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = context.saved_tensors
-        one = _shared(grads[0], right.mT.contiguous()) if context.needs_input_grad[0] else None
-        other = _shared(left.mT, grads[0].contiguous()) if context.needs_input_grad[1] else None
-        return one, other
+        left_grad = _shared(grads[0], right.mT.contiguous()) if context.needs_input_grad[0] else None
+        right_grad = _shared(left.mT, grads[0].contiguous()) if context.needs_input_grad[1] else None
+        return left_grad, right_grad
 
 
 def _shared(left: Tensor, right: Tensor) -> Tensor:
-    """torch makes one small product after the other, so a second thread takes half of them."""
+    """torch computes small products one after the other, so a second thread computes half of them."""
     rows, columns = left.shape[-2], right.shape[-1]
     count = left.shape[:-2].numel()
     if torch.get_num_threads() < 2 or count < 8 or rows * columns * right.shape[-2] > SMALL_PRODUCT:
         return left @ right
-    ones, others = left.reshape(count, rows, -1), right.reshape(count, -1, columns)
+    lefts, rights = left.reshape(count, rows, -1), right.reshape(count, -1, columns)
     out, half = left.new_empty(count, rows, columns), count // 2
-    waiting = _helper().submit(_into, ones[:half], others[:half], out[:half])
-    _into(ones[half:], others[half:], out[half:])
-    waiting.result()
+    future = _helper().submit(_into, lefts[:half], rights[:half], out[:half])
+    _into(lefts[half:], rights[half:], out[half:])
+    future.result()
     return out.view(*left.shape[:-1], columns)
 
 

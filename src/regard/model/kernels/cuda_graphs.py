@@ -104,16 +104,16 @@ class GraphShape:
     @classmethod
     def rounded(cls, batch: Ragged, max_tokens: int | None) -> GraphShape:
         """Sizes rounded up. The kernel works in tiles of 128 queries, and starts one for every empty sequence too."""
-        longest = -(-batch.max_length // TILE) * TILE
-        longest = longest if max_tokens is None else max(min(longest, max_tokens), batch.max_length)
+        max_length = -(-batch.max_length // TILE) * TILE
+        max_length = max_length if max_tokens is None else max(min(max_length, max_tokens), batch.max_length)
         tokens = round_up(batch.tokens, TILE)
-        rows = round_up(len(batch) + -(-(tokens - batch.tokens) // longest), 8)
+        rows = round_up(len(batch) + -(-(tokens - batch.tokens) // max_length), 8)
         rows += 8 if rows == tokens else 0  # the first axis of a result must tell tokens from sequences
-        return cls(tokens, rows, longest, batch.segments is not None)
+        return cls(tokens, rows, max_length, batch.segments is not None)
 
 
 def round_up(size: int, min_step: int) -> int:
-    """The next of sixteen sizes an octave that are at least `least` apart."""
+    """Round up to one of sixteen sizes per power of two, which are at least `min_step` apart."""
     step = max(min_step, (1 << max(size, 1).bit_length()) // (2 * SIZES_PER_OCTAVE))
     return -(-max(size, 1) // step) * step
 

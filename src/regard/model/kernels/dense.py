@@ -1,4 +1,6 @@
-"""One attention in the dense form: what is asked, the fused way to do it, and the way that writes the weights out.
+"""Attention on dense tensors: torch's fused kernel, and the explicit computation of scores and weights.
+
+`AttentionCall` holds everything of an attention besides queries, keys and values; all kernels take it.
 
 Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one, H heads,
 G key-value heads, K head width, R distances. True = may attend.
@@ -18,7 +20,7 @@ from regard.model.scores import AttentionScore, scores_to_weights
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """Everything of one attention but the tensors: who meets whom, how scores are made and used."""
+    """One attention without its queries, keys and values: layout, mask, score, selection, bias, dropout."""
 
     layout: Layout
     mask: Mask = field(default_factory=Mask)
@@ -30,17 +32,17 @@ class AttentionCall:
 
     @property
     def active_dropout(self) -> float:
-        """The share of weights that is dropped now: none but in training."""
+        """The dropout rate, 0 outside of training."""
         return self.dropout if self.training else 0.0
 
     @property
     def can_fuse(self) -> bool:
-        """Whether a fused kernel can do it: scores are dot products and the selection is soft."""
+        """Whether a fused kernel can compute it: dot-product scores and soft selection."""
         return self.select == "soft" and type(self.score).score_pairs is AttentionScore.score_pairs
 
 
 def pairwise_bias(bias_HR: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    """(B, H, T, S) the bias of each pair of places (B, 1, T, 1) and (B, 1, 1, S)."""
+    """(B, H, T, S) the bias of each pair of query position (B, 1, T, 1) and key position (B, 1, 1, S)."""
     middle = (bias_HR.shape[1] - 1) // 2
     distance_BTS = (key - query + middle).squeeze(1).clamp(0, bias_HR.shape[1] - 1)
     return bias_HR[:, distance_BTS].transpose(0, 1)
@@ -56,7 +58,7 @@ def fused_attention(
     *,
     causal: bool = False,
 ) -> Tensor:
-    """torch's fused attention; mask and bias broadcast over (B, H, T, S)."""
+    """torch's scaled_dot_product_attention; mask and bias broadcast over (B, H, T, S)."""
     extra = allowed
     if bias is not None:
         extra = bias.to(q_BHTK.dtype)
@@ -76,21 +78,21 @@ def fused_attention(
 def explicit_attention(
     q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: AttentionCall, allowed: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    """Score, mask, choose, mix; mask and bias broadcast over (B, H, T, S)."""
-    share = q_BHTK.shape[1] // k_BGSK.shape[1]
-    scores_BHTS = call.score.score_pairs(q_BHTK, k_BGSK.repeat_interleave(share, 1))
+    """Scores, mask, weights, weighted sum, each computed explicitly; mask and bias broadcast over (B, H, T, S)."""
+    heads_per_kv = q_BHTK.shape[1] // k_BGSK.shape[1]
+    scores_BHTS = call.score.score_pairs(q_BHTK, k_BGSK.repeat_interleave(heads_per_kv, 1))
     scores_BHTS = scores_BHTS if bias is None else scores_BHTS + bias
     allowed = None if allowed is None else allowed.expand_as(scores_BHTS)
     weights_BHTS = scores_to_weights(scores_BHTS, allowed, select=call.select, training=call.training)
-    return F.dropout(weights_BHTS, call.active_dropout) @ v_BGSK.repeat_interleave(share, 1)
+    return F.dropout(weights_BHTS, call.active_dropout) @ v_BGSK.repeat_interleave(heads_per_kv, 1)
 
 
 def sequence_weights(
     q_HTK: Tensor, k_HSK: Tensor, call: AttentionCall, *, row: int, rows: slice, heads: Tensor | None = None
 ) -> Tensor:
-    """(H, T, S) the weights of the queries `rows` of one sequence, computed the obvious way.
+    """(H, T, S) the weights of the queries `rows` of one sequence, computed as a textbook would.
 
-    `q_HTK` holds all queries of the sequence; `heads` are the numbers of the heads given, all of them when None.
+    `q_HTK` holds all queries of the sequence; `heads` are the indices of the given heads, all when None.
     """
     length_T, length_S = q_HTK.shape[1], k_HSK.shape[1]
     device = q_HTK.device

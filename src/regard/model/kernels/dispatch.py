@@ -1,16 +1,16 @@
-"""Attention over ragged batches, behind one call: `attend`.
+"""Attention over ragged batches behind one function, `attend`, which picks the fastest kernel.
 
 | kernel      | where     | for                                                                             |
 |-------------|-----------|---------------------------------------------------------------------------------|
-| `reference` | anywhere  | everything, one sequence after the other, as a textbook would write it; slow     |
+| `reference` | anywhere  | everything, one sequence after the other, as in a textbook; slow                |
 | `grouped`   | anywhere  | sequences of equal length together in `scaled_dot_product_attention`             |
-| `packed`    | CPU       | training with dropout, which the fused attention lacks there: tiles of sequences  |
-| `explicit`  | anywhere  | what no fused kernel can do: additive scores and hard selection, also grouped    |
+| `packed`    | CPU       | training with dropout, which the fused attention lacks there: packed sequences  |
+| `explicit`  | anywhere  | additive scores and hard selection, which no fused kernel has; also grouped     |
 | `varlen`    | CUDA      | half precision, windows and causal masks: FlashAttention on the flat tokens      |
 | `tiles`     | CUDA      | windows and causal masks without gradients, fp32 too: fast on short texts        |
 | `dense`     | Hopper on | the same where all sequences are equally long: cuDNN's attention                  |
-| `flex`      | CUDA      | a bias, a user's own mask, fp32 gradients: compiled FlexAttention on flat tokens |
-| `slots`     | anywhere  | one new token a sequence against the keys kept in a cache                        |
+| `flex`      | CUDA      | a bias, a mask function, fp32 gradients: compiled FlexAttention on flat tokens  |
+| `slots`     | anywhere  | one new token per sequence against the keys of a cache                          |
 
 Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one, H heads,
 G key-value heads, K head width, R distances. True = may attend.
@@ -42,7 +42,7 @@ TILED = (torch.bfloat16, torch.float16, torch.float32)
 
 
 def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, *, kernel: str = "auto") -> Tensor:
-    """(N, H, K) for each query the weighted mean of the values it may see; zeros where it may see none."""
+    """(N, H, K) for each query the weighted mean of the values; zeros where it may attend to no key."""
     if kernel == "auto":
         kernel = pick_kernel(q_NHK, call)
     if kernel not in KERNELS:
@@ -51,17 +51,17 @@ def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, *, 
 
 
 def has_tiles(gpu: int) -> bool:
-    """Whether the kernel of our own runs on that GPU."""
+    """Whether our Triton kernel runs on that GPU."""
     return has_flash(gpu) and has_triton()
 
 
 def runs_flat(dtype: torch.dtype, width: int, gpu: int) -> bool:
-    """Whether heads of that width run on flat tokens on that GPU, asking the host nothing."""
+    """Whether FlashAttention runs with this dtype and head width on that GPU."""
     return dtype in (torch.bfloat16, torch.float16) and width % 8 == 0 and width <= 256 and has_flash(gpu)
 
 
 def pick_kernel(q_NHK: Tensor, call: AttentionCall) -> str:
-    """The fastest kernel that can do the call on this hardware."""
+    """The fastest kernel for this call on this hardware."""
     if isinstance(call.layout, SlotLayout):
         return "slots"
     if not call.can_fuse:
@@ -80,18 +80,19 @@ def pick_kernel(q_NHK: Tensor, call: AttentionCall) -> str:
 
 
 def is_rectangle(q_NHK: Tensor, call: AttentionCall) -> bool:
-    """Whether all sequences are equally long, and free or causal."""
+    """Whether all sequences are equally long, and the mask is none or causal."""
     return call.layout.equal_lengths(q_NHK.shape[0]) and call.mask.left is None and call.mask.right in (None, 0)
 
 
 def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """One sequence after the other: score, mask, softmax, mix."""
-    share = q_NHK.shape[1] // k_MGK.shape[-2]
+    """One sequence after the other: scores, mask, softmax, weighted sum of the values. Tests compare with it."""
+    heads_per_kv = q_NHK.shape[1] // k_MGK.shape[-2]
     parts = []
     for row in range(len(call.layout)):
         q_HTK = q_NHK[call.layout.spans(row)[0]].transpose(0, 1)
         k_HSK, v_HSK = (
-            call.layout.keys_of(x_MGK, row).transpose(0, 1).repeat_interleave(share, 0) for x_MGK in (k_MGK, v_MGK)
+            call.layout.keys_of(x_MGK, row).transpose(0, 1).repeat_interleave(heads_per_kv, 0)
+            for x_MGK in (k_MGK, v_MGK)
         )
         weights_HTS = sequence_weights(q_HTK, k_HSK, call, row=row, rows=slice(None))
         weights_HTS = F.dropout(weights_HTS, call.active_dropout)
@@ -100,7 +101,7 @@ def reference(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) 
 
 
 def slots(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """The new queries of each sequence against its slots, flat or (B, C, G, K); those not filled yet are masked."""
+    """Decoding: the new queries of each sequence against its cache slots, of which unfilled ones are masked."""
     layout = call.layout
     assert isinstance(layout, SlotLayout)
     q_BHTK = q_NHK.unflatten(0, (-1, layout.q_max_length)).transpose(1, 2)
@@ -113,7 +114,7 @@ def slots(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> T
 
 
 def _between(layout: SlotLayout, call: AttentionCall, heads: int) -> tuple[Tensor, Tensor | None]:
-    """Who may attend to whom, and the bias, broadcast over (B, H, 1, S)."""
+    """The mask and the bias, broadcast over (B, H, 1, S)."""
     device = layout.filled.device
     slot_S = torch.arange(layout.k_max_length, device=device).view(1, 1, 1, -1)
     query_B = (layout.filled - 1).view(-1, 1, 1, 1)
@@ -124,7 +125,7 @@ def _between(layout: SlotLayout, call: AttentionCall, heads: int) -> tuple[Tenso
 
 
 def _added(layout: SlotLayout, call: AttentionCall, q_NHK: Tensor) -> Tensor | None:
-    """What is added to the scores, made by the first layer that needs it; None where every slot may be seen."""
+    """Mask and bias added to the scores, computed by the first layer and reused; None where all slots are allowed."""
     left, right, function = call.mask.left, call.mask.right, call.mask.function
     if layout.all_filled and left is None and function is None and call.bias_HR is None:
         return None
@@ -137,7 +138,7 @@ def _added(layout: SlotLayout, call: AttentionCall, q_NHK: Tensor) -> Tensor | N
 
 
 def varlen(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """FlashAttention on the flat tokens."""
+    """FlashAttention on the flat tokens, see `varlen.flash_attention`."""
     left, right, scale = call.mask.left, call.mask.right, call.score.scale
     return flat.flash_attention(
         q_NHK, k_MGK, v_MGK, call.layout, left=left, right=right, scale=scale, dropout=call.active_dropout
@@ -145,7 +146,7 @@ def varlen(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> 
 
 
 def dense(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """A rectangle of equally long sequences."""
+    """cuDNN attention on sequences of equal length, see `varlen.cudnn_attention`."""
     causal, scale = call.mask.right == 0, call.score.scale
     return flat.cudnn_attention(
         q_NHK, k_MGK, v_MGK, len(call.layout), causal=causal, scale=scale, drop=call.active_dropout
@@ -153,7 +154,7 @@ def dense(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> T
 
 
 def tiles(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """Small tiles on the flat tokens, without gradients."""
+    """Our Triton kernel for inference, see triton_tiles.py."""
     from regard.model.kernels.triton_tiles import attend_tiles
 
     left, right, scale = call.mask.left, call.mask.right, call.score.scale
@@ -161,7 +162,7 @@ def tiles(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> T
 
 
 def flex(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """FlexAttention on the flat tokens."""
+    """FlexAttention on the flat tokens, see `varlen.flex_attention`."""
     return flat.flex_attention(
         q_NHK, k_MGK, v_MGK, call.layout, call.mask, bias_HR=call.bias_HR, scale=call.score.scale
     )

@@ -1,4 +1,8 @@
-"""Attention in groups: sequences of equal length together in one dense tensor, on any device, without padding.
+"""Attention in groups: sequences of equal length are stacked into one dense tensor, on any device, without padding.
+
+It works as follows: tokens are reordered so that sequences of equal length are adjacent, each group is one call of
+dense attention, and the results are put back into the order of the batch. For torch.compile the whole is one custom
+operation, since the groups depend on the lengths.
 
 Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one, H heads,
 G key-value heads, K head width, R distances. True = may attend.
@@ -21,44 +25,46 @@ GroupKernel: TypeAlias = Callable[[Tensor, Tensor, Tensor, AttentionCall, Sequen
 
 
 def grouped(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """Groups of equally long sequences through torch's fused attention."""
+    """Groups of sequences of equal length, with torch's fused attention."""
     if torch.compiler.is_compiling() and call.mask.function is None:
         return grouped_op(q_NHK, k_MGK, v_MGK, call)
     return _pausing(q_NHK, k_MGK, v_MGK, call, fused_group)
 
 
 def explicit(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall) -> Tensor:
-    """Groups of equally long sequences with the weights written out."""
+    """Groups of sequences of equal length, with explicit scores and weights."""
     return _pausing(q_NHK, k_MGK, v_MGK, call, explicit_group)
 
 
 def _pausing(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, work: GroupKernel) -> Tensor:
-    """The plan of the groups is made on the host, so a compiled graph pauses here."""
+    """The groups are planned on the host, so a compiled graph breaks here."""
     if not torch.compiler.is_compiling():
         return in_groups(q_NHK, k_MGK, v_MGK, call, work)
-    paused = torch.compiler.disable(in_groups)  # not as a decorator: that would import the compiler with this file
+    paused = torch.compiler.disable(in_groups)  # not a decorator, which would import the compiler with this module
     out_NHK: Tensor = paused(q_NHK, k_MGK, v_MGK, call, work)
     return out_NHK
 
 
 def in_groups(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, work: GroupKernel) -> Tensor:
-    """Lay sequences of equal size side by side (they often are), work on each size, and put the results back."""
+    """Run `work` on each group of sequences of equal size, and return the results in the order of the batch."""
     layout = call.layout
     q_parts = _parts(q_NHK, layout.q_order, [len(group.rows) * group.queries for group in layout.groups])
     sizes = [len(group.rows) * group.keys for group in layout.groups]
     k_parts, v_parts = (_parts(x_MGK, layout.k_order, sizes) for x_MGK in (k_MGK, v_MGK))
-    done = []
+    outputs = []
     for group, *parts in zip(layout.groups, q_parts, k_parts, v_parts, strict=True):
         q_BHTK, k_BGSK, v_BGSK = (part.unflatten(0, (len(group.rows), -1)).transpose(1, 2) for part in parts)
-        done.append(work(q_BHTK, k_BGSK, v_BGSK, call, group).transpose(1, 2).flatten(0, 1))
+        outputs.append(work(q_BHTK, k_BGSK, v_BGSK, call, group).transpose(1, 2).flatten(0, 1))
     if layout.q_back is None:
-        return torch.cat(done) if len(done) > 1 else done[0] if done else torch.zeros_like(q_NHK)
-    done.append(q_NHK.new_zeros(1, *q_NHK.shape[1:]))  # what a query that sees no key receives
-    return torch.cat(done).index_select(0, layout.q_back)
+        if not outputs:
+            return torch.zeros_like(q_NHK)
+        return torch.cat(outputs) if len(outputs) > 1 else outputs[0]
+    outputs.append(q_NHK.new_zeros(1, *q_NHK.shape[1:]))  # the result of a query without keys
+    return torch.cat(outputs).index_select(0, layout.q_back)
 
 
 def _parts(x_NHK: Tensor, order: Tensor | None, sizes: list[int]) -> Sequence[Tensor]:
-    """A view a group; one copy of the whole before where the groups do not lie in order."""
+    """One view per group, after a copy if the groups are not in order."""
     if order is not None:
         x_NHK = x_NHK.index_select(0, order)
     parts: Sequence[Tensor] = x_NHK.split(sizes)
@@ -103,9 +109,9 @@ def _grouped_op(
     dropout: float,
     seed: Tensor | None,
 ) -> Tensor:
-    """`grouped` as one opaque operation, so that a compiled graph need not pause at its host-side plan."""
+    """`grouped` as one custom operation, so that a compiled graph need not break."""
     call = _opened(q_bounds, k_bounds, bias_HR, window, scale, dropout)
-    with _seeded(seed):
+    with _seeded(seed, q_NHK.device):
         return in_groups(q_NHK, k_MGK, v_MGK, call, fused_group).clone(memory_format=torch.contiguous_format)
 
 
@@ -128,34 +134,38 @@ def _grouped_backward_op(
     dropout: float,
     seed: Tensor | None,
 ) -> list[Tensor]:
-    """Runs the groups again with gradients: attention is a small part of the work, its weights much of the memory.
+    """Runs the groups again with gradients: attention is a small part of the compute, but its weights much memory.
 
-    An operation of one's own runs beneath autograd, which is why this asks `torch.func` and not `torch.autograd`.
+    A custom operation runs below autograd, so the gradients come from `torch.func.vjp`.
     """
     layout = _opened(q_bounds, k_bounds, None, window, scale, dropout).layout
 
-    def again(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, *bias: Tensor) -> Tensor:
+    def run_again(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, *bias: Tensor) -> Tensor:
         call = _opened(q_bounds, k_bounds, bias[0] if bias else None, window, scale, dropout, layout)
         return in_groups(q_NHK, k_MGK, v_MGK, call, fused_group)
 
-    given = [q_NHK, k_MGK, v_MGK] + ([] if bias_HR is None else [bias_HR])
-    with _seeded(seed):
-        back = torch.func.vjp(again, *given)[1]
+    inputs = [q_NHK, k_MGK, v_MGK] + ([] if bias_HR is None else [bias_HR])
+    with _seeded(seed, q_NHK.device):
+        back = torch.func.vjp(run_again, *inputs)[1]
     return [grad.clone(memory_format=torch.contiguous_format) for grad in back(grad_NHK)]
 
 
 @_grouped_backward_op.register_fake
 def _(grad_NHK: Tensor, q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> list[Tensor]:
-    given = [q, k, v] + ([rest[2]] if rest[2] is not None else [])
-    return [torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
+    inputs = [q, k, v] + ([rest[2]] if rest[2] is not None else [])
+    return [torch.empty_like(x, memory_format=torch.contiguous_format) for x in inputs]
 
 
 @contextmanager
-def _seeded(seed: Tensor | None) -> Iterator[None]:
-    """The same dropout forward and backward; the caller's random numbers go on as if nothing had been drawn."""
-    with torch.random.fork_rng(devices=[], enabled=seed is not None):
+def _seeded(seed: Tensor | None, device: torch.device) -> Iterator[None]:
+    """The same dropout in forward and backward; the random state of the caller is restored."""
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng(devices=[device] if on_gpu else [], enabled=seed is not None):
         if seed is not None:
-            torch.manual_seed(int(seed))
+            torch.default_generator.manual_seed(int(seed))
+            if on_gpu:
+                with torch.cuda.device(device):
+                    torch.cuda.manual_seed(int(seed))
         yield
 
 
@@ -168,7 +178,7 @@ def _opened(
     dropout: float,
     layout: Layout | None = None,
 ) -> AttentionCall:
-    left, right = (None if reach < 0 else reach for reach in window[:2])
+    left, right = (None if distance < 0 else distance for distance in window[:2])
     layout = layout or Layout(q_bounds, q_bounds if torch.equal(q_bounds, k_bounds) else k_bounds, 0, 0)
     mask, score = Mask(left, right), AttentionScore(scale)
     return AttentionCall(layout, mask, score, bias_HR=bias_HR, dropout=dropout, training=dropout > 0)
@@ -184,7 +194,7 @@ def grouped_op(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall)
         call.layout.q_bounds,
         call.layout.k_bounds,
         call.bias_HR,
-        [-1 if reach is None else reach for reach in (call.mask.left, call.mask.right)],
+        [-1 if distance is None else distance for distance in (call.mask.left, call.mask.right)],
         call.score.scale,
         dropout,
         seed,

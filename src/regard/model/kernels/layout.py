@@ -1,4 +1,4 @@
-"""Who meets whom: masks, and where the queries and keys of each sequence lie.
+"""Masks, and the positions of the queries and keys of each sequence in the flat tensors.
 
 Shapes: N queries and M keys of all sequences, B sequences, T and S the queries and keys of one. True = may attend.
 """
@@ -16,14 +16,14 @@ from torch import Tensor
 from regard.model.kernels.cpu_tiles import Packing, pack_sequences
 
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""(sequence, head, query place, key place) -> True where the query may attend to the key."""
+"""(sequence, head, query position, key position) -> True where the query may attend to the key."""
 
 
 @dataclass(frozen=True)
 class Mask:
-    """Who may attend to whom inside a sequence: how far to the left and to the right, and a function of one's own.
+    """Which keys a query may attend to: a maximum distance to the left and to the right, and a function of the user.
 
-    Places count from the end, so that the last query stands at the last key, whatever was cached before it.
+    The last query has the position of the last key, also when earlier keys come from a cache.
     """
 
     left: int | None = None
@@ -36,17 +36,17 @@ class Mask:
 
     def allowed(self, row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         """Broadcast over the four indices; True = may attend."""
-        may = key >= 0
+        allowed = key >= 0
         if self.left is not None:
-            may = may & (query - key <= self.left)
+            allowed = allowed & (query - key <= self.left)
         if self.right is not None:
-            may = may & (key - query <= self.right)
-        return may if self.function is None else may & self.function(row, head, query, key.clamp(min=0))
+            allowed = allowed & (key - query <= self.right)
+        return allowed if self.function is None else allowed & self.function(row, head, query, key.clamp(min=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the queries and the keys of each sequence lie in the flat tensors."""
+    """The bounds of the queries and keys of each sequence in the flat tensors."""
 
     q_bounds: Tensor
     k_bounds: Tensor
@@ -62,7 +62,7 @@ class Layout:
         return self.q_bounds.numel() - 1
 
     def spans(self, row: int) -> tuple[slice, slice]:
-        """Where the queries and the keys of one sequence lie."""
+        """The slices of the queries and of the keys of one sequence."""
         return slice(*self.q_edges[row : row + 2]), slice(*self.k_edges[row : row + 2])
 
     def keys_of(self, x_MGK: Tensor, row: int) -> Tensor:
@@ -81,37 +81,39 @@ class Layout:
 
     @cached_property
     def groups(self) -> list[SequenceGroup]:
-        """Sequences with as many queries and as many keys, together, in the order in which their sizes first appear."""
-        found: dict[tuple[int, int], list[int]] = {}
+        """Sequences grouped by their numbers of queries and keys, in the order in which the sizes first appear."""
+        rows_by_size: dict[tuple[int, int], list[int]] = {}
         for row in range(len(self)):
             queries, keys = self.spans(row)
             size = (queries.stop - queries.start, keys.stop - keys.start)
-            if all(size):  # without queries or without keys there is nothing to do
-                found.setdefault(size, []).append(row)
-        return [SequenceGroup(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in found.items()]
+            if all(size):  # without queries or keys there is nothing to compute
+                rows_by_size.setdefault(size, []).append(row)
+        return [
+            SequenceGroup(rows, queries, keys, self.q_bounds.device) for (queries, keys), rows in rows_by_size.items()
+        ]
 
     @property
     def is_self_attention(self) -> bool:
-        """Whether queries and keys are of the same tokens."""
+        """Whether queries and keys belong to the same tokens."""
         return self.k_bounds is self.q_bounds and type(self) is Layout
 
     def equal_lengths(self, tokens: int) -> bool:
-        """Whether all sequences are as long as the longest: known from sizes alone, without asking the device."""
+        """Whether all sequences are equally long; computed from shapes, without waiting for the device."""
         return self.is_self_attention and tokens == len(self) * self.q_max_length
 
     @cached_property
     def packing(self) -> Packing:
-        """The sequences in tiles, for attention with dropout on the CPU."""
+        """The sequences packed into tiles, for attention with dropout on the CPU."""
         return pack_sequences(self.q_edges)
 
     @cached_property
     def q_order(self) -> Tensor | None:
-        """Index that lays the queries group after group; None where they lie so already."""
+        """Index that sorts the queries by group; None if they are sorted already."""
         return self._order(self.q_edges)
 
     @cached_property
     def k_order(self) -> Tensor | None:
-        """The same of the keys."""
+        """The same for the keys."""
         return self._order(self.k_edges)
 
     def _order(self, edges: list[int]) -> Tensor | None:
@@ -123,12 +125,12 @@ class Layout:
 
     @cached_property
     def q_back(self) -> Tensor | None:
-        """For each query where its result lies, group after group; one past the end where it has none."""
+        """The index of each query's result among the sorted ones; one past the end if it has no keys."""
         if self.q_order is None:
             return None
-        found = self.q_order.numel()
-        back = torch.full((self.q_edges[-1],), found, device=self.q_bounds.device)
-        back[self.q_order] = torch.arange(found, device=self.q_bounds.device)
+        count = self.q_order.numel()
+        back = torch.full((self.q_edges[-1],), count, device=self.q_bounds.device)
+        back[self.q_order] = torch.arange(count, device=self.q_bounds.device)
         return back
 
 
@@ -139,18 +141,21 @@ def _filled(edges: list[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class SlotLayout(Layout):
-    """As many queries of each sequence; its keys lie in `capacity` slots, the first `filled` of which hold one.
+    """The layout of a cache: `capacity` key slots per sequence, the first `filled` of which are used.
 
-    A query stands at the last key. Several of one sequence are beams, which look at the same memory.
+    All sequences have the same number of queries, at the position of the last key. Several queries of one sequence are
+    beams that attend to the same encoder states.
     """
 
     filled: Tensor  # (B,)
     capacity: int
-    all_filled: bool = False  # all are filled alike, up to k_longest
-    score_masks: dict[object, Tensor | None] = field(default_factory=dict)  # masks made once for all layers of a pass
+    all_filled: bool = False  # all sequences fill k_max_length slots
+    score_masks: dict[object, Tensor | None] = field(
+        default_factory=dict
+    )  # masks, computed once for all layers of a pass
 
     def in_slots(self, x_MGK: Tensor) -> Tensor:
-        """(B, C, G, K) keys or values by their slots, in which they may be given or flat."""
+        """(B, C, G, K) keys or values by slot; they may be given flat."""
         return x_MGK if x_MGK.dim() == 4 else x_MGK.unflatten(0, (-1, self.capacity))
 
     def keys_of(self, x_MGK: Tensor, row: int) -> Tensor:
@@ -164,7 +169,7 @@ class SlotLayout(Layout):
 
 @dataclass(frozen=True, eq=False)
 class SequenceGroup:
-    """Sequences with as many queries and as many keys: one dense tensor, without padding."""
+    """Sequences with equal numbers of queries and of keys: one dense tensor without padding."""
 
     rows: list[int]
     queries: int  # of each
@@ -173,7 +178,7 @@ class SequenceGroup:
 
     @cached_property
     def places(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Sequence, query place and key place, shaped to broadcast over (B, H, T, S)."""
+        """Sequence, query position and key position, shaped to broadcast over (B, H, T, S)."""
         row = torch.tensor(self.rows, device=self.device).view(-1, 1, 1, 1)
         query = torch.arange(self.keys - self.queries, self.keys, device=self.device).view(1, 1, -1, 1)
         return row, query, torch.arange(self.keys, device=self.device).view(1, 1, 1, -1)

@@ -1,8 +1,11 @@
-"""Attention in small tiles on a GPU, for reading only: no gradient, windows and causal masks, any precision.
+"""FlashAttention in small tiles (Triton), for inference on a GPU: windows and causal masks, any precision.
 
-FlashAttention takes 128 queries of a sequence at a time, so a text of 24 tokens leaves four fifths of its tile empty.
-This kernel (the same algorithm: Dao et al. 2022) takes 16 at a time where texts are short, and 64 otherwise.
-It is the only room that imports Triton, and is imported when it is first used.
+FlashAttention kernels process 128 queries of a sequence at a time, so a text of 24 tokens leaves four fifths of its
+tile empty. This kernel (same algorithm, Dao et al. 2022) processes 16 queries at a time for short texts, else 64:
+1. One program handles one tile of queries of one head and one sequence.
+2. It goes over the keys tile by tile and keeps a running maximum and sum of the softmax; earlier results are rescaled
+   when the maximum grows, so that the scores are never stored.
+This is the only module that imports Triton; it is imported when first used.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from torch import Tensor
 
 from regard.model.kernels.layout import Layout
 
-SHORT = 48  # tokens of the mean sequence below which the small tiles are faster
-FAR = 1 << 29  # a reach that no sequence has
+SHORT_LENGTH = 48  # mean length below which the small tiles are faster
+UNLIMITED = 1 << 29  # a distance that no sequence has
 
 
 @triton.jit
@@ -35,14 +38,14 @@ def _tile(
     out_step,
     left,
     right,
-    SCALE: tl.constexpr,  # of the scores, to powers of two
+    SCALE: tl.constexpr,  # of the scores, for exp2
     WIDTH: tl.constexpr,
     SHARE: tl.constexpr,
     QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
-    EXACT: tl.constexpr,  # how products of fp32 are formed
+    EXACT: tl.constexpr,  # precision of fp32 products
 ):
-    """One tile of queries of one head of one sequence; weights are rescaled as greater scores are met."""
+    """One tile of queries of one head of one sequence, with an online softmax."""
     tile, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     q_start = tl.load(q_bounds + row)
     queries = tl.load(q_bounds + row + 1) - q_start
@@ -52,11 +55,11 @@ def _tile(
         t = tile * QUERIES + tl.arange(0, QUERIES)
         d = tl.arange(0, WIDTH)
         place = t + (keys - queries)
-        real = t[:, None] < queries
-        q = tl.load(q_ptr + (q_start + t)[:, None] * q_step + head * WIDTH + d[None, :], mask=real, other=0.0)
-        most = tl.full([QUERIES], -1e30, tl.float32)
-        total = tl.zeros([QUERIES], tl.float32)
-        mixed = tl.zeros([QUERIES, WIDTH], tl.float32)
+        valid = t[:, None] < queries
+        q = tl.load(q_ptr + (q_start + t)[:, None] * q_step + head * WIDTH + d[None, :], mask=valid, other=0.0)
+        running_max = tl.full([QUERIES], -1e30, tl.float32)
+        running_sum = tl.zeros([QUERIES], tl.float32)
+        output = tl.zeros([QUERIES, WIDTH], tl.float32)
         first = tl.maximum(tile * QUERIES + keys - queries - left, 0) // KEYS * KEYS
         last = tl.minimum(tile * QUERIES + QUERIES + keys - queries + right, keys)
         for start in range(first, last, KEYS):
@@ -66,23 +69,23 @@ def _tile(
                 mask=s[None, :] < keys,
                 other=0.0,
             )
-            away = s[None, :] - place[:, None]
-            may = (s[None, :] < keys) & (away >= -left) & (away <= right)
-            score = tl.where(may, tl.dot(q, k, input_precision=EXACT) * SCALE, -1e30)
-            greater = tl.maximum(most, tl.max(score, 1))
-            weight = tl.where(may, tl.exp2(score - greater[:, None]), 0.0)
-            shrink = tl.exp2(most - greater)
+            distance = s[None, :] - place[:, None]
+            allowed = (s[None, :] < keys) & (distance >= -left) & (distance <= right)
+            score = tl.where(allowed, tl.dot(q, k, input_precision=EXACT) * SCALE, -1e30)
+            new_max = tl.maximum(running_max, tl.max(score, 1))
+            weight = tl.where(allowed, tl.exp2(score - new_max[:, None]), 0.0)
+            rescale = tl.exp2(running_max - new_max)
             v = tl.load(
                 v_ptr + (k_start + s)[:, None] * v_step + (head // SHARE) * WIDTH + d[None, :],
                 mask=s[:, None] < keys,
                 other=0.0,
             )
-            mixed = tl.dot(weight.to(v.dtype), v, mixed * shrink[:, None], input_precision=EXACT)
-            total = total * shrink + tl.sum(weight, 1)
-            most = greater
-        mixed = mixed / tl.where(total == 0.0, 1.0, total)[:, None]  # zeros where nothing may be seen
+            output = tl.dot(weight.to(v.dtype), v, output * rescale[:, None], input_precision=EXACT)
+            running_sum = running_sum * rescale + tl.sum(weight, 1)
+            running_max = new_max
+        output = output / tl.where(running_sum == 0.0, 1.0, running_sum)[:, None]  # zeros where no key is allowed
         place_out = out_ptr + (q_start + t)[:, None] * out_step + head * WIDTH + d[None, :]
-        tl.store(place_out, mixed.to(out_ptr.dtype.element_ty), mask=real)
+        tl.store(place_out, output.to(out_ptr.dtype.element_ty), mask=valid)
 
 
 def attend_tiles(
@@ -95,10 +98,10 @@ def attend_tiles(
     right: int | None,
     scale: float,
 ) -> Tensor:
-    """(N, H, K) on flat tokens, without a host synchronisation."""
-    reach = (FAR if left is None else left, FAR if right is None else right)
+    """(N, H, K) attention on flat tokens, without waiting for the GPU."""
+    window = (UNLIMITED if left is None else left, UNLIMITED if right is None else right)
     work = _opaque if torch.compiler.is_compiling() else _launch
-    out_NHK: Tensor = work(q_NHK, k_MGK, v_MGK, layout.q_bounds, layout.k_bounds, layout.q_max_length, *reach, scale)
+    out_NHK: Tensor = work(q_NHK, k_MGK, v_MGK, layout.q_bounds, layout.k_bounds, layout.q_max_length, *window, scale)
     return out_NHK
 
 
@@ -116,9 +119,10 @@ def _launch(
     q_NHK, k_MGK, v_MGK = (_side_by_side(x) for x in (q_NHK, k_MGK, v_MGK))
     out_NHK = torch.empty(q_NHK.shape, dtype=q_NHK.dtype, device=q_NHK.device)
     heads, rows = q_NHK.shape[1], q_bounds.shape[0] - 1
-    whole = q_NHK.dtype == torch.float32
-    short = q_NHK.shape[0] < SHORT * rows
-    size = 16 if short else 32 if whole else 64
+    is_fp32 = q_NHK.dtype == torch.float32
+    short = q_NHK.shape[0] < SHORT_LENGTH * rows
+    long_size = 32 if is_fp32 else 64
+    size = 16 if short else long_size
     grid = (triton.cdiv(max(q_longest, 1), size), heads, max(rows, 1))
     if q_NHK.numel():
         _tile[grid](
@@ -139,13 +143,13 @@ def _launch(
             SHARE=heads // k_MGK.shape[1],
             QUERIES=size,
             KEYS=size,
-            EXACT="ieee" if whole else "tf32",
+            EXACT="ieee" if is_fp32 else "tf32",
             num_warps=1 if short else 4,
         )
     return out_NHK
 
 
-# One operation to the compiler, so that the kernel is launched with the same types of arguments as without it.
+# One custom operation for torch.compile, so that the kernel is launched with the same argument types as without it.
 _opaque = torch.library.custom_op("regard::tiles", _launch, mutates_args=())
 
 
@@ -155,6 +159,6 @@ def _(q_NHK: Tensor, *_: Any) -> Tensor:
 
 
 def _side_by_side(x_NHK: Tensor) -> Tensor:
-    """Heads of a token one after the other; tokens may lie apart, as they do in a part of a larger product."""
-    good = x_NHK.stride(1) == x_NHK.shape[2] and x_NHK.stride(2) == 1
-    return x_NHK if good else x_NHK.contiguous()
+    """A tensor whose heads are contiguous within a token; tokens may have gaps, as in a slice of a larger product."""
+    is_contiguous = x_NHK.stride(1) == x_NHK.shape[2] and x_NHK.stride(2) == 1
+    return x_NHK if is_contiguous else x_NHK.contiguous()

@@ -1,4 +1,4 @@
-"""CUDA kernels that take the flat tokens as they are: FlashAttention by bounds, and FlexAttention.
+"""CUDA kernels on flat tokens: FlashAttention with sequence bounds, cuDNN attention, and FlexAttention.
 
 Shapes: N queries and M keys of all sequences, H heads, G key-value heads, K head width, R distances.
 """
@@ -26,11 +26,10 @@ def flash_attention(
     scale: float,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Windows and causal masks in half precision, without a host synchronisation.
+    """FlashAttention (Dao et al. 2022) with windows and causal masks in half precision, without waiting for the GPU.
 
-    This is the operation that `torch.nn.attention.varlen` calls. It is called directly because the public function
-    is an operation written in Python, whose dispatch takes longer than the kernel on small batches, and because
-    only this one has dropout.
+    This is the operation that `torch.nn.attention.varlen` calls. It is called directly because the dispatch of the
+    public function, a Python operation, takes longer than the kernel on small batches, and has no dropout.
     """
     out_NHK: Tensor = torch.ops.aten._flash_attention_forward(
         q_NHK,
@@ -53,10 +52,10 @@ def flash_attention(
 def cudnn_attention(
     q_NHK: Tensor, k_NGK: Tensor, v_NGK: Tensor, rows: int, *, causal: bool, scale: float, drop: float
 ) -> Tensor:
-    """Sequences that are all equally long, as a rectangle: cuDNN's attention, made for Hopper and later."""
-    share = q_NHK.shape[1] // k_NGK.shape[1]
-    if share > 1:
-        k_NGK, v_NGK = (x_NGK.repeat_interleave(share, 1) for x_NGK in (k_NGK, v_NGK))
+    """cuDNN's fused attention for sequences of equal length, the fastest in training on Hopper and later."""
+    heads_per_kv = q_NHK.shape[1] // k_NGK.shape[1]
+    if heads_per_kv > 1:
+        k_NGK, v_NGK = (x_NGK.repeat_interleave(heads_per_kv, 1) for x_NGK in (k_NGK, v_NGK))
     parts = [x_NHK.unflatten(0, (rows, -1)).transpose(1, 2) for x_NHK in (q_NHK, k_NGK, v_NGK)]
     attend = torch.ops.aten._scaled_dot_product_cudnn_attention
     out_BHTK: Tensor = attend(*parts, None, torch.is_grad_enabled(), drop, causal, False, scale=scale)[0]
@@ -73,7 +72,11 @@ def flex_attention(
     bias_HR: Tensor | None,
     scale: float,
 ) -> Tensor:
-    """Any mask and bias in any precision: sequences are kept apart by the mask, blocks without a pair are skipped."""
+    """FlexAttention (Dong et al. 2024): any mask and bias in any precision, compiled.
+
+    The whole batch is one sequence; the mask separates the real sequences, and blocks without an allowed pair are
+    skipped.
+    """
     allowed, adjust = _rules(layout, mask, bias_HR, q_NHK.shape[0], k_MGK.shape[0])
     blocks = _block_mask(layout, mask, allowed, q_NHK.shape[1], q_NHK.shape[0], k_MGK.shape[0])
     out_1HNK: Tensor = _compiled_flex()(
@@ -125,7 +128,7 @@ def _rules(
 
 
 def _places(bounds: Tensor, k_bounds: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """Sequence and place of each flat token, places counted from the end of the keys."""
+    """Sequence and position of each flat token; the last query has the position of the last key."""
     flat = torch.arange(tokens, device=bounds.device, dtype=bounds.dtype)
     row = torch.searchsorted(bounds, flat, right=True) - 1
     back = flat - bounds[row + 1]
@@ -133,7 +136,7 @@ def _places(bounds: Tensor, k_bounds: Tensor, tokens: int) -> tuple[Tensor, Tens
 
 
 def _block_mask(layout: Layout, mask: Mask, allowed: Any, heads: int, n: int, m: int) -> Any:
-    """The blocks where any pair meets. One mask serves all heads unless the user's function asks for the head."""
+    """The blocks with an allowed pair; one mask for all heads, unless a mask function may depend on the head."""
     each = heads if mask.function is not None else None
     build = _compiled_block_mask()
     return build(allowed, None, each, n, m, device=layout.q_bounds.device)

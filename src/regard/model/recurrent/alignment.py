@@ -1,4 +1,4 @@
-"""Which tokens of the source a state of the decoder looks at (Bahdanau et al. 2015, Luong et al. 2015).
+"""Attention of a recurrent decoder over the encoder's states (Bahdanau et al. 2015, Luong et al. 2015).
 
 Shapes: B sequences, T states of a decoder and S states of an encoder in one of them, M of all encoders, D width.
 """
@@ -17,7 +17,7 @@ from regard.ragged import Ragged
 
 @dataclass(frozen=True, eq=False)
 class EncoderStates:
-    """The states of the encoder, one slot a place as in a cache, so that rows can leave without a copy."""
+    """The encoder's states, one slot per position, so that sequences can leave without a copy."""
 
     values_BSD: Tensor
     keys_BSD: Tensor  # prepared for the score
@@ -31,7 +31,12 @@ class EncoderStates:
 
 
 class AlignmentAttention(nn.Module):
-    """A state asks the memory, and what comes back joins it: tanh(W [context; state])."""
+    """Global or local attention of Luong et al. 2015.
+
+    It works as follows: the decoder state is scored against every encoder state, the softmax of the scores weights the
+    encoder states, and their sum, the context, is combined with the state: tanh(W [context; state]). Local attention
+    looks at a window only, centered at the same position (monotone) or at a predicted one.
+    """
 
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
@@ -43,59 +48,61 @@ class AlignmentAttention(nn.Module):
         self.outer = nn.Linear(config.width, 1, bias=False) if predicts else None
 
     def prepare(self, memory_MD: Tensor, source: Ragged) -> EncoderStates:
-        """The states of all encoders in slots, keys prepared once."""
+        """The encoder's states in slots, with keys prepared once."""
         values_BSD = to_slots(memory_MD, source)
         with without_autocast(memory_MD):
             _, keys_MHD = self.score(memory_MD[:0].unsqueeze(1), memory_MD.unsqueeze(1))
         return EncoderStates(values_BSD, to_slots(keys_MHD.squeeze(1), source), source.lengths)
 
     def forward(self, state_BTD: Tensor, memory: EncoderStates, places_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, D) states that know what they looked at, and (B, T, S) how much at what."""
-        with without_autocast(state_BTD):  # scores are sums over the whole width, which nothing scales down
+        """(B, T, D) decoder states combined with their contexts, and (B, T, S) attention weights."""
+        with without_autocast(state_BTD):  # unscaled sums over the whole width need full precision
             weights_BTS = self.weights(state_BTD, memory, places_BT)
             context_BTD = weights_BTS @ memory.values_BSD
         return torch.tanh(self.join(torch.cat((context_BTD, state_BTD), -1))), weights_BTS
 
     def weights(self, state_BTD: Tensor, memory: EncoderStates, places_BT: Tensor) -> Tensor:
-        """The softmax of the scores, over the whole source or a window of it."""
+        """The softmax of the scores over the source, or over a window of it."""
         rows, steps, width = state_BTD.shape
         flat_NHD, _ = self.score(state_BTD.reshape(-1, 1, width), memory.keys_BSD[:0].reshape(-1, 1, width))
-        asked_BHTD = flat_NHD.view(rows, 1, steps, width)
-        scores_BTS = self.score.score_pairs(asked_BHTD, memory.keys_BSD.unsqueeze(1)).squeeze(1)
+        query_BHTD = flat_NHD.view(rows, 1, steps, width)
+        scores_BTS = self.score.score_pairs(query_BHTD, memory.keys_BSD.unsqueeze(1)).squeeze(1)
         lengths_B11 = memory.lengths_B.view(-1, 1, 1)
         place_S = torch.arange(scores_BTS.shape[-1], device=scores_BTS.device)
         allowed = place_S < lengths_B11
         if self.window is None:
             return scores_to_weights(scores_BTS, allowed, select="soft")
-        centre_BT1 = self.center(state_BTD, places_BT, lengths_B11)
-        distance_BTS = place_S - centre_BT1
-        if self.outer is not None:  # near the centre counts more: a Gaussian half a window wide
+        center_BT1 = self.center(state_BTD, places_BT, lengths_B11)
+        distance_BTS = place_S - center_BT1
+        if (
+            self.outer is not None
+        ):  # positions near the center count more: a Gaussian with a standard deviation of half a window
             scores_BTS = scores_BTS - 2 * (distance_BTS / self.window) ** 2
         return scores_to_weights(scores_BTS, allowed & (distance_BTS.abs() <= self.window), select="soft")
 
     def center(self, state_BTD: Tensor, places_BT: Tensor, lengths_B11: Tensor) -> Tensor:
-        """(B, T, 1) where the window stands: at the target's own place, or where the state says."""
+        """(B, T, 1) the center of the window: the position in the target, or one that the state predicts."""
         last_B11 = (lengths_B11 - 1).clamp(min=0)
         if self.inner is None or self.outer is None:
             return torch.minimum(places_BT.unsqueeze(-1), last_B11)
-        share_BT1 = torch.sigmoid(self.outer(torch.tanh(self.inner(state_BTD))))
-        exact = torch.promote_types(share_BT1.dtype, torch.float32)
-        return share_BT1.to(exact) * last_B11
+        fraction_BT1 = torch.sigmoid(self.outer(torch.tanh(self.inner(state_BTD))))
+        exact = torch.promote_types(fraction_BT1.dtype, torch.float32)
+        return fraction_BT1.to(exact) * last_B11
 
 
 def without_autocast(like: Tensor) -> torch.autocast:
-    """As precise as the weights are, also where the rest is computed in half precision."""
+    """Compute in the dtype of the weights, also under autocast."""
     return torch.autocast(like.device.type, enabled=False)
 
 
 def to_slots(values_ND: Tensor, batch: Ragged) -> Tensor:
-    """(B, T, D) one slot a place; slots without a token hold zeros."""
+    """(B, T, D) one slot per position; zeros in slots without a token."""
     flat = torch.arange(batch.tokens, device=values_ND.device) - batch.bounds[:-1].long()[batch.sequence_ids]
     slots_BTD = values_ND.new_zeros(len(batch), batch.max_length, *values_ND.shape[1:])
     return slots_BTD.index_put((batch.sequence_ids, flat), values_ND)
 
 
 def from_slots(slots_BTD: Tensor, batch: Ragged) -> Tensor:
-    """(N, D) the tokens out of their slots."""
+    """(N, D) the flat tokens again, from their slots."""
     flat = torch.arange(batch.tokens, device=slots_BTD.device) - batch.bounds[:-1].long()[batch.sequence_ids]
     return slots_BTD[batch.sequence_ids, flat]

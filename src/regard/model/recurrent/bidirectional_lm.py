@@ -1,6 +1,8 @@
-"""A language model from each side of a text (ELMo, Peters et al. 2018), whose states are embeddings.
+"""A forward and a backward language model over the same text (ELMo, Peters et al. 2018).
 
-Shapes: N tokens, B sequences, L embeddings and all layers, D width of both sides, E of one, V vocabulary.
+Their hidden states, mixed over layers, are contextual embeddings.
+
+Shapes: N tokens, B sequences, L embeddings and all layers, D width of both directions, E of one, V vocabulary.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ HEADS = ("sides", "sequence", "token")
 
 
 class BidirectionalEncoder(nn.Module):
-    """Reads a text from its beginning and from its end; neither sees the other, so each may be asked for a word.
+    """Recurrent layers over the text in both directions, which never see each other, so that both can predict tokens.
 
-    Every layer stays to be had: what a word means is in none of them alone.
+    The states of all layers can be read: different layers hold different information.
     """
 
     def __init__(self, config: RecurrentConfig) -> None:
@@ -38,28 +40,28 @@ class BidirectionalEncoder(nn.Module):
         )
 
     def forward(self, batch: Ragged, *, layers: int | None = None) -> Tensor:
-        """(N, D) states after the last layer, or after so many `layers` (0 for the embeddings alone)."""
+        """(N, D) hidden states after the last layer, or after the first `layers` (0 for the embeddings alone)."""
         return self.all_layers(batch, layers)[-1]
 
     def all_layers(self, batch: Ragged, layers: int | None = None) -> Tensor:
-        """(L, N, D) the embeddings, and the states of each layer up to that one, from both sides."""
+        """(L, N, D) the embeddings and the hidden states of each layer, both directions concatenated."""
         ahead_LNE = self.run_direction(batch, self.ahead[:layers])
         back_LNE = self.run_direction(batch, self.back[:layers], mirrored=True)
         return torch.cat((ahead_LNE, back_LNE), -1)
 
     def run_direction(self, batch: Ragged, layers: nn.ModuleList, *, mirrored: bool = False) -> Tensor:
-        steps, turn_N = Unrolled.of(batch), reversed_index(batch) if mirrored else slice(None)
+        steps, order_N = Unrolled.of(batch), reversed_index(batch) if mirrored else slice(None)
         x_NE = self.dropout(self.tokens(batch.ids))
-        found = [x_NE]
+        outputs = [x_NE]
         for layer in layers:
-            x_NE, _ = layer(x_NE[turn_N], batch, steps)
-            x_NE = self.dropout(x_NE[turn_N])
-            found.append(x_NE)
-        return torch.stack(found)
+            x_NE, _ = layer(x_NE[order_N], batch, steps)
+            x_NE = self.dropout(x_NE[order_N])
+            outputs.append(x_NE)
+        return torch.stack(outputs)
 
 
 class ScalarMix(nn.Module):
-    """Layers weighed by what a task learns: a softmax over them, times one number."""
+    """The weighted mean of all layers, with learned softmax weights and a learned scale (Peters et al. 2018)."""
 
     def __init__(self, layers: int) -> None:
         super().__init__()
@@ -71,7 +73,7 @@ class ScalarMix(nn.Module):
 
 
 class BidirectionalNetwork(nn.Module):
-    """Both sides with what stands on them: the words beside each token, or labels of a mix of all layers."""
+    """Both language models with heads: the next and previous token, or labels from a mix of all layers."""
 
     def __init__(self, config: RecurrentConfig, heads: Mapping[str, int] | None = None) -> None:
         super().__init__()
@@ -82,9 +84,7 @@ class BidirectionalNetwork(nn.Module):
             if name == "mix":
                 continue
             if name not in HEADS:
-                raise InputError(
-                    f'a network that reads from both sides has no head "{name}".{did_you_mean(name, HEADS)}'
-                )
+                raise InputError(f'a bidirectional language model has no head "{name}".{did_you_mean(name, HEADS)}')
             if name == "sides":
                 self.heads[name] = nn.Linear(config.embedding_width, config.vocabulary)
                 if config.tied:
@@ -100,13 +100,13 @@ class BidirectionalNetwork(nn.Module):
 
     @property
     def decoder(self) -> None:
-        """None: it guesses words from what stands on one side of them, and writes no text."""
+        """None: this network does not generate text."""
 
     def set_training_progress(self, done: float) -> None:
-        """How much of a training is done: nothing here depends on it."""
+        """Called during training with the fraction that is done; this network does not depend on it."""
 
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
-        """States, and what the heads make of them; of words (N, 2, V): those after each token, and those before."""
+        """Hidden states and logits; of tokens (N, 2, V): the next token and the previous one."""
         if target is not None:
             raise InputError("a network of kind encoder reads one batch, but a target was given too.")
         states_LND = self.encoder.all_layers(batch)
@@ -128,13 +128,13 @@ class BidirectionalNetwork(nn.Module):
         return self.mixed(self.encoder.all_layers(batch))
 
     def mixed(self, states_LND: Tensor) -> Tensor:
-        """(N, D) all layers as a task learned to weigh them; their mean where none has."""
+        """(N, D) the learned mix of all layers; their mean without a learned one."""
         mixed_ND: Tensor = self.heads["mix"](states_LND) if "mix" in self.heads else states_LND.mean(0)
         return mixed_ND
 
 
 def reversed_index(batch: Ragged) -> Tensor:
-    """(N,) each sequence from its end; applied twice it changes nothing."""
+    """(N,) index that reverses each sequence."""
     flat = torch.arange(batch.tokens, device=batch.ids.device)
     first, last = batch.bounds[:-1].long(), batch.bounds[1:].long()
     return (first + last)[batch.sequence_ids] - 1 - flat

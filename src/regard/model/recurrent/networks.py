@@ -1,4 +1,4 @@
-"""Recurrent networks on ragged batches: language models, and encoder-decoders without attention and with it.
+"""Recurrent networks (GRU, LSTM) on ragged batches: language models, and encoder-decoders with or without attention.
 
 Shapes: N tokens of the target, M of the source, B sequences, L layers, D width, E embedding, V vocabulary.
 """
@@ -26,25 +26,25 @@ State = tuple[Tensor, ...]  # (L, B, D) each: hidden states, and those of the ce
 
 @dataclass(frozen=True, eq=False)
 class DecoderState:
-    """What a decoder knows before its next word."""
+    """The state of a decoder between two tokens."""
 
     state: State
-    feed_BD: Tensor  # what the last step made of what it looked at; zeros before the first
+    feed_BD: Tensor  # attention output of the last step, for input feeding; zeros before the first
     encoder: EncoderStates | None
 
 
 @dataclass(eq=False)
 class RecurrentCache(Cache):
-    """What is kept between steps: states have one size, however much was read."""
+    """The cache of a recurrent decoder: its state, which has the same size for any length."""
 
     decoder_state: DecoderState | None = None
 
     def repeat(self, count: int) -> None:
-        """Each sequence `count` times, one after the other."""
+        """Repeat each sequence `count` times."""
         self.select(torch.arange(len(self), device=self.lengths.device).repeat_interleave(count))
 
     def select(self, rows: Tensor, *, sequences_per_source: int | None = None, changed: Tensor | None = None) -> None:
-        """Keep these sequences in this order; one may be named several times (beam search)."""
+        """Keep these sequences in this order; one may occur several times (beam search)."""
         assert self.decoder_state is not None
         state = tuple(part[:, rows] for part in self.decoder_state.state)
         memory = None if self.decoder_state.encoder is None else self.decoder_state.encoder.select(rows)
@@ -53,11 +53,13 @@ class RecurrentCache(Cache):
         self.max_length = int(self.lengths.max()) if len(self) else 0
 
     def rewind(self, lengths: Tensor) -> None:
-        raise InputError("a recurrent network cannot go back to an earlier word, so it cannot guess ahead (lookup).")
+        raise InputError(
+            "a recurrent network cannot return to an earlier token, so lookup decoding does not work. Leave lookup out."
+        )
 
 
 class RecurrentLayers(nn.Module):
-    """GRU or LSTM layers that read a ragged batch step by step, in one call."""
+    """GRU (Cho et al. 2014) or LSTM (Hochreiter and Schmidhuber 1997) layers over a ragged batch, in one call."""
 
     def __init__(
         self, cell: str, size: int, width: int, *, layers: int, dropout: float, bidirectional: bool = False
@@ -71,13 +73,13 @@ class RecurrentLayers(nn.Module):
         self.state_tensors = 1 if cell == "gru" else 2
 
     def zero_state(self, rows: int, like: Tensor) -> State:
-        """Zeros."""
+        """The state before the first token: zeros."""
         depth = self.depth * (2 if self.bidirectional else 1)
         zeros = like.new_zeros(depth, rows, self.cells.hidden_size, dtype=self.dtype)
         return (zeros,) * self.state_tensors
 
     def forward(self, x_NE: Tensor, batch: Ragged, steps: Unrolled, state: State | None = None) -> tuple[Tensor, State]:
-        """(N, D) states at every token, and the last of each sequence; a sequence without a token keeps its own."""
+        """(N, D) states at every token, and the last state of each sequence; an empty sequence keeps its state."""
         before = self.zero_state(len(batch), x_NE) if state is None else state
         if not steps.sizes:
             return x_NE.new_zeros(0, self.width), self.joined(before)
@@ -95,21 +97,21 @@ class RecurrentLayers(nn.Module):
         return next(self.cells.parameters()).dtype
 
     def run(self, x: PackedSequence, state: State) -> tuple[Tensor, State]:
-        """The kernel, always in the numbers of the weights: in half precision only where they are."""
-        given = state[0].contiguous() if self.state_tensors == 1 else tuple(part.contiguous() for part in state)
+        """The torch kernel, always in the dtype of the weights."""
+        initial = state[0].contiguous() if self.state_tensors == 1 else tuple(part.contiguous() for part in state)
         with without_autocast(x.data):
-            out, after = self.cells(PackedSequence(x.data.to(self.dtype), x.batch_sizes), given)
+            out, after = self.cells(PackedSequence(x.data.to(self.dtype), x.batch_sizes), initial)
         return out.data, (after,) if self.state_tensors == 1 else after
 
     def joined(self, state: State) -> State:
-        """Both directions side by side."""
+        """The states of both directions concatenated."""
         if not self.bidirectional:
             return state
         return tuple(part.unflatten(0, (-1, 2)).transpose(1, 2).flatten(2) for part in state)
 
 
 class Encoder(nn.Module):
-    """Reads the source: a state at every token, and the last, which is all a bottleneck passes on."""
+    """Reads the source: a state at every token, and the last one, the only one used without attention."""
 
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
@@ -130,7 +132,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Writes a text from what it knows, word by word or, where no word depends on the last one said, at once."""
+    """The decoder: runs all steps in one call, unless a step depends on the output of the one before."""
 
     def __init__(self, config: RecurrentConfig, tokens: nn.Embedding) -> None:
         super().__init__()
@@ -149,7 +151,7 @@ class Decoder(nn.Module):
         head: nn.Module | None = None,
         sampling_fraction: float = 0.0,
     ) -> tuple[Tensor, DecoderState]:
-        """(N, D) states at every word, and what is known after the last; `weights` receives (N, S) alignments.
+        """(N, D) states at every token, and the decoder state after the last; `weights` receives (N, S) alignments.
 
         With `words`, the language head, a `share` of the words read is replaced by those the decoder would have said.
         """
@@ -179,37 +181,37 @@ class Decoder(nn.Module):
         head: nn.Module | None,
         sampling_fraction: float,
     ) -> tuple[Tensor, DecoderState]:
-        """A step for every word; sequences leave as they end."""
+        """One step per token; sequences leave the batch when they end."""
         state = tuple(part[:, steps.rows] for part in past.state)
         feed_RD = past.feed_BD[steps.rows]
         memory = None if past.encoder is None else past.encoder.select(steps.rows)
         ids = target.ids[steps.order].split(list(steps.sizes))
         places = target.positions[steps.order].split(list(steps.sizes))
-        found: list[Tensor] = []
-        looked: list[Tensor] = []
+        outputs: list[Tensor] = []
+        weights_so_far: list[Tensor] = []
         ends: list[tuple[State, Tensor]] = []
         for number, (ids_R, places_R) in enumerate(zip(ids, places, strict=True)):
-            alive = len(ids_R)
-            if alive < len(feed_RD):  # the last rows have ended
-                ends.append((tuple(part[:, alive:] for part in state), feed_RD[alive:]))
-                state, feed_RD = tuple(part[:, :alive] for part in state), feed_RD[:alive]
-                memory = None if memory is None else memory.first(alive)
+            active = len(ids_R)
+            if active < len(feed_RD):  # the last sequences have ended
+                ends.append((tuple(part[:, active:] for part in state), feed_RD[active:]))
+                state, feed_RD = tuple(part[:, :active] for part in state), feed_RD[:active]
+                memory = None if memory is None else memory.first(active)
             if number and head is not None and sampling_fraction > 0:
-                ids_R = scheduled_sampling(ids_R, found[-1][:alive], head, sampling_fraction)
+                ids_R = scheduled_sampling(ids_R, outputs[-1][:active], head, sampling_fraction)
             hidden_RD, state, looked_RS = self.step(ids_R, places_R, state, feed_RD, memory)
             feed_RD = hidden_RD if self.input_feeding else feed_RD
-            found.append(self.dropout(hidden_RD))
-            looked += [] if looked_RS is None else [looked_RS]
+            outputs.append(self.dropout(hidden_RD))
+            weights_so_far += [] if looked_RS is None else [looked_RS]
         ends.append((state, feed_RD))
-        if weights is not None and looked:
-            weights.append(torch.cat(looked)[steps.back])
-        hidden_ND = torch.cat(found)[steps.back] if found else past.feed_BD[:0]
+        if weights is not None and weights_so_far:
+            weights.append(torch.cat(weights_so_far)[steps.back])
+        hidden_ND = torch.cat(outputs)[steps.back] if outputs else past.feed_BD[:0]
         return hidden_ND, self.after(past, ends[::-1], steps.rows)
 
     def step(
         self, ids_R: Tensor, places_R: Tensor, state: State, feed_RD: Tensor, memory: EncoderStates | None
     ) -> tuple[Tensor, State, Tensor | None]:
-        """One word of each sequence."""
+        """One token of each sequence."""
         x_RE = self.dropout(self.tokens(ids_R))
         if self.input_feeding:
             x_RE = torch.cat((x_RE, feed_RD.to(x_RE.dtype)), -1)
@@ -221,7 +223,7 @@ class Decoder(nn.Module):
 
     @staticmethod
     def after(past: DecoderState, ends: list[tuple[State, Tensor]], rows: Tensor) -> DecoderState:
-        """What is known at the end of each sequence; `ends` in the order of the rows."""
+        """The decoder state at the end of each sequence; `ends` are in the order of the rows."""
         state = tuple(
             part.index_copy(1, rows, torch.cat([end[number] for end, _ in ends], 1))
             for number, part in enumerate(past.state)
@@ -231,21 +233,21 @@ class Decoder(nn.Module):
 
 
 def scheduled_sampling(ids_R: Tensor, before_RD: Tensor, head: nn.Module, fraction: float) -> Tensor:
-    """The words, a share of them replaced by what the states before them would have said."""
+    """Scheduled sampling (Bengio et al. 2015): feed a fraction of its own predictions to the decoder."""
     with torch.no_grad():
-        said_R = head(before_RD).argmax(-1)
+        predicted_R = head(before_RD).argmax(-1)
     own_R = torch.rand(len(ids_R), device=ids_R.device) < fraction
-    return torch.where(own_R, said_R, ids_R)
+    return torch.where(own_R, predicted_R, ids_R)
 
 
 class RecurrentNetwork(nn.Module):
-    """A GRU or LSTM decoder or encoder-decoder, by its settings. It steps and is trained as a Transformer is."""
+    """A GRU or LSTM decoder or encoder-decoder, with the same interface as a Transformer (Sutskever et al. 2014)."""
 
     def __init__(self, config: RecurrentConfig, heads: Mapping[str, int] | None = None) -> None:
         super().__init__()
         wrong = [name for name in heads or {} if name != "language"]
         if wrong:
-            raise InputError(f'a recurrent {config.kind} has no head "{wrong[0]}", only "language": it writes.')
+            raise InputError(f'a recurrent {config.kind} has no head "{wrong[0]}", only "language".')
         self.config = config
         tokens = nn.Embedding(config.vocabulary, config.embedding_width)
         self.encoder = Encoder(config, tokens) if config.kind == "encoder-decoder" else None
@@ -257,19 +259,19 @@ class RecurrentNetwork(nn.Module):
             self.heads["language"] = nn.Linear(config.width, config.output_vocabulary)
             if config.tied:
                 self.heads["language"].weight = tokens.weight
-        self.sampling_fraction = 0.0  # of its own words it is fed now, in training
+        self.sampling_fraction = 0.0  # fraction of inputs replaced by own predictions now, in training
 
     @property
     def reader(self) -> Encoder | Decoder:
-        """What reads the text: the encoder, or the decoder where there is none."""
+        """The part that reads the input text: the encoder, or the decoder of a decoder-only network."""
         return self.encoder if self.encoder is not None else self.decoder
 
     def set_training_progress(self, done: float) -> None:
-        """How much of a training is done: its own words come to stand in for those of the target (Bengio et al.)."""
+        """Set the fraction of training that is done; scheduled sampling grows with it (Bengio et al. 2015)."""
         self.sampling_fraction = self.config.sampling * done
 
     def forward(self, batch: Ragged, target: Ragged | None = None, *, at: Tensor | None = None) -> Output:
-        """States and scores of the next word at every place of the target, or of the one text, or `at` some."""
+        """Hidden states and logits of the next token, at all positions of the target (or text) or only at `at`."""
         memory_MD = None
         if self.encoder is None:
             if target is not None:
@@ -283,19 +285,19 @@ class RecurrentNetwork(nn.Module):
                     f"{pluralize(len(batch), 'source sequence')} but {pluralize(len(target), 'target')}; give one each."
                 )
             memory_MD, past = self.encode(batch)
-        words = next(iter(self.heads.values()), None)
-        share = self.sampling_fraction if self.training else 0.0
-        hidden_ND, _ = self.decoder(target, past, head=words, sampling_fraction=share)
+        head = next(iter(self.heads.values()), None)
+        fraction = self.sampling_fraction if self.training else 0.0
+        hidden_ND, _ = self.decoder(target, past, head=head, sampling_fraction=fraction)
         chosen_ND = hidden_ND if at is None else hidden_ND[at]
-        return Output(chosen_ND, None if words is None else words(chosen_ND), memory=memory_MD)
+        return Output(chosen_ND, None if head is None else head(chosen_ND), memory=memory_MD)
 
     def initial_state(self, sequences: int) -> DecoderState:
-        """What a decoder knows that stands alone and has read nothing."""
+        """The state of a decoder-only network before the first token."""
         state = self.decoder.layers.zero_state(sequences, self.decoder.tokens.weight)
         return DecoderState(state, state[0].new_zeros(sequences, self.config.width), None)
 
     def encode(self, source: Ragged) -> tuple[Tensor, DecoderState]:
-        """The states of the encoder, and what the decoder begins with."""
+        """The encoder's states, and the initial state of the decoder."""
         assert self.encoder is not None
         memory_MD, last = self.encoder(source)
         align = self.decoder.align
@@ -303,36 +305,38 @@ class RecurrentNetwork(nn.Module):
         return memory_MD, DecoderState(last, last[0].new_zeros(len(source), self.config.width), memory)
 
     def alignment(self, batch: Ragged, target: Ragged) -> list[Tensor]:
-        """(target tokens, source tokens) weights of each pair: how much every word of the target looks where."""
+        """(target tokens, source tokens) attention weights of each pair of sequences."""
         if self.decoder.align is None:
-            raise InputError("this network has no attention (score none), so its words are not aligned with any.")
-        found: list[Tensor] = []
-        self.decoder(target, self.encode(batch)[1], weights=found)
+            raise InputError('this network has no attention (score "none"), so it has no alignments.')
+        outputs: list[Tensor] = []
+        self.decoder(target, self.encode(batch)[1], weights=outputs)
         sizes = batch.lengths.tolist()
-        return [part[:, :size] for part, size in zip(target.split(found[0]), sizes, strict=True)]
+        return [part[:, :size] for part, size in zip(target.split(outputs[0]), sizes, strict=True)]
 
     def new_cache(
         self, *, source: Ragged | None = None, sequences: int | None = None, capacity: int = 0
     ) -> RecurrentCache:
-        """What the decoder begins with, once the encoder has read the source, or nothing for so many sequences."""
+        """A cache with the initial decoder state, after the encoder has read the source."""
         if self.encoder is None:
             if source is not None or sequences is None:
-                raise InputError("a decoder that stands alone begins with `sequences`, how many, and has no source.")
+                raise InputError(
+                    "a decoder-only network has no source. Give `sequences`, the number of sequences, instead."
+                )
             past = self.initial_state(sequences)
             return RecurrentCache(
                 [], torch.zeros(sequences, dtype=torch.int64, device=past.feed_BD.device), capacity, decoder_state=past
             )
         if source is None:
-            raise InputError("an encoder-decoder begins with its `source`.")
+            raise InputError("an encoder-decoder needs `source`, the batch that its encoder reads.")
         lengths = torch.zeros(len(source), dtype=torch.int64, device=source.ids.device)
         return RecurrentCache([], lengths, capacity, decoder_state=self.encode(source)[1])
 
     def step(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(B, V) scores of the word after the last of each sequence, having read only what is new."""
+        """(B, V) logits of the next token of each sequence, after reading the new tokens of `batch`."""
         return self.token_logits(self.hidden_states(batch, cache)[batch.last()])
 
     def hidden_states(self, batch: Ragged, cache: Cache) -> Tensor:
-        """(N, D) states of the tokens that are new, having read only them."""
+        """(N, D) hidden states of the new tokens of `batch`."""
         assert isinstance(cache, RecurrentCache)
         assert cache.decoder_state is not None
         hidden_ND, cache.decoder_state = self.decoder(cache.advance(batch), cache.decoder_state)
@@ -340,8 +344,8 @@ class RecurrentNetwork(nn.Module):
         return states_ND
 
     def token_logits(self, hidden_ND: Tensor) -> Tensor:
-        """(N, V) scores of the word after each of these states."""
+        """(N, V) logits of the token after each of these hidden states."""
         if "language" not in self.heads:
-            raise InputError('this network has no "language" head to step with.')
+            raise InputError('this network has no "language" head, so it cannot generate text.')
         logits_NV: Tensor = self.heads["language"](hidden_ND)
         return logits_NV

@@ -1,6 +1,6 @@
-"""A ragged batch step by step: what a recurrent layer reads, which takes one token of every sequence at a time.
+"""A ragged batch in the order of time steps, as recurrent layers read it (torch's PackedSequence).
 
-Nothing is padded: a sequence that has ended is no longer there. Shapes: N tokens, B sequences, R those with a token.
+Nothing is padded: a sequence that has ended is not in later steps. Shapes: N tokens, B sequences, R those with a token.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Unrolled:
         lengths = bounds.diff()
         rows = torch.argsort(lengths, descending=True, stable=True)
         rows = rows[: int((lengths > 0).sum())]
-        longest = int(lengths.max()) if len(lengths) else 0
-        step = torch.arange(longest).unsqueeze(1)
+        max_length = int(lengths.max()) if len(lengths) else 0
+        step = torch.arange(max_length).unsqueeze(1)
         there = step < lengths[rows]
         order = (bounds[:-1][rows] + step)[there]
         back = torch.empty_like(order)
