@@ -129,7 +129,7 @@ def test_too_long_is_an_error_and_leaves_the_cache_as_it_was(build, tokens):
     network = made(build, "tiny-gpt2")
     cache = network.new_cache(sequences=1)
     network.step(tokens([126]), cache)
-    with pytest.raises(InputError, match="a sequence of 129 tokens is longer than the 128"):
+    with pytest.raises(InputError, match="a sequence has 129 tokens, but this network reads at most 128"):
         network.step(tokens([3]), cache)
     assert cache.max_length == 126
     network.step(tokens([2]), cache)
