@@ -270,7 +270,7 @@ def _open(
         separator = run.data.separator if labels in (None, "multi") else None
     seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
-    if seen == Pair.data_type and trained(model.folder) is None:
+    if seen == Pair.record.type_name and trained(model.folder) is None:
         task = for_pairs(task)  # a folder from elsewhere does not say which of the two
     told = read_options(
         columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator

@@ -13,7 +13,6 @@ from torch.nn import functional as F
 
 import regard
 from regard import cli
-from regard.data import names
 from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
 from regard.data.batching.framing import Frame, single_windows
 from regard.data.batching.preprocessing import Preprocessing
@@ -44,7 +43,6 @@ class YesNo(Task):
     name: ClassVar[str] = "yes-no"
     title: ClassVar[str] = "yes-or-no model"
     record: ClassVar[type[Any]] = ClassifyRecord
-    data_type: ClassVar[str] = "classify"
     pipeline_tag: ClassVar[str] = "text-classification"
     example_call: ClassVar[str] = 'predict(["is it so?"])'
     command_example: ClassVar[str] = '"is it so?"'
@@ -105,7 +103,7 @@ class YesNo(Task):
 def registered() -> Iterator[None]:
     register(YesNo)
     yield
-    del TASKS[YesNo.name], names.TASKS[YesNo.name]
+    del TASKS[YesNo.name]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ TASKS: dict[str, type[Task]] = {}
 def register(task: type[Task]) -> type[Task]:
     """Make a task known by its name: to training, evaluation, prediction, the data check and the command line."""
     TASKS[task.name] = task
-    register_task(task.name, task.data_type)
+    register_task(task.name, task.record.type_name)
     return task
 
 

@@ -85,7 +85,6 @@ class QuestionAnswering(Task):
     name: ClassVar[str] = "answer"
     title: ClassVar[str] = "question-answering model"
     record: ClassVar[type[Any]] = AnswerRecord
-    data_type: ClassVar[str] = "answer"
     input_roles: ClassVar[tuple[str, ...]] = ("question", "context")
     pipeline_tag: ClassVar[str] = "question-answering"
     example_call: ClassVar[str] = 'predict([("a question", "a context")])'

@@ -73,7 +73,6 @@ class Classify(Task):
     name: ClassVar[str] = "classify"
     title: ClassVar[str] = "text classifier"
     record: ClassVar[type[Any]] = ClassifyRecord
-    data_type: ClassVar[str] = "classify"
     pipeline_tag: ClassVar[str] = "text-classification"
     model_heads: ClassVar[tuple[str, ...]] = ("sequence",)
     pair_task: ClassVar[str | None] = "pair"

@@ -57,7 +57,6 @@ class Embed(Task):
     name: ClassVar[str] = "embed"
     title: ClassVar[str] = "sentence embedding model"
     record: ClassVar[type[Any]] = PairRecord
-    data_type: ClassVar[str] = "pair"
     input_roles: ClassVar[tuple[str, ...]] = ("first", "second")
     pipeline_tag: ClassVar[str] = "sentence-similarity"
     example_call: ClassVar[str] = 'embed(["a text"])'

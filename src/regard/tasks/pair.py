@@ -19,7 +19,6 @@ class Pair(Classify):
     name: ClassVar[str] = "pair"
     title: ClassVar[str] = "text pair classifier"
     record: ClassVar[type[Any]] = PairRecord
-    data_type: ClassVar[str] = "pair"
     input_roles: ClassVar[tuple[str, ...]] = ("first", "second")
     example_call: ClassVar[str] = 'predict([("a text", "another")])'
     command_example: ClassVar[str] = '"a text" "another"'

@@ -91,7 +91,6 @@ class Tag(Task):
     name: ClassVar[str] = "tag"
     title: ClassVar[str] = "token classifier"
     record: ClassVar[type[Any]] = TagRecord
-    data_type: ClassVar[str] = "tag"
     pipeline_tag: ClassVar[str] = "token-classification"
     model_heads: ClassVar[tuple[str, ...]] = ("token",)
 

@@ -101,7 +101,6 @@ class Task(ABC):
     name: ClassVar[str]  # as in --task and run.json
     title: ClassVar[str]  # of a trained model, such as "text classifier"
     record: ClassVar[type[Any]]  # the type of record it is trained on
-    data_type: ClassVar[str]  # the name of that record type in `regard.data`
     input_roles: ClassVar[tuple[str, ...]] = ("text",)  # the texts of an input, by column role
     pipeline_tag: ClassVar[str] = "feature-extraction"  # the task's name on the Hugging Face hub
     example_call: ClassVar[str] = 'predict(["a text"])'  # a method call of a loaded model, for the model card

@@ -57,7 +57,6 @@ class Translate(Task):
     name: ClassVar[str] = "translate"
     title: ClassVar[str] = "translation model"
     record: ClassVar[type[Any]] = TranslateRecord
-    data_type: ClassVar[str] = "translate"
     pipeline_tag: ClassVar[str] = "translation"
     example_call: ClassVar[str] = 'translate(["a text"])'
     command: ClassVar[str] = "translate"

@@ -31,7 +31,6 @@ class Causal(Task):
     name: ClassVar[str] = "causal"
     title: ClassVar[str] = "causal language model"
     record: ClassVar[type[Any]] = DocumentRecord
-    data_type: ClassVar[str] = "text"
     pipeline_tag: ClassVar[str] = "text-generation"
     example_call: ClassVar[str] = 'generate("a text")'
     command: ClassVar[str] = "generate"

@@ -47,7 +47,6 @@ class Masked(Task):
     name: ClassVar[str] = "masked"
     title: ClassVar[str] = "masked language model"
     record: ClassVar[type[Any]] = DocumentRecord
-    data_type: ClassVar[str] = "text"
     pipeline_tag: ClassVar[str] = "fill-mask"
     example_call: ClassVar[str] = 'fill("a [MASK] text")'
     command: ClassVar[str] = "fill"

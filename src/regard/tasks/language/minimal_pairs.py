@@ -52,7 +52,6 @@ class MinimalPairs(TokenLossTask):
 
     name: ClassVar[str] = "minimal"
     title: ClassVar[str] = "language model scored on minimal pairs"
-    data_type: ClassVar[str] = "minimal"
     record: ClassVar[type[Any]] = MinimalRecord
     chunk_size: ClassVar[int] = 256  # each is a sequence a token
 

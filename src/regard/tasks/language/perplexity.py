@@ -25,7 +25,6 @@ class SlidingPerplexity(TokenLossTask):
 
     name: ClassVar[str] = "causal"
     title: ClassVar[str] = "causal language model"
-    data_type: ClassVar[str] = "text"
     language_model: ClassVar[bool] = True
     record: ClassVar[type[Any]] = TextWindow
     chunk_size: ClassVar[int] = 64
