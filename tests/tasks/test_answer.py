@@ -42,7 +42,7 @@ def asked(context=CONTEXT, *, answers=None):
 
 
 def test_it_learns_whether_every_question_has_an_answer(task, questions):
-    assert task == QuestionAnswering(unanswerable=True, threshold=0.0, longest=30)
+    assert task == QuestionAnswering(unanswerable=True, threshold=0.0, max_tokens=30)
     assert not QuestionAnswering.from_records([record for record in questions if record.possible]).unanswerable
     assert task.heads == {"span": 2}
     assert task.labels is None
@@ -114,7 +114,7 @@ def floats(least, most):
 @given(scores=floats(0, 30), longest=st.integers(1, 8), most=st.integers(1, 12))
 def test_the_best_stretches_are_found(scores, longest, most):
     starts, ends = (np.array(column, np.float32) for column in scores)
-    first, last, found = best_spans(starts, ends, longest=longest, most=most)
+    first, last, found = best_spans(starts, ends, max_length=longest, count=most)
     every = [(starts[i] + ends[j], i, j) for i in range(len(starts)) for j in range(i, min(i + longest, len(ends)))]
     assert found.tolist() == sorted((score for score, _, _ in every), reverse=True)[:most]
     assert all(0 <= j - i < longest for i, j in zip(first, last, strict=True))
@@ -128,7 +128,7 @@ def test_the_search_is_quick():
     times = []
     for _ in range(50):
         began = time.perf_counter()
-        best_spans(starts, ends, longest=30)
+        best_spans(starts, ends, max_length=30)
         times.append(time.perf_counter() - began)
     assert min(times) < 1e-3
 

@@ -16,7 +16,7 @@ from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
-from regard.tasks.tag import Tag, WindowTags, _by_piece, _firsts
+from regard.tasks.tag import Tag, WindowTags, _firsts, _word_columns
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
@@ -98,7 +98,7 @@ def test_pieces_and_words_meet_by_their_place(kinds, kind, text):
         touching = [place for place, (left, right) in enumerate(found.offsets) if left < end and right > start]
         assert (piece is None) == (not touching)
         assert piece is None or piece in touching[:2]
-    kept = _by_piece(record.spans, found.offsets)
+    kept = _word_columns(record.spans, found.offsets)
     covered = [word for word, end in zip(kept["word"], kept["upto"], strict=True) for word in range(word, end)]
     assert covered == [word for word, piece in enumerate(firsts) if piece is not None]
 
@@ -135,7 +135,7 @@ def test_words_in_one_piece_are_one_entity():
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     found = Tokenizer(backend).encode("in U.S.", special=False)
     record = TagRecord.from_text("in U.S.")
-    kept = _by_piece(record.spans, found.offsets)
+    kept = _word_columns(record.spans, found.offsets)
     assert (kept["word"].tolist(), kept["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
     window = WindowTags(kept["word"], kept["upto"], np.array([0, 1]), np.array([0.9, 0.8]))

@@ -5,9 +5,9 @@ from dataclasses import fields
 import pytest
 
 from regard.tasks import TASKS, task_class
-from regard.tasks import minimal_pairs as minimal
 from regard.tasks.answer import Candidate, SpanAnswer
 from regard.tasks.classify import LabelAnswer
+from regard.tasks.language import minimal_pairs
 from regard.tasks.tag import EntitiesAnswer, TaggedSpan
 from regard.tasks.task import Answer, public_fields
 
@@ -18,7 +18,7 @@ def every_kind() -> list[type[Answer]]:
     """All kinds of answers there are."""
     for name in TASKS:
         task_class(name)
-    assert minimal.PreferenceAnswer is not None
+    assert minimal_pairs.PreferenceAnswer is not None
     found: list[type[Answer]] = []
     waiting = [Answer]
     while waiting:

@@ -108,7 +108,7 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
     theirs.generation_config.forced_eos_token_id = None
     made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
     start, end = inputs["start"].unique().item(), inputs["end"].unique().item()
-    found = greedy_decode(checkpoint.network, inputs.tokens, start=start, end=end, most=[12] * 4)
+    found = greedy_decode(checkpoint.network, inputs.tokens, start=start, end=end, max_new_tokens=[12] * 4)
     for ours, row in zip(found, made.tolist(), strict=True):
         expected = row[: row.index(3)] if 3 in row else row
         assert ours.ids == tuple(expected)
@@ -281,9 +281,9 @@ def test_one_source_is_written_as_in_a_batch(small):
     for name in ("tiny-gru-additive", "tiny-lstm-feeding"):
         network = from_preset(name).network
         batch, most = Ragged.of([[5, 6, 7], [8], [9, 10, 11, 12]]), [4, 9, 2]
-        together = greedy_decode(network, batch, start=0, end=1, most=most)
+        together = greedy_decode(network, batch, start=0, end=1, max_new_tokens=most)
         for row, found in enumerate(together):
-            (alone,) = greedy_decode(network, batch.select([row]), start=0, end=1, most=most[row : row + 1])
+            (alone,) = greedy_decode(network, batch.select([row]), start=0, end=1, max_new_tokens=most[row : row + 1])
             assert (alone.ids, alone.ended) == (found.ids, found.ended)
             assert alone.score == pytest.approx(found.score, abs=1e-5)
 

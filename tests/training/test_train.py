@@ -129,7 +129,7 @@ def test_a_label_with_one_row_is_learned_wherever_it_falls(tmp_path: Path, write
 
 def test_one_class_only(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
     data = write_rows(tmp_path / "one.csv", [(text, "good") for text, _ in reviews(20)])
-    with pytest.raises(InputError, match=r'one label only \("good"\); there is nothing to tell apart'):
+    with pytest.raises(InputError, match=r'one label only \("good"\); there is nothing to learn'):
         train(data, tmp_path / "run")
 
 

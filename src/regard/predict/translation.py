@@ -90,7 +90,7 @@ def translations(
         limits = None
         options = {**settings, "best": best}
         if settings.get("max_tokens") is None:
-            limits = rows.by_sequence["most"][batch].clip(min=1).tolist()
+            limits = rows.by_sequence["max_new_tokens"][batch].clip(min=1).tolist()
             options["max_tokens"] = max(limits)
         continuations = generator.continuations([sources[row] for row in batch], options, max_new_tokens=limits)
         for row, candidates in zip(batch, continuations, strict=True):
@@ -124,7 +124,7 @@ def beam_run(network: Network, generator: TextGenerator, task: Translate, beams:
 
     def run(inputs: Inputs) -> TranslationOutput:
         sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
-        limits = inputs["most"].clamp(min=1).tolist()
+        limits = inputs["max_new_tokens"].clamp(min=1).tolist()
         candidates = generator.continuations(
             sources, {"beams": beams, "max_tokens": max(limits)}, max_new_tokens=limits
         )

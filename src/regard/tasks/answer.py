@@ -1,7 +1,7 @@
-"""Questions answered by a stretch of a context.
+"""Extractive question answering (SQuAD): the answer is a span of the context.
 
-Each token of a window has a score as the start and one as the end of the answer; the first token ([CLS]) stands for
-"not here". A long context is read in windows beside the whole question.
+Each token of a window has a score as the start and one as the end of the answer; the first token ([CLS]) means "no
+answer in this window". A long context is split into windows, each with the whole question.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from regard.tasks.task import Answer, Loss, Task, internal, reject_label_setting
 
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
-NO_CANDIDATE = 1e6  # what speaks for no answer where the context has no word
+NO_CANDIDATE = 1e6  # score of no answer where the context has no token
 Places = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 
 
 class Candidate(NamedTuple):
-    """A stretch of the context, code points, end exclusive; no text and no place where there is no answer."""
+    """A span of the context in code points, end exclusive; empty and without a place if there is no answer."""
 
     answer: str
     start: int | None
@@ -50,7 +50,7 @@ NOTHING = Candidate("", None, None, 0.0)
 
 @dataclass(frozen=True, repr=False)
 class SpanAnswer(Answer):
-    """The answer, where it stands in the context, and the best few candidates with their probabilities.
+    """The answer, its place in the context, and the best few candidates with their probabilities.
 
     `answer` is empty, and `start` and `end` are None, where the context does not answer the question.
     `best` is the best text whether or not the question is left unanswered, and `no_answer` the score of no answer less
@@ -70,7 +70,7 @@ class SpanAnswer(Answer):
 
 
 class WindowSpans(NamedTuple):
-    """The best stretches of a window, in code points, with their scores; and the score of its first token."""
+    """The best spans of a window, in code points, with their scores; and the score of its first token (no answer)."""
 
     start: Places
     end: Places
@@ -93,11 +93,13 @@ class QuestionAnswering(Task):
 
     unanswerable: bool = False  # whether there are questions without an answer
     threshold: float = 0.0
-    longest: int = 30  # tokens of an answer
+    max_tokens: int = 30  # of an answer
 
     def __post_init__(self) -> None:
-        if self.longest < 1:
-            raise InputError(f"answers of at most {self.longest} tokens were asked for, expected at least 1.")
+        if self.max_tokens < 1:
+            raise InputError(
+                f"answers of at most {self.max_tokens} tokens were questions_asked for, expected at least 1."
+            )
 
     @classmethod
     def from_records(
@@ -112,14 +114,14 @@ class QuestionAnswering(Task):
         return cls(unanswerable=False in known)
 
     def settings(self) -> dict[str, Any]:
-        return {"unanswerable": self.unanswerable, "threshold": self.threshold, "longest": self.longest}
+        return {"unanswerable": self.unanswerable, "threshold": self.threshold, "longest": self.max_tokens}
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         return cls(
             unanswerable=bool(settings.get("unanswerable", False)),
             threshold=float(settings.get("threshold", 0.0)),
-            longest=int(settings.get("longest", 30)),
+            max_tokens=int(settings.get("longest", 30)),
         )
 
     @property
@@ -128,16 +130,18 @@ class QuestionAnswering(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
-        asked = [record for record in records if isinstance(record, AnswerRecord)]
-        contexts = {text: number for number, text in enumerate(dict.fromkeys(record.context for record in asked))}
-        told = preprocessing.tokenizer.encode_batch(list(contexts), special=False)
-        offsets = [np.array(found.offsets, np.int32).reshape(-1, 2) for found in told]
-        questions = preprocessing.tokenizer.ids_batch([record.question for record in asked], special=False)
-        for row, (record, question) in enumerate(zip(asked, questions, strict=True)):
+        question_records = [record for record in records if isinstance(record, AnswerRecord)]
+        contexts = {
+            text: number for number, text in enumerate(dict.fromkeys(record.context for record in question_records))
+        }
+        encodings = preprocessing.tokenizer.encode_batch(list(contexts), special=False)
+        offsets = [np.array(encoding.offsets, np.int32).reshape(-1, 2) for encoding in encodings]
+        questions = preprocessing.tokenizer.ids_batch([record.question for record in question_records], special=False)
+        for row, (record, question) in enumerate(zip(question_records, questions, strict=True)):
             number = contexts[record.context]
-            wanted = _tokens_of(_known(record), offsets[number]) if labelled else None
-            for cut in _windows(record, frame, question, told[number].ids, preprocessing):
-                start, end = _target(cut, wanted)
+            answer_tokens = _tokens_of(_known(record), offsets[number]) if labelled else None
+            for cut in _windows(record, frame, question, encodings[number].ids, preprocessing):
+                start, end = _target(cut, answer_tokens)
                 builder.add(
                     row,
                     cut.ids,
@@ -148,6 +152,12 @@ class QuestionAnswering(Task):
         return builder.build()
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """Span loss of BERT on SQuAD (Devlin et al. 2019, https://arxiv.org/abs/1810.04805).
+
+        1. A softmax over the tokens of a window gives each token a probability of being the start of the answer, and
+           another softmax one of being its end.
+        2. The loss is the mean of both cross-entropies; the target of a window without the answer is its first token.
+        """
         assert output.logits is not None
         logits_N2, batch = output.logits.float(), inputs.tokens
         wanted_B2 = torch.stack((inputs["start"], inputs["end"]), 1)
@@ -160,27 +170,27 @@ class QuestionAnswering(Task):
         assert output.logits is not None
         logits_N2 = output.logits.float().cpu().numpy()
         begin, finish = (inputs[name].cpu().numpy() for name in ("begin", "finish"))
-        found = []
+        outputs = []
         for first, end in pairwise(inputs.tokens.bounds[: inputs.rows + 1].tolist()):
-            context = first + np.flatnonzero(begin[first:end] >= 0)  # these stand side by side
-            starts, ends, scores = best_spans(logits_N2[context, 0], logits_N2[context, 1], longest=self.longest)
+            context = first + np.flatnonzero(begin[first:end] >= 0)  # these are contiguous
+            starts, ends, scores = best_spans(logits_N2[context, 0], logits_N2[context, 1], max_length=self.max_tokens)
             none = float(logits_N2[first].sum()) if end > first else 0.0
-            found.append(WindowSpans(begin[context[starts]], finish[context[ends]], scores, none))
-        return found
+            outputs.append(WindowSpans(begin[context[starts]], finish[context[ends]], scores, none))
+        return outputs
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
         assert isinstance(record, AnswerRecord)
-        found = _merged(record.context, said)
-        texts = [Candidate(record.context[start:end], start, end, score) for (start, end), score in found]
+        spans = _merged(record.context, outputs)
+        texts = [Candidate(record.context[start:end], start, end, score) for (start, end), score in spans]
         best = texts[0].answer if texts else ""
-        none = NOTHING._replace(score=min(window.none for window in said))
+        none = NOTHING._replace(score=min(window.none for window in outputs))
         no_answer = none.score - texts[0].score if texts else NO_CANDIDATE
         ranked = _chances([*texts, none] if self.unanswerable else texts)
-        wanted = "" if self.unanswerable and no_answer > self.threshold else best
-        given = next((candidate for candidate in ranked if candidate.answer == wanted), NOTHING)
+        chosen = "" if self.unanswerable and no_answer > self.threshold else best
+        top = next((candidate for candidate in ranked if candidate.answer == chosen), NOTHING)
         return SpanAnswer(
-            len(said),
-            **given._asdict(),
+            len(outputs),
+            **top._asdict(),
             candidates=tuple(ranked[:SHOWN]),
             best=best,
             no_answer=no_answer if self.unanswerable else None,
@@ -202,33 +212,35 @@ class QuestionAnswering(Task):
 
 
 def best_spans(
-    starts_T: Floats, ends_T: Floats, *, longest: int, most: int = BEST
+    starts_T: Floats, ends_T: Floats, *, max_length: int, count: int = BEST
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
-    """First token, last token and score of the best stretches of at most `longest` tokens, the best first.
+    """First token, last token and score of the best spans of at count `max_length` tokens, the best first.
 
-    None is missed: the best `most` pairs start at tokens whose own best pair is among the best `most` of such.
+    The result is exact: the best `count` spans start at tokens whose own best span is among the best `count` of these.
     """
-    beyond = np.full(longest - 1, -np.inf, np.float32)
-    band_TL = np.lib.stride_tricks.sliding_window_view(np.concatenate((ends_T, beyond)), longest) if len(ends_T) else 0
-    scores_TL = np.reshape(starts_T[:, None] + band_TL, (-1, longest))
-    if len(scores_TL) > most:
-        rows_K = np.argpartition(-scores_TL.max(1), most - 1)[:most]
+    beyond = np.full(max_length - 1, -np.inf, np.float32)
+    band_TL = (
+        np.lib.stride_tricks.sliding_window_view(np.concatenate((ends_T, beyond)), max_length) if len(ends_T) else 0
+    )
+    scores_TL = np.reshape(starts_T[:, None] + band_TL, (-1, max_length))
+    if len(scores_TL) > count:
+        rows_K = np.argpartition(-scores_TL.max(1), count - 1)[:count]
     else:
         rows_K = np.arange(len(scores_TL))
     flat = scores_TL[rows_K].ravel()
-    chosen = np.argpartition(-flat, most - 1)[:most] if len(flat) > most else np.arange(len(flat))
+    chosen = np.argpartition(-flat, count - 1)[:count] if len(flat) > count else np.arange(len(flat))
     chosen = chosen[np.argsort(-flat[chosen], kind="stable")]
     chosen = chosen[np.isfinite(flat[chosen])]
-    first = rows_K[chosen // longest]
-    return first, first + chosen % longest, flat[chosen]
+    first = rows_K[chosen // max_length]
+    return first, first + chosen % max_length, flat[chosen]
 
 
 def _known(record: Record) -> tuple[rows.AnswerSpan, ...]:
-    """The answers of a record that somebody has looked for."""
+    """The answers of a record; an error where it is not labeled."""
     assert isinstance(record, AnswerRecord)
     if record.answers is None:
         raise record.place.error(
-            "nobody has said what the answer is", column="answers", expected="answers, or an empty list for none"
+            "the row has no answers", column="answers", expected="answers, or an empty list for none"
         )
     return record.answers
 
@@ -254,21 +266,21 @@ def _tokens_of(answers: Sequence[rows.AnswerSpan], offsets: Places) -> tuple[int
     return (first, last) if first <= last else None
 
 
-def _target(cut: FramedSequence, wanted: tuple[int, int] | None) -> tuple[int, int]:
-    """Where the answer stands in a window that shows all of it; else the first token."""
-    places = [None, None] if wanted is None else [cut.position(1, token) for token in wanted]
+def _target(cut: FramedSequence, answer_tokens: tuple[int, int] | None) -> tuple[int, int]:
+    """The place of the answer in a window that has all of it; else the first token."""
+    places = [None, None] if answer_tokens is None else [cut.position(1, token) for token in answer_tokens]
     start, end = places
     return (0, 0) if start is None or end is None else (start, end)
 
 
 def _characters(cut: FramedSequence, offsets: Places) -> dict[str, Places]:
     """For each token of the context where it begins and ends in it."""
-    found = {}
+    places = {}
     for column, name in enumerate(("begin", "finish")):
-        found[name] = np.full(len(cut), IGNORE, np.int32)
+        places[name] = np.full(len(cut), IGNORE, np.int32)
         part = cut.parts[1]
-        found[name][part.places] = offsets[part.window.start : part.window.end, column]
-    return found
+        places[name][part.places] = offsets[part.window.start : part.window.end, column]
+    return places
 
 
 def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:
@@ -279,17 +291,17 @@ def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:
     return top_BC + sums_BC.clamp(min=torch.finfo(sums_BC.dtype).tiny).log()
 
 
-def _merged(context: str, said: Sequence[WindowSpans]) -> list[tuple[tuple[int, int], float]]:
-    """The best stretches of all windows, without space at their edges, each once with its best score."""
-    found: dict[tuple[int, int], float] = {}
-    for window in said:
+def _merged(context: str, outputs: Sequence[WindowSpans]) -> list[tuple[tuple[int, int], float]]:
+    """The best spans of all windows, without spaces at their edges, each once with its best score."""
+    scores: dict[tuple[int, int], float] = {}
+    for window in outputs:
         for start, end, score in zip(*(values.tolist() for values in window[:3]), strict=True):
             text = context[start:end]
             left = start + len(text) - len(text.lstrip())
             edges = left, left + len(text.strip())
             if edges[0] < edges[1]:
-                found[edges] = max(score, found.get(edges, score))
-    return sorted(found.items(), key=lambda item: (-item[1], item[0]))[:BEST]
+                scores[edges] = max(score, scores.get(edges, score))
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:BEST]
 
 
 def _chances(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -297,5 +309,5 @@ def _chances(candidates: Sequence[Candidate]) -> list[Candidate]:
     top = max((candidate.score for candidate in candidates), default=0.0)
     parts = [math.exp(candidate.score - top) for candidate in candidates]
     whole = sum(parts)
-    found = [candidate._replace(score=part / whole) for candidate, part in zip(candidates, parts, strict=True)]
-    return sorted(found, key=lambda candidate: -candidate.score)
+    ranked = [candidate._replace(score=part / whole) for candidate, part in zip(candidates, parts, strict=True)]
+    return sorted(ranked, key=lambda candidate: -candidate.score)

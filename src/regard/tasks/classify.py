@@ -1,4 +1,4 @@
-"""One label, several labels, or a number for a text."""
+"""Text classification: one label, several labels, or a number for a text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LabelAnswer(Answer):
 
 @dataclass(frozen=True, repr=False)
 class LabelsAnswer(Answer):
-    """Every label that is more likely than not, and the probability of each."""
+    """Every label with a probability above one half, and the probability of each."""
 
     labels: tuple[str, ...] = ()
     scores: Mapping[str, float] | None = None
@@ -65,9 +65,9 @@ class NumberAnswer(Answer):
 
 @dataclass(frozen=True)
 class Classify(Task):
-    """`weights` are those of the classes in the loss; `smoothing` moves so much of each target to all classes.
+    """`weights` are class weights of the loss; `label_smoothing` is the probability mass spread over all classes.
 
-    Where a text has several labels, a weight is that of the texts that have the label, against 1 for the others.
+    For several labels per text, a weight is that of texts with the label, relative to 1 for texts without it.
     """
 
     name: ClassVar[str] = "classify"
@@ -111,7 +111,7 @@ class Classify(Task):
             raise InputError("no row of the training data has a label; there is nothing to learn.")
         if kind == "single" and len(names) < 2:
             only = f'"{names[0]}"' if names else "none"
-            raise InputError(f"the training data has one label only ({only}); there is nothing to tell apart.")
+            raise InputError(f"the training data has one label only ({only}); there is nothing to learn.")
         weights = _weights(kind, [counts[name] for name in names], rows) if class_balance == "weights" else None
         return cls(kind=kind, names=names, weights=weights, label_smoothing=label_smoothing)
 
@@ -125,11 +125,11 @@ class Classify(Task):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        given = settings.get("weights")
+        weights = settings.get("weights")
         return cls(
             kind=str(settings.get("kind", "single")),
             names=tuple(settings.get("labels", ())),
-            weights=None if given is None else tuple(given),
+            weights=None if weights is None else tuple(weights),
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
         )
 
@@ -171,8 +171,8 @@ class Classify(Task):
             assert isinstance(record, ClassifyRecord | PairRecord)
             target = {"label": self.target(record)} if labelled else {}
             for ids, kinds in cuts:
-                share = {"weight": np.float32(1 / len(cuts))}
-                builder.add(row, ids, kinds, by_sequence={**target, **share})
+                weight = {"weight": np.float32(1 / len(cuts))}
+                builder.add(row, ids, kinds, by_sequence={**target, **weight})
         return builder.build()
 
     def sequences(
@@ -194,9 +194,9 @@ class Classify(Task):
         """The label as what the loss needs."""
         label = record.label
         if label is None or kind_of(label) != self.kind:
-            given = "no label" if label is None else f"the label {label!r}"
-            wanted = {"single": "one label", "multi": "a list of labels", "number": "a number"}[self.kind]
-            raise record.place.error(f"this row has {given}", column="label", expected=wanted)
+            actual = "no label" if label is None else f"the label {label!r}"
+            expected = {"single": "one label", "multi": "a list of labels", "number": "a number"}[self.kind]
+            raise record.place.error(f"this row has {actual}", column="label", expected=expected)
         if self.kind == "number":
             assert isinstance(label, float)
             return np.float32(label)
@@ -216,31 +216,38 @@ class Classify(Task):
         return {name: number for number, name in enumerate(self.names)}
 
     def prepare(self, inputs: Inputs) -> Inputs:
-        """No state of any token is wanted: a network may leave out what its vector of the whole does not need."""
+        """No token states are needed: a network may skip what its pooled vector does not depend on."""
         return replace(inputs, at=inputs.tokens.ids.new_empty(0))
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """Cross-entropy with label smoothing, binary cross-entropy, or the squared error, by the kind of labels.
+
+        One label: a softmax over the classes; the target has probability 1 minus `label_smoothing`, of which all
+        classes get an equal part (Szegedy et al. 2016, https://arxiv.org/abs/1512.00567). Several labels: a sigmoid per
+        class, each its own yes or no. A number: the squared difference. The windows of a long text share its weight.
+        """
         assert output.logits is not None
         logits_BC, label, weight_B = output.logits.float(), inputs["label"], inputs["weight"]
         if self.kind == "single":
             keep_B = label != IGNORE
-            given = None if self.weights is None else constant_on(logits_BC, self.weights)
+            class_weights = None if self.weights is None else constant_on(logits_BC, self.weights)
             picked = label.clamp(min=0)
             losses_B = F.cross_entropy(
-                logits_BC, picked, reduction="none", weight=given, label_smoothing=self.label_smoothing
+                logits_BC, picked, reduction="none", weight=class_weights, label_smoothing=self.label_smoothing
             )
-            if given is None:
+            if class_weights is None:
                 return weighted_loss(losses_B, weight_B, keep_B)
             return Loss(
-                weighted_loss(losses_B, weight_B, keep_B).sum, torch.where(keep_B, weight_B * given[picked], 0.0).sum()
+                weighted_loss(losses_B, weight_B, keep_B).sum,
+                torch.where(keep_B, weight_B * class_weights[picked], 0.0).sum(),
             )
         if self.kind == "number":
             keep_B = ~label.isnan()
             return weighted_loss((logits_BC.squeeze(1) - label.nan_to_num()).square(), weight_B, keep_B)
         keep_BC = ~label.isnan()
-        given = None if self.weights is None else constant_on(logits_BC, self.weights)
+        class_weights = None if self.weights is None else constant_on(logits_BC, self.weights)
         losses_BC = F.binary_cross_entropy_with_logits(
-            logits_BC, label.nan_to_num(), reduction="none", pos_weight=given
+            logits_BC, label.nan_to_num(), reduction="none", pos_weight=class_weights
         )
         return weighted_loss(losses_BC, weight_B.unsqueeze(1).expand_as(losses_BC), keep_BC)
 
@@ -248,17 +255,17 @@ class Classify(Task):
         assert output.logits is not None
         return list(output.logits[: inputs.rows].float().cpu().numpy())
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        logits_C = torch.from_numpy(np.mean(said, axis=0))
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
+        logits_C = torch.from_numpy(np.mean(outputs, axis=0))
         if self.kind == "number":
-            return NumberAnswer(len(said), value=float(logits_C[0]))
+            return NumberAnswer(len(outputs), value=float(logits_C[0]))
         chances = (logits_C.softmax(0) if self.kind == "single" else logits_C.sigmoid()).tolist()
         scores = dict(sorted(zip(self.names, chances, strict=True), key=lambda pair: -pair[1]))
         if self.kind == "single":
             best = next(iter(scores))
-            return LabelAnswer(len(said), label=best, score=scores[best], scores=scores)
+            return LabelAnswer(len(outputs), label=best, score=scores[best], scores=scores)
         return LabelsAnswer(
-            len(said), labels=tuple(name for name, chance in scores.items() if chance > 0.5), scores=scores
+            len(outputs), labels=tuple(name for name, chance in scores.items() if chance > 0.5), scores=scores
         )
 
     def meter(self) -> Meter:

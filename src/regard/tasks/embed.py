@@ -1,7 +1,7 @@
-"""Vectors of texts that lie close where the texts belong together: the mean of a text's last states.
+"""Sentence embeddings: the mean of a text's last hidden states, similar for texts that belong together.
 
-From pairs alone the loss is contrastive: the second text of each pair is to be found among those of all pairs of the
-batch, so larger batches teach more. From pairs with a number, the cosine is to be that number, on a scale from 0 to 1.
+Pairs without labels are trained with in-batch negatives, so larger batches help. For pairs with a number, the cosine
+of the two vectors is trained to be that number, scaled to 0 to 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 
 @dataclass(frozen=True, repr=False)
 class SimilarityAnswer(Answer):
-    """How alike two texts are: their cosine; `found` says whether the second was the nearest of its batch.
+    """The cosine similarity of two texts; `found` says whether the second was the most similar one of its batch.
 
     `windows` are those of the text that has more.
     """
@@ -41,13 +41,13 @@ class SimilarityAnswer(Answer):
 
 
 class SimilarityMeter(NumberMeter):
-    """Cosines against numbers: that they rank alike is what matters."""
+    """Cosines against numbers; the main score is their rank correlation."""
 
     main = "spearman"
 
     def scores(self) -> dict[str, Score]:
-        found = super().scores()
-        return {self.main: found.pop(self.main), **found}
+        scores = super().scores()
+        return {self.main: scores.pop(self.main), **scores}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Embed(Task):
 
     scale: tuple[float, float] | None = None
     temperature: float = 0.05
-    symmetric: bool = True  # also the first text is to be found from the second
+    symmetric: bool = True  # also select the first text by the second
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -84,9 +84,7 @@ class Embed(Task):
         symmetric: bool = True,
         **_: Any,
     ) -> Self:
-        reject_label_settings(
-            "texts that are alike have none", class_balance=class_balance, label_smoothing=label_smoothing
-        )
+        reject_label_settings("similar texts have none", class_balance=class_balance, label_smoothing=label_smoothing)
         low, high, bare = np.inf, -np.inf, None
         for record in records:
             assert isinstance(record, PairRecord)
@@ -97,7 +95,7 @@ class Embed(Task):
                 raise record.place.error(
                     f"the label {record.label!r} is no number",
                     column="label",
-                    fix="Give how alike the texts are as a number, or leave labels out if all pairs belong together.",
+                    fix="Give how similar the texts are as a number, or leave labels out if all pairs belong together.",
                 )
             low, high = min(low, record.label), max(high, record.label)
         if bare is not None and high >= low:
@@ -143,7 +141,7 @@ class Embed(Task):
     def _target(self, record: PairRecord) -> float:
         """The number on a scale from 0 to 1."""
         if not isinstance(record.label, float):
-            raise record.place.error("this pair has no number", column="label", expected="how alike the texts are")
+            raise record.place.error("this pair has no number", column="label", expected="how similar the texts are")
         assert self.scale is not None
         low, high = self.scale
         return (record.label - low) / (high - low)
@@ -164,9 +162,17 @@ class Embed(Task):
 
     @property
     def can_split(self) -> bool:
-        return self.scale is not None  # else every text of a step is held against every other
+        return self.scale is not None  # else every text of a batch is compared with every other
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """InfoNCE with in-batch negatives, or the squared error of the cosine for pairs with a number.
+
+        1. Compute the cosine of every first text with every second text of the batch, divided by the temperature.
+        2. Cross-entropy: among all second texts of the batch, each first text must select its own; the others are its
+           negatives (van den Oord et al. 2018, https://arxiv.org/abs/1807.03748). This is
+           MultipleNegativesRankingLoss of sentence-transformers (Henderson et al. 2017).
+        3. If `symmetric`, the same from second to first text, and the mean of both.
+        """
         first_PD, second_PD = self.vectors(output, inputs)
         count = torch.tensor(float(len(first_PD)), device=first_PD.device)
         if not len(first_PD):
@@ -176,10 +182,10 @@ class Embed(Task):
             return Loss(((first_PD * second_PD).sum(1) - label_P).square().sum(), count)
         like_PP = first_PD @ second_PD.T / self.temperature
         own_P = torch.arange(len(like_PP), device=like_PP.device)
-        found = F.cross_entropy(like_PP, own_P, reduction="sum")
+        loss = F.cross_entropy(like_PP, own_P, reduction="sum")
         if self.symmetric:
-            found = (found + F.cross_entropy(like_PP.T, own_P, reduction="sum")) / 2
-        return Loss(found, count)
+            loss = (loss + F.cross_entropy(like_PP.T, own_P, reduction="sum")) / 2
+        return Loss(loss, count)
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         first_PD, second_PD = self.vectors(output, inputs)
@@ -189,9 +195,9 @@ class Embed(Task):
         most_P = torch.maximum(windows_T[0::2], windows_T[1::2])
         return list(zip(like_PP.diagonal().tolist(), nearest.tolist(), most_P.tolist(), strict=True))
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        likeness, nearest, windows = said[0]
-        return SimilarityAnswer(windows, similarity=likeness, found=nearest if self.scale is None else None)
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
+        similarity, nearest, windows = outputs[0]
+        return SimilarityAnswer(windows, similarity=similarity, found=nearest if self.scale is None else None)
 
     def meter(self) -> Meter:
         return SimilarityMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")

@@ -1,4 +1,4 @@
-"""What an encoder-decoder writes by itself: the likeliest next word, again and again."""
+"""Greedy decoding with an encoder-decoder: always the max_new_tokens likely next token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.ragged import Ragged
 
 @dataclass(frozen=True)
 class DecodedSequence:
-    """What a decoder wrote for a source: without the start token, and without the end token where it came to one."""
+    """The output of a decoder for a source, without start and end token."""
 
     ids: tuple[int, ...]
     score: float  # log-probability of all of it, or what beams were ranked by
@@ -21,16 +21,16 @@ class DecodedSequence:
 
     @classmethod
     def of(cls, ids: Sequence[int], score: float, *, why: str | None) -> DecodedSequence:
-        """From all new ids, and what ended them."""
+        """From all new ids, and why decoding ended."""
         ended = why == "end"
         return cls(tuple(ids[:-1] if ended else ids), score, ended)
 
 
 def greedy_decode(
-    network: DecodableNetwork, source: Ragged, *, start: int, end: int, most: Sequence[int]
+    network: DecodableNetwork, source: Ragged, *, start: int, end: int, max_new_tokens: Sequence[int]
 ) -> list[DecodedSequence]:
-    """One target a source, each as long as its own `most`."""
-    settings, ends = DecodingSettings(max_tokens=max(most)), SpecialIds(eos=(end,), decoder_start=start)
-    job = DecodingJob(network, settings, ends, log_probs=True, device=source.ids.device, max_new_tokens=most)
-    found = decode(job, [ids.tolist() for ids in source.split(source.ids)])
-    return [DecodedSequence.of(row.ids, sum(row.log_probs), why=row.finish_reason) for (row,) in found]
+    """One target per source, each up to its own `max_new_tokens`."""
+    settings, ends = DecodingSettings(max_tokens=max(max_new_tokens)), SpecialIds(eos=(end,), decoder_start=start)
+    job = DecodingJob(network, settings, ends, log_probs=True, device=source.ids.device, max_new_tokens=max_new_tokens)
+    decoded = decode(job, [ids.tolist() for ids in source.split(source.ids)])
+    return [DecodedSequence.of(row.ids, sum(row.log_probs), why=row.finish_reason) for (row,) in decoded]

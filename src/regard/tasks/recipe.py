@@ -1,4 +1,4 @@
-"""How a task is usually trained: what holds where its user says nothing."""
+"""Default training settings of tasks, for what the user leaves open."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from regard.config import Config, RecurrentConfig
 
-STEP = 8192  # tokens of a step that translates
-HIGHEST = 5e-3  # rate, however narrow the network
-DROPOUT = ((100_000, 0.3), (1_000_000, 0.2))  # up to so many pairs; the fewer, the sooner they are known by heart
+STEP = 8192  # tokens per step of a translation model
+HIGHEST = 5e-3  # maximum learning rate, for narrow networks
+DROPOUT = ((100_000, 0.3), (1_000_000, 0.2))  # up to so many pairs; fewer pairs are overfitted sooner
 EPOCHS = ((2_000, 60), (10_000, 40), (50_000, 30), (300_000, 15), (2_000_000, 8))
-POST_NORM_DEPTH = 5  # layers of a post-norm network that take the full rate
+POST_NORM_DEPTH = 5  # layers of a post-norm network that train at the full learning rate
 WARMUP_PER_LAYER = 25  # steps
 
 
@@ -23,32 +23,34 @@ class Recipe:
     adam_beta2: float = 0.999
     label_smoothing: float = 0.0
     dropout: float | None = None  # the network's own when None
-    lr: float | None = None  # of steps of so many `tokens`; smaller steps take smaller rates
+    lr: float | None = None  # for steps of `tokens` tokens; smaller steps get a smaller learning rate
     tokens: int | None = None
     epochs: float | None = None
-    batch_growth: float | None = None  # lr is for 32 texts, where `tokens` is None; grows with its root
-    least_warmup: int = 0  # steps, at most half of all; counts where `warmup` is not set by the user
+    batch_growth: float | None = (
+        None  # if `tokens` is None, lr is for 32 texts and grows with the square root, up to this factor
+    )
+    min_warmup: int = 0  # steps, at most half of all; counts where `warmup` is not set by the user
 
 
 def translation_recipe(config: Config, pairs: int) -> Recipe:
-    """Translation from nothing: as Vaswani et al. (2017), whose rate at a width of 512 was 7e-4 at its highest.
+    """Translation from scratch, as Vaswani et al. (2017), whose peak learning rate at width 512 was 7e-4.
 
-    Recurrent networks take a lower rate that falls to nothing, and more dropout.
+    Recurrent networks get a lower learning rate with linear decay, and more dropout.
     """
-    share = next((share for most, share in DROPOUT if pairs <= most), 0.1)
-    epochs = next((epochs for most, epochs in EPOCHS if pairs <= most), 4)
+    dropout = next((value for limit, value in DROPOUT if pairs <= limit), 0.1)
+    epochs = next((value for limit, value in EPOCHS if pairs <= limit), 4)
     common = Recipe(adam_beta2=0.98, label_smoothing=0.1, tokens=STEP, epochs=epochs)
     if isinstance(config, RecurrentConfig):
         lr = min(1e-3 * (512 / config.width) ** 0.5, HIGHEST)
-        return replace(common, warmup=0.05, dropout=round(share + 0.1, 1), lr=lr)
-    return replace(common, schedule="sqrt", dropout=share, lr=min(2e-3 * (256 / config.width) ** 1.5, HIGHEST))
+        return replace(common, warmup=0.05, dropout=round(dropout + 0.1, 1), lr=lr)
+    return replace(common, schedule="sqrt", dropout=dropout, lr=min(2e-3 * (256 / config.width) ** 1.5, HIGHEST))
 
 
 def pretraining_recipe(config: Config) -> Recipe:
     """Language models from scratch; benchmarks/rates.py measures these choices.
 
-    Post-norm networks (BERT) stay at the loss of single word counts for good when the rate rises too fast: they take a
-    rate that falls with depth, never more for larger steps, and a warm-up of a number of steps that grows with depth.
+    Post-norm networks (BERT) never get below the loss of a unigram model when the learning rate rises too fast: their
+    learning rate decreases with depth and does not grow with the batch, and their warm-up grows with depth.
     """
     if isinstance(config, RecurrentConfig):
         return Recipe()
@@ -56,4 +58,4 @@ def pretraining_recipe(config: Config) -> Recipe:
     if config.norm_first:
         return Recipe(lr=lr, batch_growth=2.0)
     depth = config.layers + config.decoder_layers
-    return Recipe(lr=lr * min(1.0, POST_NORM_DEPTH / depth), batch_growth=1.0, least_warmup=WARMUP_PER_LAYER * depth)
+    return Recipe(lr=lr * min(1.0, POST_NORM_DEPTH / depth), batch_growth=1.0, min_warmup=WARMUP_PER_LAYER * depth)

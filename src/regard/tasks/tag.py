@@ -1,8 +1,8 @@
-"""A tag for each word: entities, parts of speech.
+"""Token classification: a tag for each word (entities, parts of speech).
 
-The first piece of a word carries its tag; the others are no targets. Pieces are matched with words by their place in
-the text, so any tokenizer and any way to cut words go together. A long text is read in windows, and a word is learned
-and answered in the one window that owns its first piece.
+The first token of a word has its tag as target; its other tokens have none. Tokens are aligned with words by their
+offsets in the text, so any tokenizer works with any split into words. A long text is split into windows, and a word is
+predicted in the one window that owns its first token.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Spans = Sequence[tuple[int, int]]
 
 
 class TaggedSpan(NamedTuple):
-    """A stretch of the text with its label: code points, end exclusive."""
+    """A span of the text with its label: code points, end exclusive."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ class TaggedSpan(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class TagAnswer(Answer):
-    """`tags` has one a word, just as the network said them; what is read from them is in the kinds below."""
+    """`tags` has one tag per word as the network predicts them; the subclasses have what follows from them."""
 
     tags: tuple[str, ...] = internal(())
 
@@ -67,7 +67,7 @@ class EntitiesAnswer(TagAnswer):
 
 @dataclass(frozen=True, repr=False)
 class WordsAnswer(TagAnswer):
-    """Every word, where tags are no entities."""
+    """Every word with its tag, for tags that are no entities."""
 
     words: tuple[TaggedSpan, ...] = ()
 
@@ -76,7 +76,7 @@ class WordsAnswer(TagAnswer):
 
 
 class WindowTags(NamedTuple):
-    """What a window says of its words: from `first` up to, not including, `end`, the tag and its probability."""
+    """The predictions of a window: words from `first` to `end` (exclusive) with their tag and its probability."""
 
     first: Ints
     end: Ints
@@ -86,7 +86,7 @@ class WindowTags(NamedTuple):
 
 @dataclass(frozen=True)
 class Tag(Task):
-    """`weights` are those of the tags in the loss; `smoothing` moves so much of each target to all tags."""
+    """`weights` are tag weights of the loss; `label_smoothing` is the probability mass spread over all tags."""
 
     name: ClassVar[str] = "tag"
     title: ClassVar[str] = "token classifier"
@@ -111,7 +111,7 @@ class Tag(Task):
         names = _names(counts)
         if len(names) < 2:
             only = f'"{names[0]}"' if names else "none"
-            raise InputError(f"the training data has one tag only ({only}); there is nothing to tell apart.")
+            raise InputError(f"the training data has one tag only ({only}); there is nothing to learn.")
         weights = None
         if class_balance == "weights":
             total = sum(counts.values())
@@ -123,10 +123,10 @@ class Tag(Task):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        given = settings.get("weights")
+        weights = settings.get("weights")
         return cls(
             names=tuple(settings.get("labels", ())),
-            weights=None if given is None else tuple(given),
+            weights=None if weights is None else tuple(weights),
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
         )
 
@@ -155,27 +155,28 @@ class Tag(Task):
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
         encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
-        for row, (record, found) in enumerate(zip(tagged, encodings, strict=True)):
-            pieces = _by_piece(record.spans, found.offsets)
+        for row, (record, encoding) in enumerate(zip(tagged, encodings, strict=True)):
+            columns_by_token = _word_columns(record.spans, encoding.offsets)
             if labelled:
-                pieces["label"] = self._targets(record, pieces["word"])
+                columns_by_token["label"] = self._targets(record, columns_by_token["word"])
             for cut in single_windows(
-                frame, found.ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
+                frame, encoding.ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
             ):
                 (part,) = cut.parts
-                own, held = part.window, {name: np.full(len(cut), IGNORE) for name in pieces}
-                for name, values in pieces.items():
-                    held[name][part.owned] = values[own.own_start : own.own_end]
-                builder.add(row, cut.ids, cut.segments, by_token=held)
+                own = part.window
+                columns = {name: np.full(len(cut), IGNORE) for name in columns_by_token}
+                for name, values in columns_by_token.items():
+                    columns[name][part.owned] = values[own.own_start : own.own_end]
+                builder.add(row, cut.ids, cut.segments, by_token=columns)
         return builder.build()
 
     def _targets(self, record: TagRecord, words: Ints) -> Ints:
-        """The tag of each first piece, as a number."""
-        tags = np.array([*self.numbers(record), IGNORE])  # a piece that is no first one has a word below 0: the last
+        """The tag of each first token of a word, as a number."""
+        tags = np.array([*self.numbers(record), IGNORE])  # other tokens have a word below 0: the last
         return tags[np.maximum(words, -1)]
 
     def numbers(self, record: TagRecord) -> list[int]:
-        """The tags of a record as numbers, or words about the one that is not known."""
+        """The tags of a record as numbers; an error for a tag that the training data does not have."""
         if record.tags is None:
             raise record.place.error("this row has no tags", column="tags", expected="one a word")
         for word, tag in enumerate(record.tags):
@@ -188,50 +189,51 @@ class Tag(Task):
         return [self._number[tag] for tag in record.tags]
 
     def prepare(self, inputs: Inputs) -> Inputs:
-        """Only states of first pieces are wanted. How many they are a GPU would have to be waited for."""
+        """Only states of first tokens are needed. On a GPU their number would have to be waited for."""
         if inputs.fixed_shape or inputs.tokens.ids.device.type != "cpu":
             return inputs
         at = (inputs["word"] >= 0).nonzero().squeeze(1)
         return replace(inputs, at=at, by_token={}, by_place={name: of[at] for name, of in inputs.by_token.items()})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """Cross-entropy with label smoothing over the tags, for the first token of each word (as in BERT)."""
         assert output.logits is not None
         logits_NC, label_N = output.logits.float(), inputs["label"]
         keep_N, picked_N = label_N != IGNORE, label_N.clamp(min=0)
-        given = None if self.weights is None else constant_on(logits_NC, self.weights)
+        class_weights = None if self.weights is None else constant_on(logits_NC, self.weights)
         losses_N = F.cross_entropy(
-            logits_NC, picked_N, reduction="none", weight=given, label_smoothing=self.label_smoothing
+            logits_NC, picked_N, reduction="none", weight=class_weights, label_smoothing=self.label_smoothing
         )
-        share_N = torch.ones_like(losses_N) if given is None else given[picked_N]
-        return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, share_N, 0.0).sum())
+        weight_N = torch.ones_like(losses_N) if class_weights is None else class_weights[picked_N]
+        return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, weight_N, 0.0).sum())
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         places = (inputs["word"] >= 0).nonzero().squeeze(1)
         chance, tag = output.logits[places].float().softmax(1).max(1)
-        said = [inputs["word"][places], inputs["upto"][places], tag, chance]
-        columns = [values.cpu().numpy() for values in said]
+        values_M = [inputs["word"][places], inputs["upto"][places], tag, chance]
+        columns = [values.cpu().numpy() for values in values_M]
         bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
         cuts = np.searchsorted((places if inputs.at is None else inputs.at).cpu().numpy(), bounds)
         return [WindowTags(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
         assert isinstance(record, TagRecord)
         tags, chances = [OUTSIDE] * len(record.spans), [0.0] * len(record.spans)
-        for window in said:
+        for window in outputs:
             for first, end, tag, chance in zip(*(values.tolist() for values in window), strict=True):
                 name = self.names[tag]
                 carried = f"I-{name[2:]}" if self.iob and name != OUTSIDE else name
                 tags[first:end] = [name, *[carried] * (end - first - 1)]
                 chances[first:end] = [chance] * (end - first)
         if self.iob:
-            found = entities(_well_formed(tags))
+            spans = entities(_well_formed(tags))
         else:
-            found = [(word, word + 1, tag) for word, tag in enumerate(tags)]
-        named = tuple(_named(record, first, end, label, chances) for first, end, label in found)
+            spans = [(word, word + 1, tag) for word, tag in enumerate(tags)]
+        named = tuple(_named(record, first, end, label, chances) for first, end, label in spans)
         if self.iob:
-            return EntitiesAnswer(len(said), tags=tuple(tags), entities=named)
-        return WordsAnswer(len(said), tags=tuple(tags), words=named)
+            return EntitiesAnswer(len(outputs), tags=tuple(tags), entities=named)
+        return WordsAnswer(len(outputs), tags=tuple(tags), words=named)
 
     def meter(self) -> Meter:
         return EntityMeter() if self.iob else TokenMeter()
@@ -244,46 +246,47 @@ class Tag(Task):
 
 
 def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The tags in order; of entities always both, `B-` and `I-`, since other texts may have the one not seen here."""
+    """The tags in order; for entities always both `B-` and `I-`, since other texts may have the missing one."""
     if not counts or not all(IOB.fullmatch(name) for name in counts):
         return tuple(sorted(counts))
     kinds = sorted({name[2:] for name in counts if name != OUTSIDE})
     return (OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI"))
 
 
-def _by_piece(spans: Spans, offsets: Spans) -> dict[str, Ints]:
-    """For each piece the word it is the first of (`word`) and where the words end that have no other (`upto`)."""
-    found = {"word": np.full(len(offsets), IGNORE), "upto": np.full(len(offsets), IGNORE)}
-    for word, piece in enumerate(_firsts(spans, offsets)):
-        if piece is not None:
-            if found["word"][piece] < 0:
-                found["word"][piece] = word
-            found["upto"][piece] = word + 1
-    return found
+def _word_columns(spans: Spans, offsets: Spans) -> dict[str, Ints]:
+    """For each token the word it is the first token of (`word`), and the end of the words that share it (`upto`)."""
+    columns = {"word": np.full(len(offsets), IGNORE), "upto": np.full(len(offsets), IGNORE)}
+    for word, token in enumerate(_firsts(spans, offsets)):
+        if token is not None:
+            if columns["word"][token] < 0:
+                columns["word"][token] = word
+            columns["upto"][token] = word + 1
+    return columns
 
 
 def _firsts(spans: Spans, offsets: Spans) -> Iterator[int | None]:
-    """The first piece of each word: one that no word before it has, if it can be. None where a word left no piece."""
-    last, piece = -1, 0
+    """The first token of each word, not shared with the word before it if possible; None for a word without a token."""
+    last, token = -1, 0
     for start, end in spans:
-        while piece < len(offsets) and offsets[piece][1] <= start:
-            piece += 1
-        own = piece + 1 if piece == last and piece + 1 < len(offsets) and offsets[piece + 1][0] < end else piece
+        while token < len(offsets) and offsets[token][1] <= start:
+            token += 1
+        own = token + 1 if token == last and token + 1 < len(offsets) and offsets[token + 1][0] < end else token
         if own < len(offsets) and offsets[own][0] < end:
-            last = piece = own
+            last = token = own
             yield own
         else:
             yield None
 
 
 def _well_formed(tags: Sequence[str]) -> list[str]:
-    """An `I-` that carries on nothing opens an entity, as conlleval reads it."""
-    found, before = [], OUTSIDE
+    """An `I-` that continues no entity opens one, as in conlleval."""
+    fixed = []
+    before = OUTSIDE
     for tag in tags:
         carries = tag[0] == "I" and before != OUTSIDE and before[2:] == tag[2:]
-        found.append(tag if tag == OUTSIDE or carries else f"B-{tag[2:]}")
+        fixed.append(tag if tag == OUTSIDE or carries else f"B-{tag[2:]}")
         before = tag
-    return found
+    return fixed
 
 
 def _named(record: TagRecord, first: int, end: int, label: str, chances: Sequence[float]) -> TaggedSpan:

@@ -1,7 +1,7 @@
-"""What a task is: how its records become a batch, its head, its loss, its answers, its score.
+"""The interface of a task: how records become batches, and its heads, loss, answers and scores.
 
-The training loop, the server and the report know no task by name; they know this. A task is a frozen value: what it
-learned from the data (its labels, a threshold) is in its fields, and `settings()` is what a folder keeps of it.
+No other part of the library knows a task by its name. A task is a frozen value: what it takes from the training data
+(its labels, a threshold) is in its fields, and `settings()` is what a model folder stores of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from regard.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A sum and how much it is the sum of: the loop divides once, whatever the batches were."""
+    """A sum of losses and its count: the training loop divides once, however a step was split."""
 
     sum: Tensor
     count: Tensor
@@ -37,7 +37,7 @@ class Loss:
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    """What every answer carries besides its own fields. Nothing is ever cut: `truncated` is there to say so.
+    """What every answer has besides its own fields. `truncated` is always false: long texts are split into windows.
 
     The attributes of an answer are the keys of its JSON object. What only the scoring needs is an `internal` field.
     """
@@ -96,7 +96,7 @@ def _shown(value: Any) -> str:
 
 
 class Task(ABC):
-    """The contract. One file a task, one line in `TASKS`, one row in the contract battery."""
+    """The interface. To add a task: one class in one file, registered in `regard.tasks`."""
 
     name: ClassVar[str]  # as in --task and run.json
     title: ClassVar[str]  # of a trained model, such as "text classifier"
@@ -111,28 +111,28 @@ class Task(ABC):
     pair_task: ClassVar[str | None] = None  # the task with the same head for pairs of texts
     keeps_pooling: ClassVar[bool] = False  # whether a model keeps the pooling files it started with
     separate_vocabularies: ClassVar[bool] = False  # whether inputs and targets may have vocabularies of their own
-    fixed_shapes: ClassVar[bool] = True  # whether its batches can be brought to a fixed shape, for a compiled step
-    network_kind: ClassVar[str | None] = None  # the kind of network it needs, where not every kind will do
-    chunk_size: ClassVar[int] = 2048  # records held while they are answered
-    max_dev_rows: ClassVar[int | None] = None  # most dev rows that are scored while it is trained; all where None
+    fixed_shapes: ClassVar[bool] = True  # whether batches can be padded to a fixed shape, for a compiled step
+    network_kind: ClassVar[str | None] = None  # the kind of network it needs; None for any
+    chunk_size: ClassVar[int] = 2048  # records in memory at once during inference
+    max_dev_rows: ClassVar[int | None] = None  # validation rows scored during training; all if None
 
     @classmethod
     @abstractmethod
     def from_records(cls, records: Iterable[Record], **settings: Any) -> Self:
-        """The task these training records set: its labels, its kind. One pass over the records."""
+        """The task for these training records, with their labels. One pass over the records."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What a folder keeps of the task, as JSON; `restore` reads it."""
+        """What a model folder stores of the task, as JSON; `from_settings` reads it."""
 
     @classmethod
     @abstractmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The task a folder kept."""
+        """The task with these settings."""
 
     @classmethod
     def recipe(cls, config: Config | None, rows: int) -> Recipe:
-        """How it is usually trained on so many rows: from nothing with these settings, or fine-tuned where None."""
+        """Default settings for this many rows: from scratch with this `config`, or fine-tuned if it is None."""
         return Recipe()
 
     @classmethod
@@ -165,7 +165,7 @@ class Task(ABC):
 
     @property
     def can_split(self) -> bool:
-        """Whether a step may be done in parts: its loss is the sum of theirs."""
+        """Whether a step may be split into micro-batches: its loss is the sum of theirs."""
         return True
 
     @property
@@ -175,65 +175,65 @@ class Task(ABC):
 
     @property
     def signatures(self) -> dict[str, str]:
-        """How scores were counted, by name, where the name alone does not say it."""
+        """How scores were computed, by score name (the signature of BLEU)."""
         return {}
 
     def bind(self, preprocessing: Preprocessing) -> Self:
-        """The task with what its answers are written with; itself, unless a task says so."""
+        """The task with the tokenizer that decodes its answers, where it needs one."""
         return self
 
     @abstractmethod
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        """Sequences of these records, long ones in windows; with targets where they are `labelled`."""
+        """Sequences of these records, long texts split into windows; with targets if `labelled`."""
 
     def prepare(self, inputs: Inputs) -> Inputs:
-        """What is drawn anew each time a batch is read, on its device: masks, noise. Nothing, unless a task says so."""
+        """Random changes of a batch, on its device, such as masking; none by default."""
         return inputs
 
     @abstractmethod
     def loss(self, output: Output, inputs: Inputs) -> Loss:
-        """The loss of a batch; what has no target (`IGNORE`, NaN) has no part in it."""
+        """The loss of a batch; what has no target (`IGNORE`, NaN) does not count."""
 
     def run(self, network: Network, inputs: Inputs) -> Output:
-        """What the network says of a batch that is to be answered; a task that writes lets it write."""
+        """The output of the network for inference; a translation task decodes here."""
         output: Output = network(inputs.tokens, inputs.target, at=inputs.at)
         return output
 
     @abstractmethod
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
-        """What each of the first `inputs.rows` sequences says, as small values off the device."""
+        """A small value on the CPU for each of the first `inputs.rows` sequences, from which answers are made."""
 
     @abstractmethod
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        """The answer for a record from what its windows said."""
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
+        """The answer for a record from the outputs of its windows."""
 
     @abstractmethod
     def meter(self) -> Meter:
-        """Scores, from answers one after the other."""
+        """An empty meter, which computes the scores from answers one after the other."""
 
     @abstractmethod
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
-        """Hold an answer against what its record says."""
+        """Add an answer and its record to the meter."""
 
     def tuned(self, meter: Meter) -> Self:
-        """The task with what is best chosen on dev once it is trained, a threshold; itself, unless a task says so."""
+        """The task with what is chosen on the validation rows after training, such as a threshold."""
         return self
 
 
 def constant_on(device_of: Tensor, values: Sequence[float]) -> Tensor:
-    """Numbers made on the device itself: a copy from the host could not be recorded."""
+    """Numbers created on the device itself: a copy from the host cannot be part of a CUDA graph."""
     return torch.cat([device_of.new_full((1,), value) for value in values])
 
 
 def reject_label_settings(why: str, *, class_balance: str = "none", label_smoothing: float = 0.0) -> None:
-    """Say so where a setting for labels was given that would do nothing. `why` ends the sentence."""
+    """Raise an error for a label setting that would have no effect. `why` ends the sentence."""
     if class_balance != "none" or label_smoothing:
-        given = (
+        option = (
             setting("class_balance", class_balance)
             if class_balance != "none"
             else setting("label_smoothing", label_smoothing)
         )
-        raise InputError(f"{given} is for labels, and {why}. Leave it out.")
+        raise InputError(f"{option} is for labels, and {why}. Leave it out.")
 
 
 def weighted_loss(losses: Tensor, weights: Tensor, keep: Tensor) -> Loss:

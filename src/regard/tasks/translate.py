@@ -1,4 +1,4 @@
-"""A text in another language, or anything else that a text is to become: learned from pairs."""
+"""Translation, or any other task from text to text, with an encoder-decoder network."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from regard.tasks.recipe import Recipe, translation_recipe
 from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 from regard.text.tokenizer import Tokenizer
 
-LONGER = 2  # how many times as long as its source a translation may be,
-MORE = 10  # and so many tokens more
+LONGER = 2  # maximum length of a translation as a multiple of its source,
+MORE = 10  # plus this many tokens
 
 
 @dataclass(frozen=True, eq=False)
 class TranslationOutput(Output):
-    """What was written, beside the states and scores for the words that should have been."""
+    """The decoded sequences, next to the logits of the reference translation."""
 
     written: tuple[DecodedSequence, ...] = ()
 
@@ -52,7 +52,7 @@ class TranslationAnswer(Answer):
 
 @dataclass(frozen=True)
 class Translate(Task):
-    """`smoothing` moves so much of each target word to all words."""
+    """`label_smoothing` is the probability mass spread over the output vocabulary."""
 
     name: ClassVar[str] = "translate"
     title: ClassVar[str] = "translation model"
@@ -78,7 +78,7 @@ class Translate(Task):
             _target(record)
             if isinstance(record, TranslateRecord) and not record.source.strip():
                 raise record.place.error(
-                    "this row has a translation of nothing", column="source", fix="Leave it out of both files."
+                    "this row has an empty source text", column="source", fix="Leave it out of both files."
                 )
         return cls(label_smoothing=label_smoothing)
 
@@ -106,32 +106,35 @@ class Translate(Task):
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         pairs = [record for record in records if isinstance(record, TranslateRecord)]
-        start, longest = start_token(preprocessing), preprocessing.max_tokens
-        words = preprocessing.tokenizer.output_tokenizer
-        (before, after), (ahead, end) = special_frame(preprocessing.tokenizer), special_frame(words)
-        room = None if longest is None else longest - len(before) - len(after)
+        start, max_tokens = start_token(preprocessing), preprocessing.max_tokens
+        target_tokenizer = preprocessing.tokenizer.output_tokenizer
+        (before, after), (ahead, end) = special_frame(preprocessing.tokenizer), special_frame(target_tokenizer)
+        budget = None if max_tokens is None else max_tokens - len(before) - len(after)
         texts = [_target(pair) for pair in pairs] if labelled else []
-        targets = [[*ahead, *ids, *end] for ids in words.ids_batch(texts, special=False)]
-        builder, aim, long = ExamplesBuilder(), ExamplesBuilder(), 0
-        for row, cuts in enumerate(source_chunks(pairs, preprocessing, room)):
+        targets = [[*ahead, *ids, *end] for ids in target_tokenizer.ids_batch(texts, special=False)]
+        builder, aim = ExamplesBuilder(), ExamplesBuilder()
+        long = 0
+        for row, cuts in enumerate(source_chunks(pairs, preprocessing, budget)):
             aims = targets[row] if labelled else [IGNORE]
-            if labelled and (len(cuts) > 1 or (longest is not None and len(aims) > longest)):
+            if labelled and (len(cuts) > 1 or (max_tokens is not None and len(aims) > max_tokens)):
                 aims, long = [IGNORE], long + 1
             for cut in cuts:
-                most = LONGER * len(cut) + MORE
-                most = most if longest is None else min(most, longest - 1)
-                builder.add(row, [*before, *cut, *after], by_sequence={"start": start, "end": end[-1], "most": most})
+                limit = LONGER * len(cut) + MORE
+                limit = limit if max_tokens is None else min(limit, max_tokens - 1)
+                values = {"start": start, "end": end[-1], "max_new_tokens": limit}
+                builder.add(row, [*before, *cut, *after], by_sequence=values)
                 aim.add(row, [start, *aims[:-1]], by_token={"word": np.array(aims, np.int64)})
         if long:
             warnings.warn(
-                f"{long} of {len(pairs)} pairs are longer than the {longest} tokens a sequence may have: too long to "
-                "be learned from whole, they have no part in the loss. Split them into sentences to use them.",
+                f"{long} of {len(pairs)} pairs are longer than the {max_tokens} tokens of a sequence: too long to "
+                "be learned from, they have no part in the loss. Split them into sentences to use them.",
                 UserWarning,
                 stacklevel=2,
             )
         return builder.build(target=aim.build())
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """Cross-entropy of each target token given those before it, with label smoothing (Vaswani et al. 2017)."""
         assert output.logits is not None
         word_N = inputs["word"]
         keep_N = word_N != IGNORE
@@ -141,14 +144,16 @@ class Translate(Task):
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), keep_N.sum().float())
 
     def run(self, network: Network, inputs: Inputs) -> Output:
-        """Scores of the words that should be said, and what the network says by itself."""
+        """The logits of the reference translation, and what the network decodes by itself."""
         assert not isinstance(network, BidirectionalNetwork)
         start, end = (int(inputs[name][0]) for name in ("start", "end"))  # the same in every row
-        written = greedy_decode(network, inputs.tokens, start=start, end=end, most=inputs["most"].clamp(min=1).tolist())
+        written = greedy_decode(
+            network, inputs.tokens, start=start, end=end, max_new_tokens=inputs["max_new_tokens"].clamp(min=1).tolist()
+        )
         return self.with_written(network, inputs, written)
 
     def with_written(self, network: Network, inputs: Inputs, written: Iterable[DecodedSequence]) -> TranslationOutput:
-        """What was written, however that was done, beside the scores of the words that should be said."""
+        """The decoded sequences, next to the logits of the reference translation."""
         output = super().run(network, inputs)
         return TranslationOutput(output.hidden, output.logits, memory=output.memory, written=tuple(written))
 
@@ -156,10 +161,10 @@ class Translate(Task):
         assert isinstance(output, TranslationOutput)
         return list(output.written)[: inputs.rows]
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
         assert self.tokenizer is not None
-        parts = [self.tokenizer.decode_generated(one.ids).strip() for one in said]
-        return TranslationAnswer(len(said), translation=" ".join(parts), score=sum(one.score for one in said))
+        parts = [self.tokenizer.decode_generated(one.ids).strip() for one in outputs]
+        return TranslationAnswer(len(outputs), translation=" ".join(parts), score=sum(one.score for one in outputs))
 
     def meter(self) -> Meter:
         return TranslationMeter()
@@ -170,7 +175,7 @@ class Translate(Task):
 
 
 def _target(record: Record) -> str:
-    """The translation, which is there where it is to be learned from or scored against."""
+    """The reference translation; an error where the row has none."""
     assert isinstance(record, TranslateRecord)
     if not record.target.strip():
         raise record.place.error(
@@ -180,7 +185,7 @@ def _target(record: Record) -> str:
 
 
 def special_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What stands before and after every text; an end token in any case, or nothing would tell when to stop."""
+    """The special tokens before and after every text; always with an end token, so that decoding can stop."""
     before, after = tokenizer.surrounding_ids
     if after:
         return before, after
@@ -194,36 +199,42 @@ def special_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...
 
 
 def start_token(preprocessing: Preprocessing) -> int:
-    """The token a target begins with: as the model's folder says, else that for nothing."""
-    words = preprocessing.tokenizer.output_tokenizer
-    for choice in (preprocessing.start, words.pad, words.cls, words.bos, words.eos):
+    """The token a target starts with: as the model folder says, else the padding token."""
+    target_tokenizer = preprocessing.tokenizer.output_tokenizer
+    for choice in (
+        preprocessing.start,
+        target_tokenizer.pad,
+        target_tokenizer.cls,
+        target_tokenizer.bos,
+        target_tokenizer.eos,
+    ):
         if choice is not None:
             return choice
-    return special_frame(words)[1][-1]
+    return special_frame(target_tokenizer)[1][-1]
 
 
 def source_chunks(
-    pairs: Sequence[TranslateRecord], preprocessing: Preprocessing, room: int | None
+    pairs: Sequence[TranslateRecord], preprocessing: Preprocessing, budget: int | None
 ) -> list[list[list[int]]]:
-    """The ids of each source, whole where it fits, else in parts of whole sentences."""
+    """The ids of each source text; one that is too long is split at sentences."""
     texts = [preprocessing.prefix + pair.source for pair in pairs]
-    found = [[ids] for ids in preprocessing.tokenizer.ids_batch(texts, special=False)]
-    if room is not None:
-        for row, (ids,) in enumerate(found):
-            if len(ids) > room:
-                found[row] = _parts(pairs[row].source, preprocessing, max(room, 1))
-    return found
+    chunks = [[ids] for ids in preprocessing.tokenizer.ids_batch(texts, special=False)]
+    if budget is not None:
+        for row, (ids,) in enumerate(chunks):
+            if len(ids) > budget:
+                chunks[row] = _parts(pairs[row].source, preprocessing, max(budget, 1))
+    return chunks
 
 
-def _parts(text: str, preprocessing: Preprocessing, room: int) -> list[list[int]]:
-    """As many sentences in each part as fit; one that does not fit is cut into equal parts."""
+def _parts(text: str, preprocessing: Preprocessing, budget: int) -> list[list[int]]:
+    """As many sentences per part as fit; a sentence that does not fit is split into equal parts."""
     parts: list[list[int]] = []
     for ids in preprocessing.tokenizer.ids_batch(
         [preprocessing.prefix + one for one in split_sentences(text)], special=False
     ):
-        if parts and not preprocessing.prefix and len(parts[-1]) + len(ids) <= room:
+        if parts and not preprocessing.prefix and len(parts[-1]) + len(ids) <= budget:
             parts[-1] += ids
         else:
-            count = -(-len(ids) // room)
+            count = -(-len(ids) // budget)
             parts += [part.tolist() for part in np.array_split(np.array(ids, np.int64), max(count, 1))]
     return parts

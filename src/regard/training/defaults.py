@@ -54,25 +54,25 @@ def resolve_settings(
     usual = _recipe_rate(recipe, texts, size) or _rate(config, texts, size.sequences, pretrained=pretrained)
     steps = settings.steps or (epochs or 0) * size.sequences / texts
     warmup = settings.warmup
-    if given_warmup is None and recipe.least_warmup:
-        warmup, share = _least_warmup(steps, settings.warmup or 0.0, recipe)
+    if given_warmup is None and recipe.min_warmup:
+        warmup, share = _min_warmup(steps, settings.warmup or 0.0, recipe)
         usual *= share
     lr = settings.lr or usual * (LORA if settings.lora.rank else 1)
     return replace(settings, epochs=epochs, lr=lr, batch_tokens=batch_tokens, warmup=warmup)
 
 
-def _least_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, float]:
+def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, float]:
     """A warm-up of at least the recipe's number of steps, and the share of its rate.
 
     Where that would be more than half of all steps, half of them is the warm-up, and the rate is lower in proportion:
     it rises no faster than with all of it.
     """
-    if warmup * steps >= recipe.least_warmup:
+    if warmup * steps >= recipe.min_warmup:
         return warmup, 1.0
     half = max(int(steps / 2), 1)
-    if half >= recipe.least_warmup:
-        return float(recipe.least_warmup), 1.0
-    return float(half), half / recipe.least_warmup
+    if half >= recipe.min_warmup:
+        return float(recipe.min_warmup), 1.0
+    return float(half), half / recipe.min_warmup
 
 
 def chosen_settings(asked: Settings, chosen: Settings) -> list[str]:

@@ -115,7 +115,7 @@ def _scores(row: MaskedCounts) -> dict[str, object]:
 
 def test_a_tokenizer_without_a_mask_is_refused() -> None:
     words = train_tokenizer_from_texts([TEXT] * 20, kind="bpe", size=260)
-    with pytest.raises(InputError, match=r"no token for hidden words.*another objective"):
+    with pytest.raises(InputError, match=r"no mask token.*another objective"):
         Masked.of(words)
     with pytest.raises(InputError, match="regard pretrain"):
         Masked.from_records([])

@@ -1,4 +1,4 @@
-"""The words on both sides: what ELMo is pretrained with."""
+"""Bidirectional language modeling, the pretraining of ELMo: predict the next and the previous token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BidirectionalAnswer(Answer):
 
 @dataclass(frozen=True)
 class BidirectionalLM(Causal):
-    """Every token is guessed from those before it, and again from those after it. Texts are read as in Causal."""
+    """Every token is predicted from those before it, and again from those after it (Peters et al. 2018)."""
 
     name: ClassVar[str] = "two-sided"
     title: ClassVar[str] = "bidirectional language model"
@@ -60,23 +60,24 @@ class BidirectionalLM(Causal):
         return replace(inputs, by_token={**inputs.by_token, "next": next_N, "before": before_N})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """The sum of the cross-entropies of next and previous tokens (https://arxiv.org/abs/1802.05365)."""
         assert output.logits is not None
         sides = [summed_cross_entropy(output.logits[:, side], inputs[name]) for side, name in enumerate(TARGETS)]
         return Loss(sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
-        wanted_N2 = torch.stack([inputs[name] for name in TARGETS], 1)
+        targets_N2 = torch.stack([inputs[name] for name in TARGETS], 1)
         logits_NV2 = output.logits.float().transpose(1, 2)
-        losses_N2 = F.cross_entropy(logits_NV2, wanted_N2, reduction="none", ignore_index=IGNORE)
-        told_N4 = torch.cat((losses_N2.double(), (wanted_N2 != IGNORE).double()), 1)
-        sums_B4 = told_N4.new_zeros(len(inputs.tokens), 4).index_add_(0, inputs.tokens.sequence_ids, told_N4)
+        losses_N2 = F.cross_entropy(logits_NV2, targets_N2, reduction="none", ignore_index=IGNORE)
+        values_N4 = torch.cat((losses_N2.double(), (targets_N2 != IGNORE).double()), 1)
+        sums_B4 = values_N4.new_zeros(len(inputs.tokens), 4).index_add_(0, inputs.tokens.sequence_ids, values_N4)
         rows: list[Any] = sums_B4[: inputs.rows].tolist()
         return rows
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        ahead, back, *counts = (sum(one[part] for one in said) for part in range(4))
-        return BidirectionalAnswer(len(said), ahead=ahead, back=back, counts=(int(counts[0]), int(counts[1])))
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
+        ahead, back, *counts = (sum(one[part] for one in outputs) for part in range(4))
+        return BidirectionalAnswer(len(outputs), ahead=ahead, back=back, counts=(int(counts[0]), int(counts[1])))
 
     def meter(self) -> Meter:
         return BidirectionalMeter()

@@ -1,4 +1,4 @@
-"""The next word: what GPT is pretrained with."""
+"""Causal language modeling, the pretraining of GPT: predict the next token."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from regard.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Causal(Task):
-    """Every token is guessed from those before it; the first of a sequence is given."""
+    """Every token of a sequence but the first is predicted from those before it (Radford et al. 2018)."""
 
     name: ClassVar[str] = "causal"
     title: ClassVar[str] = "causal language model"
@@ -59,7 +59,7 @@ class Causal(Task):
         return {"language": 0}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        """Long texts in windows that overlap: a token counts where it has the most before it."""
+        """Long texts in overlapping windows: a token counts in the window with the most context before it."""
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
         for row, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
@@ -72,13 +72,14 @@ class Causal(Task):
         return builder.build()
 
     def prepare(self, inputs: Inputs) -> Inputs:
-        """The token after each, but for the last of a sequence: after it a sequence begins, at position 0."""
+        """The target of each token is the next one; the last token of a sequence has none."""
         tokens = inputs.tokens
         next_N = tokens.ids.roll(-1)
         known_N = (tokens.positions.roll(-1) > 0) & (inputs[LEARN].roll(-1) != IGNORE)
         return replace(inputs, by_token={**inputs.by_token, "next": torch.where(known_N, next_N, IGNORE)})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """Cross-entropy of every next token."""
         assert output.logits is not None
         return Loss(*summed_cross_entropy(output.logits, inputs["next"]))
 
@@ -86,13 +87,13 @@ class Causal(Task):
         assert output.logits is not None
         next_N = inputs["next"]
         losses_N = F.cross_entropy(output.logits.float(), next_N, reduction="none", ignore_index=IGNORE)
-        told_N2 = torch.stack((losses_N.double(), (next_N != IGNORE).double()), dim=1)
-        sums_B2 = told_N2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.sequence_ids, told_N2)
+        values_N2 = torch.stack((losses_N.double(), (next_N != IGNORE).double()), dim=1)
+        sums_B2 = values_N2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.sequence_ids, values_N2)
         return [(nll, int(count)) for nll, count in sums_B2[: inputs.rows].tolist()]
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        nll, count = (sum(one[part] for one in said) for part in range(2))
-        return LikelihoodAnswer(len(said), nll=nll, count=count)
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
+        nll, count = (sum(one[part] for one in outputs) for part in range(2))
+        return LikelihoodAnswer(len(outputs), nll=nll, count=count)
 
     def meter(self) -> Meter:
         return PerplexityMeter()

@@ -1,4 +1,4 @@
-"""Hidden words, and whether one text follows another: what BERT is pretrained with."""
+"""Masked language modeling, with next sentence prediction or without: the pretraining of BERT."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regard.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True, repr=False)
 class MaskedAnswer(Answer):
-    """How many of the words that were hidden in a text came back, and their negative log-likelihood."""
+    """How many of the masked tokens of a text were predicted correctly, and their negative log-likelihood."""
 
     right: int = 0
     count: int = 0
@@ -37,11 +37,11 @@ class MaskedAnswer(Answer):
 
 @dataclass(frozen=True)
 class Masked(Task):
-    """Words drawn anew in every batch are hidden, and guessed; with `follows` also the label `next` of each pair.
+    """Random tokens of every batch are masked and predicted; with `follows` also whether the second text comes next.
 
-    The two losses are added as means, as in BERT: next sentences are summed with the weight of the hidden words that
-    come on a pair in their part of the step. A step in one part is then exactly the sum of the two means; in several,
-    a pair of a part with more hidden words weighs a little more.
+    Masking (MLM) and next sentence prediction (NSP) are those of BERT (Devlin et al. 2019,
+    https://arxiv.org/abs/1810.04805): of the selected 15 % of the tokens, 80 % are replaced by [MASK], 10 % by a random
+    token, and 10 % stay as they are, so that the network must represent every token.
     """
 
     name: ClassVar[str] = "masked"
@@ -67,14 +67,14 @@ class Masked(Task):
         rate: float = 0.15,
         unit: Unit = "token",
     ) -> Self:
-        """As a tokenizer's special tokens ask for; `vocabulary` is the network's where it has more words."""
+        """The task for a tokenizer; `vocabulary` is the size of the network's vocabulary if that is larger."""
         if tokenizer.mask is None:
             raise InputError(
-                "this tokenizer has no token for hidden words ([MASK]), so masked words cannot be learned with it. "
+                "this tokenizer has no mask token ([MASK]), so masked language modeling is not possible with it. "
                 "Use another objective, or learn a WordPiece vocabulary: regard tokenizer FILE --out DIR"
             )
         if unit == "word":
-            WordStarts.from_tokenizer(tokenizer)  # says so where they cannot be told
+            WordStarts.from_tokenizer(tokenizer)  # an error where they are not known
         special = tuple(sorted(set(tokenizer.special.values())))
         return cls(MaskSettings(tokenizer.mask, vocabulary or tokenizer.size, special, rate=rate, unit=unit), follows)
 
@@ -86,7 +86,7 @@ class Masked(Task):
     @classmethod
     def from_records(cls, records: Iterable[Record], *, tokenizer: Tokenizer | None = None, **settings: Any) -> Self:
         if tokenizer is None:
-            raise InputError("masked words are learned from plain text with regard pretrain, not with regard train.")
+            raise InputError("masked language models are trained with regard pretrain, not with regard train.")
         known = {name: settings[name] for name in ("vocabulary", "follows", "rate", "unit") if name in settings}
         return cls.of(tokenizer, **known)
 
@@ -103,7 +103,7 @@ class Masked(Task):
         return {"masked": 0, "next": 2} if self.follows else {"masked": 0}
 
     def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        """Texts cut into windows that do not overlap: every word has one chance to be hidden."""
+        """Texts split into windows without overlap: every token can be masked once."""
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         starts = WordStarts.from_tokenizer(preprocessing.tokenizer) if self.masks.unit == "word" else None
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]
@@ -117,18 +117,24 @@ class Masked(Task):
         tokens, learn_N = inputs.tokens, inputs[LEARN] != IGNORE
         begins_N = inputs[BEGINS] != 0 if self.masks.unit == "word" else None
         if inputs.fixed_shape:
-            room = max_masked(tokens.tokens, self.masks.rate, unit=self.masks.unit)
-            found = mask_fixed(tokens.ids, self.masks, positions=room, words=begins_N, valid=learn_N)
-            words = found.labels
+            positions = max_masked(tokens.tokens, self.masks.rate, unit=self.masks.unit)
+            masked = mask_fixed(tokens.ids, self.masks, positions=positions, words=begins_N, valid=learn_N)
+            words = masked.labels
         else:
-            found = mask_tokens(tokens.ids, self.masks, words=begins_N)
-            words = torch.where(learn_N[found.positions], found.labels, IGNORE)
-        return replace(inputs, tokens=replace(tokens, ids=found.ids), at=found.positions, by_place={"words": words})
+            masked = mask_tokens(tokens.ids, self.masks, words=begins_N)
+            words = torch.where(learn_N[masked.positions], masked.labels, IGNORE)
+        return replace(inputs, tokens=replace(tokens, ids=masked.ids), at=masked.positions, by_place={"words": words})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
+        """Cross-entropy of the masked tokens, plus that of the next sentence label.
+
+        As in BERT the two means are added. The sum over pairs is scaled to the number of masked tokens, so that
+        dividing by that number once gives the sum of both means; in a step of several micro-batches, a pair of a
+        micro-batch with more masked tokens weighs a little more.
+        """
         assert output.logits is not None
         words, count = summed_cross_entropy(output.logits, inputs["words"])
-        if not self.follows or "next" not in inputs:  # plain text that is scored has no pairs
+        if not self.follows or "next" not in inputs:  # plain text has no pairs
             return Loss(words, count)
         assert output.next_sentence is not None
         pairs, many = summed_cross_entropy(output.next_sentence, inputs["next"])
@@ -139,7 +145,7 @@ class Masked(Task):
         assert inputs.at is not None
         logits_MV, words_M = output.logits.float(), inputs["words"]
         keep_M = words_M != IGNORE
-        told_M3 = torch.stack(
+        values_M3 = torch.stack(
             (
                 (logits_MV.argmax(1) == words_M).double(),
                 keep_M.double(),
@@ -147,20 +153,22 @@ class Masked(Task):
             ),
             dim=1,
         )
-        sums_B3 = told_M3.new_zeros(len(inputs.tokens), 3).index_add_(0, inputs.tokens.sequence_ids[inputs.at], told_M3)
+        sums_B3 = values_M3.new_zeros(len(inputs.tokens), 3).index_add_(
+            0, inputs.tokens.sequence_ids[inputs.at], values_M3
+        )
         follows: list[bool | None] = [None] * inputs.rows
         if self.follows and output.next_sentence is not None and "next" in inputs:
             follows = (output.next_sentence.argmax(1) == inputs["next"])[: inputs.rows].tolist()
         rows = sums_B3[: inputs.rows].tolist()
         return [
-            MaskedCounts(int(right), int(count), nll, told)
-            for (right, count, nll), told in zip(rows, follows, strict=True)
+            MaskedCounts(int(right), int(count), nll, next_right)
+            for (right, count, nll), next_right in zip(rows, follows, strict=True)
         ]
 
-    def answer(self, record: Record, said: Sequence[Any]) -> Answer:
-        right, count, nll = (sum(one[part] for one in said) for part in range(3))
+    def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
+        right, count, nll = (sum(one[part] for one in outputs) for part in range(3))
         return MaskedAnswer(
-            len(said), right=right, count=count, nll=nll, follows=said[0].next_sentence if said else None
+            len(outputs), right=right, count=count, nll=nll, follows=outputs[0].next_sentence if outputs else None
         )
 
     def meter(self) -> Meter:
@@ -172,6 +180,6 @@ class Masked(Task):
 
 
 def summed_cross_entropy(logits_NC: Tensor, target_N: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross-entropy summed over the rows that have a target, and how many have."""
+    """Cross-entropy summed over the rows that have a target, and their number."""
     sum_ = F.cross_entropy(logits_NC.float(), target_N, ignore_index=IGNORE, reduction="sum")
     return sum_, (target_N != IGNORE).sum().float()

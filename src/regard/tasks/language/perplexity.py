@@ -1,4 +1,4 @@
-"""Running text in windows that slide over it: what a model of next words pays for it."""
+"""Perplexity of a causal language model on running text, in sliding windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regard.tasks.task import Answer
 
 @dataclass(frozen=True)
 class SlidingPerplexity(TokenLossTask):
-    """Scores what `Causal` learns; the windows come cut, since a text need not fit in memory."""
+    """Scores what `Causal` trains; windows are made while reading, since a text need not fit in memory."""
 
     name: ClassVar[str] = "causal"
     title: ClassVar[str] = "causal language model"
@@ -31,7 +31,7 @@ class SlidingPerplexity(TokenLossTask):
 
     @classmethod
     def from_records(cls, records: Iterable[Record], **_: Any) -> Self:
-        raise InputError("running text is scored here; it is learned from with regard pretrain.")
+        raise InputError("this task is for evaluation; causal language models are trained with regard pretrain.")
 
     def settings(self) -> dict[str, Any]:
         return {}
@@ -47,13 +47,13 @@ class SlidingPerplexity(TokenLossTask):
     def examples(self, records: Sequence[Any], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
         builder = ExamplesBuilder()
         for row, record in enumerate(records):
-            words = np.array([*record.ids[1:], IGNORE], np.int64)
-            words[: record.first_scored - 1] = IGNORE
-            builder.add(row, record.ids, by_token={WORD: words})
+            targets = np.array([*record.ids[1:], IGNORE], np.int64)
+            targets[: record.first_scored - 1] = IGNORE
+            builder.add(row, record.ids, by_token={WORD: targets})
         return builder.build()
 
-    def answer(self, record: Any, said: Sequence[Any]) -> Answer:
-        ((nll, count),) = said
+    def answer(self, record: Any, outputs: Sequence[Any]) -> Answer:
+        ((nll, count),) = outputs
         return LikelihoodAnswer(nll=nll, count=count)
 
     def meter(self) -> Meter:

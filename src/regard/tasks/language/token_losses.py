@@ -1,4 +1,4 @@
-"""What words cost a language model: their negative log-likelihoods, where a place has a word that is asked for."""
+"""Negative log-likelihoods of chosen tokens, for the evaluation of language models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.model.transformer import Output
 from regard.tasks.language.masked import summed_cross_entropy
 from regard.tasks.task import Answer, Loss, Task
 
-WORD = "word"  # of each token: the word that is asked for at its place, or IGNORE
+WORD = "word"  # per token: its target, or IGNORE for none
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +26,7 @@ class LikelihoodAnswer(Answer):
 
 
 class TokenLossTask(Task):
-    """A task whose batches say `WORD` of every token; only places that are asked for go through the output layer."""
+    """A task whose batches have the target `WORD` for every token; only tokens with a target reach the output layer."""
 
     fixed_shapes: ClassVar[bool] = False
 
@@ -39,10 +39,12 @@ class TokenLossTask(Task):
         return Loss(*summed_cross_entropy(output.logits, inputs["words"]))
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
-        """The cost of each sequence, and how many words were asked for in it."""
+        """The negative log-likelihood of each sequence, and its number of targets."""
         assert output.logits is not None
         assert inputs.at is not None
         costs_M = F.cross_entropy(output.logits.float(), inputs["words"], reduction="none").double()
-        told_M2 = torch.stack((costs_M, torch.ones_like(costs_M)), dim=1)
-        sums_B2 = told_M2.new_zeros(len(inputs.tokens), 2).index_add_(0, inputs.tokens.sequence_ids[inputs.at], told_M2)
+        values_M2 = torch.stack((costs_M, torch.ones_like(costs_M)), dim=1)
+        sums_B2 = values_M2.new_zeros(len(inputs.tokens), 2).index_add_(
+            0, inputs.tokens.sequence_ids[inputs.at], values_M2
+        )
         return [(cost, int(count)) for cost, count in sums_B2[: inputs.rows].tolist()]
