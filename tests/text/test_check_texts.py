@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tests.text.vocabulary_files import (
+    tiny_tokenizer,
+)
 from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
 from regard.errors import InputError
 from regard.text.tokenizer import Tokenizer
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["fine", 3], "text 1 is of type int"),
+        ([None], "text 0 is of type NoneType.*empty rows"),
+        ([b"bytes"], "text 0 is of type bytes.*Decode it first"),
+        (["fine", "a\ud83d"], r"text 1 has half of a surrogate pair \(U\+D83D\) at character 1"),
+        ("one text", "Put it into a list"),
+    ],
+)
+def test_value_that_is_not_a_text(texts: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        tiny_tokenizer().encode_batch(texts)
+
+
+def test_suggested_fix_for_surrogates_works() -> None:
+    broken = "\ud83d\ude00 and \ud83d"
+    with pytest.raises(InputError, match="surrogatepass"):
+        tiny_tokenizer().encode(broken)
+    assert broken.encode("utf-16", "surrogatepass").decode("utf-16", "replace") == "😀 and \ufffd"
 
 
 @pytest.mark.parametrize(
