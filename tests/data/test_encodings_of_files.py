@@ -176,7 +176,9 @@ def test_sheets(tmp_path: Path) -> None:
     rows = [["text", "label"], ["one, two", 1], ["line\nbreak", 2.0], [None, None], ["x", 0.5]]
     sheets = {"empty": [], "first": rows, "second": [["text", "label"], ["a", True], ["b", False]]}
     path = workbook(tmp_path / "mails.xlsx", sheets)
-    with pytest.warns(UserWarning, match=r'has 3 sheets, of which "first" is read, .* Write ".*mails.xlsx#NAME"'):
+    with pytest.warns(
+        UserWarning, match=r'has 3 sheets; the first with rows, "first", is read.* Write ".*mails.xlsx#NAME"'
+    ):
         found = list(read(path, labels="class"))
     assert pairs(found) == [("one, two", "1"), ("line\nbreak", "2"), ("x", "0.5")]
     assert pairs(list(read(f"{path}#second"))) == [("a", "TRUE"), ("b", "FALSE")]

@@ -145,7 +145,7 @@ def test_an_empty_token_is_said() -> None:
 
 def test_schemes_have_other_names() -> None:
     assert [normalize_scheme(name) for name in ("BIO", "bioes", "IOB", "IOBES")] == ["iob2", "iobes", "iob1", "iobes"]
-    with pytest.raises(InputError, match='"iob3" is not a way to write tags'):
+    with pytest.raises(InputError, match='"iob3" is not a tag scheme'):
         normalize_scheme("iob3")
 
 

@@ -27,8 +27,8 @@ def atomic_path(target: Path) -> Iterator[Path]:
     A link stays, and what it leads to is replaced. What is no regular file (a device, a pipe) is written to instead.
     """
     if is_stream(target):
-        with _copied_to(target) as fresh:
-            yield fresh
+        with _copied_to(target) as temporary:
+            yield temporary
         return
     real = real_path(target)
     with file_errors(target), locked_part(part_of(real)) as part:
@@ -49,7 +49,7 @@ def atomic_text_file(target: Path) -> Iterator[TextIO]:
         with open_stream(target) as stream:
             yield stream
         return
-    with atomic_path(target) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
+    with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
@@ -138,10 +138,10 @@ def open_text(target: Path) -> Iterator[TextIO]:
 def _copied_to(target: Path) -> Iterator[Path]:
     """A temporary file whose bytes are written to the stream at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        fresh = Path(folder, "output")
-        fresh.touch()
-        yield fresh
-        with file_errors(target), fresh.open("rb") as source, open(_opened(target), "wb") as stream:
+        temporary = Path(folder, "output")
+        temporary.touch()
+        yield temporary
+        with file_errors(target), temporary.open("rb") as source, open(_opened(target), "wb") as stream:
             shutil.copyfileobj(source, stream)
 
 

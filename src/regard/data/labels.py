@@ -81,23 +81,23 @@ def _one_hot(row: Row, style: LabelStyle) -> Label:
     if style.kind == "multi":
         return tuple(names)
     if len(names) != 1:
-        given = ", ".join(names) or "none"
+        parsed = ", ".join(names) or "none"
         fix = "Read with labels=multi (--labels multi)."
-        raise row.place.error(f"{len(names)} of the label columns are 1 ({given:.80})", expected="one", fix=fix)
+        raise row.place.error(f"{len(names)} of the label columns are 1 ({parsed:.80})", expected="one", fix=fix)
     return names[0]
 
 
 def _several_names(row: Row, column: str, value: Any, separator: str) -> tuple[str, ...] | None:
     if value is None:
         return None
-    given = parse_json_cell(value)
-    if isinstance(given, list | dict):
-        names = class_names(given)
+    parsed = parse_json_cell(value)
+    if isinstance(parsed, list | dict):
+        names = class_names(parsed)
         if names is None:
             expected = 'a list of names, such as ["billing", "login"]'
-            raise row.place.error(f"is {describe_value(given)}", column=column, expected=expected, fix=_NOT_A_NAME)
+            raise row.place.error(f"is {describe_value(parsed)}", column=column, expected=expected, fix=_NOT_A_NAME)
         return names
-    parts = (part.strip() for part in _name(given).split(separator))
+    parts = (part.strip() for part in _name(parsed).split(separator))
     return tuple(part for part in parts if part)
 
 
@@ -120,8 +120,8 @@ def _is_share(value: Any) -> bool:
 
 def _only(value: Any) -> Any:
     """The name in a list of one."""
-    given = parse_json_cell(value)
-    names = class_names(given) if isinstance(given, list | dict) else None
+    parsed = parse_json_cell(value)
+    names = class_names(parsed) if isinstance(parsed, list | dict) else None
     return names[0] if names is not None and len(names) == 1 else value
 
 

@@ -56,20 +56,20 @@ def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple
     return [(Source(_file(path)),)]
 
 
-def _file(given: str | Path) -> Path:
-    path = Path(given).expanduser()
+def _file(named: str | Path) -> Path:
+    path = Path(named).expanduser()
     if path.is_dir():
         raise DataError("is a folder", file=str(path), expected="a file")
     if not path.exists():
-        near = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        fix = did_you_mean(path.name, near).strip() if near else ""
+        siblings = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        fix = did_you_mean(path.name, siblings).strip() if siblings else ""
         raise DataError("does not exist", file=str(path), fix=fix if fix.startswith("Did") else None)
     return path
 
 
 def _globbed(pattern: str) -> list[tuple[Source, ...]]:
-    found = sorted(glob.glob(str(Path(pattern).expanduser()), recursive=True))  # noqa: PTH207 (absolute patterns too)
-    files = [(Source(name),) for name in found if Path(name).is_file()]
+    matches = sorted(glob.glob(str(Path(pattern).expanduser()), recursive=True))  # noqa: PTH207 (absolute patterns too)
+    files = [(Source(name),) for name in matches if Path(name).is_file()]
     if not files:
         raise DataError("matches no file", file=pattern, fix='Quote it and look at what is there: ls "…".')
     return cast("list[tuple[Source, ...]]", files)

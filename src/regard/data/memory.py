@@ -51,15 +51,15 @@ def splits_in_memory(data: Any) -> dict[str, Any]:
     """The tables of a dict such as `DatasetDict`, by their split: train, valid or test; else none."""
     if not isinstance(data, Mapping) or not data or not all(_holds_rows(value) for value in data.values()):
         return {}
-    found = {}
+    collected = {}
     for split, names in SPLITS.items():
         key = next((key for key in data if str(key).lower() in names), None)
         if key is not None:
-            found[split] = data[key]
-    if not found:
+            collected[split] = data[key]
+    if not collected:
         keys = ", ".join(map(str, data))
         raise DataError(f"the data is a dict of tables ({keys:.80})", expected="some of train, valid and test")
-    return found
+    return collected
 
 
 def _holds_rows(value: Any) -> bool:
@@ -84,8 +84,8 @@ class MemorySource(Source):
         self.sheet = None
         self.split = None
         self.single_pass = isinstance(self.data, Iterator)
-        self._ahead: list[Any] = []
-        self._begun = False
+        self._sampled: list[Any] = []
+        self._started = False
 
     @property
     def suffix(self) -> str:
@@ -107,9 +107,9 @@ class MemorySource(Source):
 
     def sample(self, count: int) -> list[dict[str, Any]]:
         """The first rows that can be read."""
-        if self.single_pass and not self._begun:
-            self._ahead += itertools.islice(self.data, max(count - len(self._ahead), 0))
-            items: Iterable[Any] = self._ahead
+        if self.single_pass and not self._started:
+            self._sampled += itertools.islice(self.data, max(count - len(self._sampled), 0))
+            items: Iterable[Any] = self._sampled
         else:
             items = _items(self.data, self.name)
         rows = self._rows(itertools.islice(items, count), lambda error, raw: None)
@@ -120,11 +120,11 @@ class MemorySource(Source):
         if not self.single_pass:
             yield from self._rows(_items(self.data, self.name), bad)
             return
-        if self._begun:
+        if self._started:
             raise DataError("can be read only once", file=self.name, fix="Give a list to read it again.")
-        self._begun = True
-        ahead, self._ahead = self._ahead, []
-        yield from self._rows(itertools.chain(ahead, self.data), bad)
+        self._started = True
+        sampled, self._sampled = self._sampled, []
+        yield from self._rows(itertools.chain(sampled, self.data), bad)
 
     def _rows(self, items: Iterable[Any], bad: OnBadRow) -> Iterator[Row]:
         names = _class_names(self.data)
@@ -164,10 +164,10 @@ def _items(data: Any, name: str) -> Iterator[Any]:
 
 def _frame_columns(frame: Any, name: str) -> dict[str, Any]:
     columns = list(frame.columns)
-    found = {str(column): frame[column] for column in columns}
-    if len(found) < len(columns):
+    collected = {str(column): frame[column] for column in columns}
+    if len(collected) < len(columns):
         raise DataError("two columns have the same name", file=name, expected="a name of its own for each column")
-    return found
+    return collected
 
 
 def _in_rows(columns: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -190,15 +190,15 @@ def _class_names(data: Any) -> dict[str, Sequence[str]]:
     features = getattr(data, "features", None)
     if not isinstance(features, Mapping):
         return {}
-    found = {}
+    collected = {}
     for column, feature in features.items():
         if isinstance(feature, list) and len(feature) == 1:
             feature = feature[0]
         feature = getattr(feature, "feature", feature)  # of a sequence: what is in it
         names = getattr(feature, "names", None)
         if isinstance(names, Sequence) and not isinstance(names, str):
-            found[str(column)] = names
-    return found
+            collected[str(column)] = names
+    return collected
 
 
 def _values(item: Any, place: Place, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:

@@ -53,8 +53,8 @@ class Source:
         self.path = None if str(name) == "-" else Path(name)
         self.single_pass = self.path is None or not stat.S_ISREG(self.path.stat().st_mode)
         self._replay: _Replay | None = None
-        self._begun = False
-        self._kept: object = None
+        self._started = False
+        self._temporary_file: object = None
 
     @property
     def suffix(self) -> str:
@@ -66,35 +66,35 @@ class Source:
     def head(self, size: int = FIRST_READ) -> bytes:
         """The first bytes, unpacked: at least `size` of them and two whole lines, where there are so many."""
         with self._text() as stream:
-            held = stream.read(size)
-            while held.count(b"\n") < 2 and len(held) < MAX_LINE_BYTES and not has_first_item(held):
-                more = stream.read(len(held))
+            content = stream.read(size)
+            while content.count(b"\n") < 2 and len(content) < MAX_LINE_BYTES and not has_first_item(content):
+                more = stream.read(len(content))
                 if not more:
                     break
-                held += more
+                content += more
         if self._replay is not None:
-            self._replay.kept.seek(0)
-        if not held:
+            self._replay.recorded.seek(0)
+        if not content:
             raise DataError("is empty", file=self.name, expected="at least one row")
-        return held
+        return content
 
     def copy_to_disk(self) -> None:
         """Lay what can be read only once down in a file of its own, for formats that are read from their end."""
         if self.single_pass:
-            kept = tempfile.NamedTemporaryFile()  # noqa: SIM115 (lives as long as this source)
-            self._begin()
+            recorded = tempfile.NamedTemporaryFile()  # noqa: SIM115 (lives as long as this source)
+            self._start()
             with self._unpacked() as stream:
-                shutil.copyfileobj(stream, kept)
-            kept.flush()
-            self._kept, self.path, self.single_pass = kept, Path(kept.name), False
+                shutil.copyfileobj(stream, recorded)
+            recorded.flush()
+            self._temporary_file, self.path, self.single_pass = recorded, Path(recorded.name), False
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The unpacked bytes, and at their end a look whether the file is still the one that was opened."""
-        if self.single_pass and self._begun:
+        if self.single_pass and self._started:
             raise DataError("can be read only once", file=self.name, fix="Save it to a file to read it again.")
         self.detected_encoding()  # before what is read once is no longer kept
-        self._begin()
+        self._start()
         with self._text() as stream:
             yield stream
 
@@ -102,14 +102,14 @@ class Source:
         """The encoding, as the user named it or as it was recognized; then it is reported, once."""
         if self._guess is None:
             with file_errors(self.name, DataError):
-                self._guess = self._recognized()
+                self._guess = self._detect()
             if self._replay is not None:
-                self._replay.kept.seek(0)
+                self._replay.recorded.seek(0)
             if self._guess.reason:
                 warn_about_encoding(self.name, self._guess)
         return self._guess
 
-    def _recognized(self) -> EncodingGuess:
+    def _detect(self) -> EncodingGuess:
         if self.encoding == UTF8:
             return EncodingGuess(UTF8, "")
         with self._unpacked() as stream:
@@ -131,10 +131,10 @@ class Source:
             else:
                 yield stream
 
-    def _begin(self) -> None:
-        self._begun = True
+    def _start(self) -> None:
+        self._started = True
         if self._replay is not None:
-            self._replay.keeping = False
+            self._replay.recording = False
 
     @contextlib.contextmanager
     def _unpacked(self) -> Iterator[BinaryIO]:
@@ -182,21 +182,21 @@ class _Replay(io.RawIOBase):
     """A stream that cannot go back, whose beginning is kept until it has been looked at."""
 
     def __init__(self, raw: IO[bytes]) -> None:
-        self.raw, self.kept, self.keeping = raw, io.BytesIO(), True
+        self.raw, self.recorded, self.recording = raw, io.BytesIO(), True
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = self.kept.readinto(buffer)
+        count = self.recorded.readinto(buffer)
         if count:
             return count
         read = getattr(self.raw, "read1", self.raw.read)
-        found = read(len(buffer))
-        if self.keeping:
-            self.kept.write(found)
-        buffer[: len(found)] = found
-        return len(found)
+        chunk = read(len(buffer))
+        if self.recording:
+            self.recorded.write(chunk)
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
     def close(self) -> None:
         """Stays open: the second reader goes on where the first has stopped."""

@@ -33,31 +33,31 @@ def is_span(value: Any) -> bool:
     return any(start in value and end in value for start, end in ENDS) and ("label" in value or "labels" in value)
 
 
-def parse_span(row: Row, given: Any, column: str, text: str) -> Entity:
+def parse_span(row: Row, value: Any, column: str, text: str) -> Entity:
     """One span of a row, in any of the ways to write it."""
-    span = _as_dict(row, given, column)
+    span = _as_dict(row, value, column)
     names = ("start_offset", "end_offset") if "start_offset" in span else ("start", "end")
-    start, end = (_whole(row, span.get(name), f"{column}.{name}") for name in names)
+    start, end = (_integer(row, span.get(name), f"{column}.{name}") for name in names)
     label = _span_label(row, span, column)
-    marked = span.get("text")
-    if isinstance(marked, str) and text[start:end] != marked:
-        moved = _from_utf16(text, start, end)
-        if moved is None or text[slice(*moved)] != marked:
-            what = f'says "{marked:.40}", but {start} to {end} is "{text[start:end]:.40}"'
+    expected_text = span.get("text")
+    if isinstance(expected_text, str) and text[start:end] != expected_text:
+        code_points = _from_utf16(text, start, end)
+        if code_points is None or text[slice(*code_points)] != expected_text:
+            what = f'says "{expected_text:.40}", but {start} to {end} is "{text[start:end]:.40}"'
             raise row.place.error(what, column=column, fix="Count code points from 0, end exclusive.")
-        start, end = moved
+        start, end = code_points
     return Entity(start, end, label)
 
 
-def _as_dict(row: Row, given: Any, column: str) -> Mapping[str, Any]:
-    if isinstance(given, list) and len(given) >= 3:
-        return dict(zip(("start", "end", "label"), given, strict=False))
-    if isinstance(given, dict):
-        return given
-    raise row.place.error(f"is {describe_value(given)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
+def _as_dict(row: Row, value: Any, column: str) -> Mapping[str, Any]:
+    if isinstance(value, list) and len(value) >= 3:
+        return dict(zip(("start", "end", "label"), value, strict=False))
+    if isinstance(value, dict):
+        return value
+    raise row.place.error(f"is {describe_value(value)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
 
 
-def _whole(row: Row, value: Any, column: str) -> int:
+def _integer(row: Row, value: Any, column: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise row.place.error(f"is {describe_value(value)}", column=column, expected="a whole number")
     return value

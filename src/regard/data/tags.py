@@ -28,27 +28,27 @@ class TagError(DataError):
 def infer_scheme(sequences: Iterable[Sequence[str]]) -> str:
     """How these tags are written; `plain` where they are no entities, such as parts of speech."""
     letters: set[str] = set()
-    follows, opens = True, True  # every I- carries on what stands before it; every B- parts two of one kind
+    continued, opened = True, True  # every I- carries on what stands before it; every B- parts two of one kind
     for tags in sequences:
         if not all(TAG.fullmatch(tag) for tag in tags):
             return "plain"
         letters.update(tag[0] for tag in tags)
         for before, tag in pairwise(["O", *tags]):
             same = tag[1:] == before[1:] and before != "O"
-            follows &= same or tag[0] != "I"
-            opens &= same or tag[0] != "B"
+            continued &= same or tag[0] != "I"
+            opened &= same or tag[0] != "B"
     if letters & set("LU"):
         return "bilou"
     if letters & set("ES"):
         return "iobes"
-    return "iob1" if opens and not follows else "iob2"
+    return "iob1" if opened and not continued else "iob2"
 
 
-def normalize_scheme(given: str) -> str:
+def normalize_scheme(written: str) -> str:
     """The name of a scheme, or words about it."""
-    name = {"bio": "iob2", "iob": "iob1", "bioes": "iobes", "biolu": "bilou"}.get(given.lower(), given.lower())
+    name = {"bio": "iob2", "iob": "iob1", "bioes": "iobes", "biolu": "bilou"}.get(written.lower(), written.lower())
     if name not in SCHEMES:
-        raise InputError(f'"{given}" is not a way to write tags.{did_you_mean(given, SCHEMES)}')
+        raise InputError(f'"{written}" is not a tag scheme.{did_you_mean(written, SCHEMES)}')
     return name
 
 
@@ -56,20 +56,20 @@ def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     """The same entities in IOB2. What the scheme does not allow is a TagFault."""
     if scheme == "plain":
         return tuple(tags)
-    kept = []
+    converted = []
     before = "O"
     for number, tag in enumerate(tags):
         if tag == "O":
             if before[0] in _unfinished(scheme):
                 raise TagError(f'"O" stands after "{before}", but the entity of that is not closed', number)
-            kept.append(tag)
+            converted.append(tag)
         else:
             opening = _opens(tags, number, before, scheme)
-            kept.append(("B" if opening else "I") + tag[1:])
+            converted.append(("B" if opening else "I") + tag[1:])
         before = tag
     if before[0] in _unfinished(scheme):
         raise TagError(f'"{before}" is the last tag of the sentence, but its entity is not closed', len(tags) - 1)
-    return tuple(kept)
+    return tuple(converted)
 
 
 def _unfinished(scheme: str) -> str:
@@ -97,11 +97,11 @@ def _opens(tags: Sequence[str], number: int, before: str, scheme: str) -> bool:
 
 def entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     """First word, last word (exclusive) and label of each entity of IOB2 tags."""
-    found: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, str]] = []
     for number, tag in enumerate(tags):
         if tag.startswith("B-"):
-            found.append((number, number + 1, tag[2:]))
-        elif tag.startswith("I-") and found:
-            first, _, label = found[-1]
-            found[-1] = (first, number + 1, label)
-    return found
+            spans.append((number, number + 1, tag[2:]))
+        elif tag.startswith("I-") and spans:
+            first, _, label = spans[-1]
+            spans[-1] = (first, number + 1, label)
+    return spans

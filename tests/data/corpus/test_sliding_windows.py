@@ -60,8 +60,8 @@ def test_a_file_is_one_text_and_its_pieces_are_tokenized_as_the_whole(
     path.write_text(TEXT * 3)
     expected = cut(TEXT * 3, words, room=16, overlap=0.5)
     for size in (24, 40, 1 << 18):
-        monkeypatch.setattr(running, "PIECE", size)
-        monkeypatch.setattr(running, "LOOK", 20)
+        monkeypatch.setattr(running, "CHUNK", size)
+        monkeypatch.setattr(running, "CUT_RANGE", 20)
         parts = list(text_chunks(read(path, task="text")))
         assert "".join(part.text for part in parts) == TEXT * 3
         assert [part.starts_text for part in parts] == [True] + [False] * (len(parts) - 1)

@@ -96,7 +96,7 @@ def test_no_character_is_lost_however_small_the_pieces(text: str, sentences: boo
 
     expected = [part.split() for part in _documents(text)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for name, value in (("GROUP", 40), ("PIECE", size), ("LIMIT", 2 * size), ("READ", size)):
+        for name, value in (("GROUP", 40), ("CHUNK", size), ("MAX_CHUNK", 2 * size), ("READ_BYTES", size)):
             patch.setattr(documents, name, value)
         path = Path(folder) / "a.txt"
         path.write_bytes(text.encode())
@@ -216,7 +216,7 @@ def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
     Corpus.build([path], word_level(), store)
     assert (store / "corpus.json").stat().st_mtime_ns == built, "nothing to do"
     other = word_level([*WORDS, "more"])
-    with pytest.raises(FolderError, match=r"another tokenizer\. Name another folder, or build it anew"):
+    with pytest.raises(FolderError, match=r"another tokenizer\. Use another folder, or overwrite=True"):
         Corpus.build([path], other, store)
     with pytest.raises(FolderError, match="another tokenizer"):
         Corpus.open(store, tokenizer=other)

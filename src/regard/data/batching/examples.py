@@ -37,21 +37,21 @@ class Inputs:
     fixed_shape: bool = False  # in a fixed shape, so nothing drawn for it may have a size that depends on luck
 
     def __getitem__(self, name: str) -> Tensor:
-        for held in self._held:
-            if name in held:
-                return held[name]
+        for tensors in self._all_tensors:
+            if name in tensors:
+                return tensors[name]
         raise KeyError(name)
 
     def __contains__(self, name: str) -> bool:
-        return any(name in held for held in self._held)
+        return any(name in tensors for tensors in self._all_tensors)
 
     @property
-    def _held(self) -> tuple[Mapping[str, Tensor], ...]:
+    def _all_tensors(self) -> tuple[Mapping[str, Tensor], ...]:
         return self.by_sequence, self.by_token, self.by_target, self.by_place
 
     def to(self, device: torch.device | str) -> Inputs:
-        def moved(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
-            return {name: tensor.to(device, non_blocking=True) for name, tensor in held.items()}
+        def moved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()}
 
         return replace(
             self,
@@ -71,32 +71,32 @@ class Inputs:
         return replace(
             self,
             tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, max_length=longest),
-            by_sequence={name: _filled(tensor, sequences) for name, tensor in self.by_sequence.items()},
-            by_token={name: _filled(tensor, tokens) for name, tensor in self.by_token.items()},
+            by_sequence={name: _padded(tensor, sequences) for name, tensor in self.by_sequence.items()},
+            by_token={name: _padded(tensor, tokens) for name, tensor in self.by_token.items()},
             fixed_shape=True,
         )
 
     def without_targets(self) -> Inputs:
         """The same batch with nothing to learn from it: the part of a rank that has no row of its own."""
 
-        def emptied(held: Mapping[str, Tensor]) -> dict[str, Tensor]:
-            return {name: torch.full_like(tensor, _nothing(tensor)) for name, tensor in held.items()}
+        def ignored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: torch.full_like(tensor, _ignore_value(tensor)) for name, tensor in tensors.items()}
 
         return replace(
             self,
-            by_sequence=emptied(self.by_sequence),
-            by_token=emptied(self.by_token),
-            by_target=emptied(self.by_target),
+            by_sequence=ignored(self.by_sequence),
+            by_token=ignored(self.by_token),
+            by_target=ignored(self.by_target),
             rows=0,
         )
 
 
-def _nothing(tensor: Tensor) -> float | int:
+def _ignore_value(tensor: Tensor) -> float | int:
     return float("nan") if tensor.is_floating_point() else IGNORE
 
 
-def _filled(tensor: Tensor, size: int) -> Tensor:
-    out = tensor.new_full((size, *tensor.shape[1:]), _nothing(tensor))
+def _padded(tensor: Tensor, size: int) -> Tensor:
+    out = tensor.new_full((size, *tensor.shape[1:]), _ignore_value(tensor))
     out[: len(tensor)] = tensor
     return out
 
@@ -142,8 +142,8 @@ class Examples:
             tokens=Ragged.from_flat(
                 torch.from_numpy(self.ids[flat].astype(np.int64)), lengths.tolist(), segments=kinds
             ),
-            by_sequence={name: torch.from_numpy(held[rows]) for name, held in self.by_sequence.items()},
-            by_token={name: torch.from_numpy(held[flat]) for name, held in self.by_token.items()},
+            by_sequence={name: torch.from_numpy(tensors[rows]) for name, tensors in self.by_sequence.items()},
+            by_token={name: torch.from_numpy(tensors[flat]) for name, tensors in self.by_token.items()},
             rows=len(rows),
         )
         if self.target is None:
@@ -212,5 +212,5 @@ class ExamplesBuilder:
 
 
 def _array(values: list[Any]) -> npt.NDArray[Any]:
-    found = np.array(values)
-    return found.astype(np.float32) if found.dtype == np.float64 else found
+    result = np.array(values)
+    return result.astype(np.float32) if result.dtype == np.float64 else result

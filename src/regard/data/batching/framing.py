@@ -63,26 +63,26 @@ class FramedSequence:
     @property
     def texts(self) -> list[int | None]:
         """For each place the text, 0 or 1."""
-        found: list[int | None] = [None] * len(self)
+        values: list[int | None] = [None] * len(self)
         for part in self.parts:
-            found[part.places] = [part.text] * len(part.window)
-        return found
+            values[part.places] = [part.text] * len(part.window)
+        return values
 
     @property
     def tokens(self) -> list[int | None]:
         """For each place the number of the token in its text."""
-        found: list[int | None] = [None] * len(self)
+        values: list[int | None] = [None] * len(self)
         for part in self.parts:
-            found[part.places] = range(part.window.start, part.window.end)
-        return found
+            values[part.places] = range(part.window.start, part.window.end)
+        return values
 
     @property
     def own(self) -> list[bool]:
         """For each place whether this sequence answers for its token: of all windows, one does."""
-        found = [False] * len(self)
+        values = [False] * len(self)
         for part in self.parts:
-            found[part.owned] = [True] * (part.window.own_end - part.window.own_start)
-        return found
+            values[part.owned] = [True] * (part.window.own_end - part.window.own_start)
+        return values
 
     def position(self, text: int, token: int) -> int | None:
         """Where a token of a text stands; None where it is not in this window."""
@@ -107,25 +107,25 @@ class Frame:
     def of(cls, tokenizer: Tokenizer) -> Frame:
         """As the tokenizer's own post-processor does it, seen in a short text and a short pair."""
         text = tokenizer.short_text
-        (start, end), (segment,) = _seen(tokenizer.encode(text), (0,))
-        (before, between, after), (first, second) = _seen(tokenizer.encode(text, text), (0, 1))
+        (start, end), (segment,) = _special_tokens(tokenizer.encode(text), (0,))
+        (before, between, after), (first, second) = _special_tokens(tokenizer.encode(text, text), (0, 1))
         return cls((start, end), before, between, after, segment, (first, second))
 
     def single(self, ids: Sequence[int], window: Window | None = None) -> FramedSequence:
         """A text, or a window of it, as the tokenizer would give it."""
-        return _framed(self.alone, (self.segment,), (ids,), (window or _whole(ids),))
+        return _join(self.alone, (self.segment,), (ids,), (window or _whole(ids),))
 
     def pair(
         self, first: Sequence[int], second: Sequence[int], cuts: tuple[Window | None, Window | None] = (None, None)
     ) -> FramedSequence:
         """Two texts, or a window of each, as the tokenizer would give them."""
         shown = (cuts[0] or _whole(first), cuts[1] or _whole(second))
-        return _framed((self.before, self.between, self.after), self.segments, (first, second), shown)
+        return _join((self.before, self.between, self.after), self.segments, (first, second), shown)
 
     @property
     def special_count(self) -> int:
         """How many special tokens a single text gets."""
-        return sum(len(marks.ids) for marks in self.alone)
+        return sum(len(special_tokens.ids) for special_tokens in self.alone)
 
     @property
     def pair_special_count(self) -> int:
@@ -139,10 +139,12 @@ def single_windows(
     """A text in sequences of at most `longest` tokens; neighbours share that part of the room for the text."""
     if max_tokens is None or len(ids) + frame.special_count <= max_tokens:
         return [frame.single(ids)]
-    room = max_tokens - frame.special_count
-    if room < 1:
+    capacity = max_tokens - frame.special_count
+    if capacity < 1:
         raise window_too_small(max_tokens, frame.special_count)
-    return [frame.single(ids, cut) for cut in windows(len(ids), size=room, overlap=_shared(room, overlap))]
+    return [
+        frame.single(ids, cut) for cut in windows(len(ids), size=capacity, overlap=_overlap_tokens(capacity, overlap))
+    ]
 
 
 def context_windows(
@@ -152,16 +154,16 @@ def context_windows(
     fixed = frame.pair_special_count + len(question)
     if max_tokens is None or fixed + len(context) <= max_tokens:
         return [frame.pair(question, context)]
-    room = max_tokens - fixed
-    if room < 1:
+    capacity = max_tokens - fixed
+    if capacity < 1:
         raise InputError(
             f"the question has {pluralize(len(question), 'token')}: with {frame.pair_special_count} special tokens, no "
             f"room is left for the context in a window of {max_tokens} tokens. Shorten the question, or use windows of "
             f"more than {fixed} tokens."
         )
-    cuts = windows(len(context), size=room, overlap=_shared(room, overlap))
-    asked = [_whole(question), *[_whole(question).context_only] * (len(cuts) - 1)]
-    return [frame.pair(question, context, both) for both in zip(asked, cuts, strict=True)]
+    cuts = windows(len(context), size=capacity, overlap=_overlap_tokens(capacity, overlap))
+    question_windows = [_whole(question), *[_whole(question).context_only] * (len(cuts) - 1)]
+    return [frame.pair(question, context, both) for both in zip(question_windows, cuts, strict=True)]
 
 
 def pair_windows(
@@ -170,10 +172,10 @@ def pair_windows(
     """Two texts of which one or both may be long: every token of each is in some window, and one window owns it."""
     if max_tokens is None or len(first) + len(second) + frame.pair_special_count <= max_tokens:
         return [frame.pair(first, second)]
-    room = max_tokens - frame.pair_special_count
-    if room < 2:
+    capacity = max_tokens - frame.pair_special_count
+    if capacity < 2:
         raise window_too_small(max_tokens, frame.pair_special_count, 2)
-    cuts = paired_windows(len(first), len(second), size=room, overlap=_checked(overlap))
+    cuts = paired_windows(len(first), len(second), size=capacity, overlap=_checked_overlap(overlap))
     return [frame.pair(first, second, both) for both in cuts]
 
 
@@ -185,47 +187,50 @@ def window_too_small(longest: int, special: int, least: int = 1) -> InputError:
     )
 
 
-def _checked(overlap: float) -> float:
+def _checked_overlap(overlap: float) -> float:
     if not 0 <= overlap < 1:
         raise InputError(f"windows cannot share {overlap} of their room; use 0 up to, not including, 1.")
     return overlap
 
 
-def _shared(room: int, overlap: float) -> int:
-    return int(room * _checked(overlap))
+def _overlap_tokens(capacity: int, overlap: float) -> int:
+    return int(capacity * _checked_overlap(overlap))
 
 
 def _whole(ids: Sequence[int]) -> Window:
     return Window(0, len(ids), 0, len(ids))
 
 
-def _framed(
-    marks: Sequence[SpecialTokens], segments: Sequence[int], texts: Sequence[Sequence[int]], cuts: Sequence[Window]
+def _join(
+    special_tokens: Sequence[SpecialTokens],
+    segments: Sequence[int],
+    texts: Sequence[Sequence[int]],
+    cuts: Sequence[Window],
 ) -> FramedSequence:
-    ids, kinds, parts = list(marks[0].ids), list(marks[0].segments), []
-    for number, (text, cut, segment, mark) in enumerate(zip(texts, cuts, segments, marks[1:], strict=True)):
+    ids, segments_out, parts = list(special_tokens[0].ids), list(special_tokens[0].segments), []
+    for number, (text, cut, segment, mark) in enumerate(zip(texts, cuts, segments, special_tokens[1:], strict=True)):
         parts.append(Part(number, len(ids), cut))
         ids += text[cut.start : cut.end]
-        kinds += [segment] * len(cut)
+        segments_out += [segment] * len(cut)
         ids += mark.ids
-        kinds += mark.segments
-    return FramedSequence(ids, kinds, tuple(parts))
+        segments_out += mark.segments
+    return FramedSequence(ids, segments_out, tuple(parts))
 
 
-def _seen(found: Encoding, order: tuple[int, ...]) -> tuple[list[SpecialTokens], list[int]]:
+def _special_tokens(values: Encoding, order: tuple[int, ...]) -> tuple[list[SpecialTokens], list[int]]:
     """The special tokens before, between and after the texts, and the segment of each text."""
-    runs = [(text, list(places)) for text, places in groupby(range(len(found)), key=found.sequence_ids.__getitem__)]
+    runs = [(text, list(places)) for text, places in groupby(range(len(values)), key=values.sequence_ids.__getitem__)]
     if tuple(text for text, _ in runs if text is not None) != order:
         raise InputError(
             "this tokenizer puts the second text before the first, or parts of a text apart; a text, or a first and "
             'then a second, was expected. Change "post_processor" in tokenizer.json.'
         )
-    marks, segments = [SpecialTokens()], []
+    special_tokens, segments = [SpecialTokens()], []
     for text, places in runs:
-        kinds = tuple(found.segments[place] for place in places)
+        segments_out = tuple(values.segments[place] for place in places)
         if text is None:
-            marks[-1] = SpecialTokens(tuple(found.ids[place] for place in places), kinds)
+            special_tokens[-1] = SpecialTokens(tuple(values.ids[place] for place in places), segments_out)
         else:
-            marks.append(SpecialTokens())
-            segments.append(kinds[0])
-    return marks, segments
+            special_tokens.append(SpecialTokens())
+            segments.append(segments_out[0])
+    return special_tokens, segments

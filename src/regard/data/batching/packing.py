@@ -39,14 +39,14 @@ def pack(order: Ints, lengths: Ints, *, tokens: int, sequences: int | None = Non
     No length may be above `tokens`.
     """
     if sequences is not None:
-        return _packed(order, lengths[order], tokens=tokens, most=sequences)
-    bundles, inside = _bundled(order, lengths, tokens // FINE)
-    sizes = np.add.reduceat(lengths[inside], bundles[:-1]) if len(order) else lengths[:0]
-    packed = _packed(np.arange(len(sizes)), sizes, tokens=tokens, most=None)
+        return _packed(order, lengths[order], tokens=tokens, max_sequences=sequences)
+    bundles, bundled_order = _bundled(order, lengths, tokens // FINE)
+    sizes = np.add.reduceat(lengths[bundled_order], bundles[:-1]) if len(order) else lengths[:0]
+    packed = _packed(np.arange(len(sizes)), sizes, tokens=tokens, max_sequences=None)
     counts = np.diff(bundles)[packed.rows]
     ends = np.concatenate(([0], np.cumsum(counts)))
     places = np.arange(len(order)) - np.repeat(ends[:-1] - bundles[packed.rows], counts)
-    return Bins(inside[places], ends[packed.bounds])
+    return Bins(bundled_order[places], ends[packed.bounds])
 
 
 def _bundled(order: Ints, lengths: Ints, fine: int) -> tuple[Ints, Ints]:
@@ -65,48 +65,48 @@ def _bundled(order: Ints, lengths: Ints, fine: int) -> tuple[Ints, Ints]:
     return np.append(cuts, len(order)).astype(np.int64), order[place]
 
 
-def _packed(names: Ints, sizes: Ints, *, tokens: int, most: int | None) -> Bins:
+def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None) -> Bins:
     """Pools side by side, all but the last; the last one and what fitted nowhere again, until nothing is left."""
-    most = len(names) if most is None else most
+    max_sequences = len(names) if max_sequences is None else max_sequences
     rows, counts = [names[:0]], [names[:0]]
-    waiting = np.arange(len(names))
-    while len(waiting):
-        by_count = len(waiting) * tokens > int(sizes[waiting].sum()) * most
-        room = np.full(len(waiting), 1.0 / most) if by_count else sizes[waiting] / tokens
-        filled = np.cumsum(room) / (1 - SLACK)
+    remaining = np.arange(len(names))
+    while len(remaining):
+        by_count = len(remaining) * tokens > int(sizes[remaining].sum()) * max_sequences
+        filling = np.full(len(remaining), 1.0 / max_sequences) if by_count else sizes[remaining] / tokens
+        filled = np.cumsum(filling) / (1 - SLACK)
         pool = (filled // POOL).astype(np.int64)
         last = int(pool[-1])
         if last:
-            now, later = waiting[pool < last], waiting[pool == last]
+            current, postponed = remaining[pool < last], remaining[pool == last]
             bins, pool = POOL, pool[pool < last]
         else:
-            now, later = waiting, waiting[:0]
+            current, postponed = remaining, remaining[:0]
             bins = math.ceil(filled[-1])
-        found = _fill(sizes[now], pool, bins=bins, tokens=tokens, most=most)
+        found = _fill(sizes[current], pool, bins=bins, tokens=tokens, max_sequences=max_sequences)
         placed = found >= 0
         by_bin = np.argsort(found[placed], kind="stable")
-        held = np.bincount(found[placed])
-        rows.append(names[now[placed][by_bin]])
-        counts.append(held[held > 0])
-        waiting = np.sort(np.concatenate((now[~placed], later)))
+        counts_per_pool = np.bincount(found[placed])
+        rows.append(names[current[placed][by_bin]])
+        counts.append(counts_per_pool[counts_per_pool > 0])
+        remaining = np.sort(np.concatenate((current[~placed], postponed)))
         if last:  # what was left over stands among those that come later, not before them
-            waiting = waiting[_spread(len(waiting))]
+            remaining = remaining[_golden_order(len(remaining))]
     bounds = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
     return Bins(np.concatenate(rows), bounds.astype(np.int64))
 
 
-def _spread(count: int) -> Ints:
+def _golden_order(count: int) -> Ints:
     """An order that scatters neighbours evenly: steps of the golden section."""
     return np.argsort((np.arange(count) * 0.6180339887498949) % 1.0, kind="stable")
 
 
-def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, most: int) -> Ints:
+def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int) -> Ints:
     """The bin of each sequence, counted over all pools; -1 where it fits into none of its pool."""
     pools = int(pool[-1]) + 1
     by_size = np.lexsort((-sizes, pool))
-    held = np.bincount(pool, minlength=pools)
-    deep = int(held.max())
-    place = np.arange(len(sizes)) - np.repeat(np.cumsum(held) - held, held)
+    counts_per_pool = np.bincount(pool, minlength=pools)
+    deep = int(counts_per_pool.max())
+    place = np.arange(len(sizes)) - np.repeat(np.cumsum(counts_per_pool) - counts_per_pool, counts_per_pool)
     size_at = np.full((deep, pools), tokens + 1)  # what is beyond the end of a pool fits nowhere
     size_at[place, pool] = sizes[by_size]
     spread = deep if deep > FEW * bins else -(-deep // 4)
@@ -119,9 +119,9 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, most: int) -> Ints
             bin = np.where(loads + size[:, None] <= tokens, loads, -1).argmax(1)
         fits = loads[each, bin] + size <= tokens
         loads[each, bin] += np.where(fits, size, 0)
-        if most < deep:
+        if max_sequences < deep:
             counts[each, bin] += fits
-            full = counts[each, bin] >= most
+            full = counts[each, bin] >= max_sequences
             loads[each[full], bin[full]] = tokens + 1
         chosen[step] = np.where(fits, bin + each * bins, -1)
     found = np.empty(len(sizes), np.int64)

@@ -23,24 +23,24 @@ class SequenceWindow:
 
 def split_into_windows(row: int, encoding: Encoding, max_tokens: int | None) -> Iterator[SequenceWindow]:
     """Windows between the special tokens that open and close the text, each opened and closed the same way."""
-    ids, kinds = list(encoding.ids), list(encoding.segments)
+    ids, segment_ids = list(encoding.ids), list(encoding.segments)
     if max_tokens is None or len(ids) <= max_tokens:
-        yield SequenceWindow(row, ids, kinds, slice(0, len(ids)), last=True)
+        yield SequenceWindow(row, ids, segment_ids, slice(0, len(ids)), last=True)
         return
     special = list(encoding.special)
     head = next(i for i, flag in enumerate(special) if not flag)
     tail = next(i for i, flag in enumerate(reversed(special)) if not flag)
-    room = max_tokens - head - tail
-    cuts = windows(len(ids) - head - tail, size=room, overlap=room // 4)
-    for window in cuts:
-        inner = slice(head + window.start, head + window.end)
-        first, final = window is cuts[0], window is cuts[-1]
-        own = window.own
+    capacity = max_tokens - head - tail
+    parts = windows(len(ids) - head - tail, size=capacity, overlap=capacity // 4)
+    for window in parts:
+        inside = slice(head + window.start, head + window.end)
+        first, final = window is parts[0], window is parts[-1]
+        owned = window.own
         yield SequenceWindow(
             text=row,
-            ids=ids[:head] + ids[inner] + ids[len(ids) - tail :],
-            segments=kinds[:head] + kinds[inner] + kinds[len(ids) - tail :],
-            keep=slice(0 if first else head + own.start, head + own.stop + (tail if final else 0)),
+            ids=ids[:head] + ids[inside] + ids[len(ids) - tail :],
+            segments=segment_ids[:head] + segment_ids[inside] + segment_ids[len(ids) - tail :],
+            keep=slice(0 if first else head + owned.start, head + owned.stop + (tail if final else 0)),
             last=final,
         )
 
@@ -53,12 +53,12 @@ def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
     if tokens < 1:
         raise InputError(f"{setting('batch_tokens')} is {tokens}, expected at least 1 token.")
     rows: list[int] = []
-    held = 0
+    token_count = 0
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if rows and held + lengths[row] > tokens:
+        if rows and token_count + lengths[row] > tokens:
             yield rows
-            rows, held = [], 0
+            rows, token_count = [], 0
         rows.append(row)
-        held += lengths[row]
+        token_count += lengths[row]
     if rows:
         yield rows

@@ -64,16 +64,16 @@ def paired_windows(first: int, second: int, *, size: int, overlap: float) -> lis
     if size < 2:
         raise InputError(f"two runs need room for at least 2 tokens, not {size}.")
     if first + second <= size:
-        rooms = first, second
+        sizes = first, second
     elif min(first, second) <= size // 2:
-        rooms = (first, size - first) if first <= second else (size - second, second)
+        sizes = (first, size - first) if first <= second else (size - second, second)
     else:
-        less, more = size // 2, size - size // 2
-        rooms = (less, more) if first <= second else (more, less)
+        smaller, larger = size // 2, size - size // 2
+        sizes = (smaller, larger) if first <= second else (larger, smaller)
     cuts = [
         windows(length, size=max(own, 1), overlap=int(own * overlap))
-        for length, own in zip((first, second), rooms, strict=True)
+        for length, own in zip((first, second), sizes, strict=True)
     ]
     count = max(map(len, cuts))
-    left, right = (found + [found[-1].context_only] * (count - len(found)) for found in cuts)
+    left, right = (parts + [parts[-1].context_only] * (count - len(parts)) for parts in cuts)
     return list(zip(left, right, strict=True))

@@ -18,9 +18,9 @@ from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 from regard.text.text_files import file_encoding, in_utf8
 
 GROUP = 1 << 19  # characters handed to the tokenizer at once
-PIECE = 1 << 13  # characters of a piece where sentences are not asked for
-LIMIT = 1 << 16  # characters without an end of a sentence, or without a space, after which a cut is made anyway
-READ = 1 << 20  # most bytes of a line read at once
+CHUNK = 1 << 13  # characters of a piece where sentences are not asked for
+MAX_CHUNK = 1 << 16  # characters without an end of a sentence, or without a space, after which a cut is made anyway
+READ_BYTES = 1 << 20  # most bytes of a line read at once
 
 
 @dataclass
@@ -34,9 +34,9 @@ class TextGroup:
     characters: int = 0
     bytes_read: int = 0  # bytes of the file as it lies on disk, read so far
 
-    def add(self, pieces: list[str]) -> None:
-        self.chunks += pieces
-        self.characters += sum(map(len, pieces))
+    def add(self, chunks: list[str]) -> None:
+        self.chunks += chunks
+        self.characters += sum(map(len, chunks))
 
 
 def read_text_groups(
@@ -62,48 +62,50 @@ class _Reader:
     def __init__(self, path: Path, number: int, encoding: str, *, sentences: bool, lines: bool) -> None:
         self.path, self.number, self.encoding = path, number, encoding
         self.sentences, self.lines = sentences, lines
-        self.here = 0  # bytes read, after decompression
+        self.position_bytes = 0  # bytes read, after decompression
 
     def groups(self, place: int) -> Iterator[TextGroup]:
-        group, held, inside, room = TextGroup(self.number), "", False, 2 * PIECE
+        group, buffer, in_document, limit = TextGroup(self.number), "", False, 2 * CHUNK
         with self.path.open("rb") as raw:
             content = decompressed(raw, str(self.path))
             if content is raw and self.path.suffix in (".gz", ".xz"):
                 raise EOFError(f"it is not packed, though its name ends in {self.path.suffix}")
             stream = in_utf8(content, self.encoding, self.path)
             stream.seek(place)
-            self.here = place
+            self.position_bytes = place
             for text in self._texts(stream):
-                begins = not held or held.endswith("\n")
-                if text.strip() or not begins:
-                    held, inside = held + text, True
-                elif inside and text.endswith("\n"):  # else space, of a line that goes on or that the file ends with
-                    self._end(group, held)
-                    held, inside, room = "", False, 2 * PIECE
-                if len(held) > room:
-                    pieces, held = self._cut(held)
-                    group.add(pieces)
-                    room = len(held) + 2 * PIECE  # what is left is looked at again only with as much more
+                at_line_start = not buffer or buffer.endswith("\n")
+                if text.strip() or not at_line_start:
+                    buffer, in_document = buffer + text, True
+                elif in_document and text.endswith(
+                    "\n"
+                ):  # else space, of a line that goes on or that the file ends with
+                    self._end_document(group, buffer)
+                    buffer, in_document, limit = "", False, 2 * CHUNK
+                if len(buffer) > limit:
+                    chunks, buffer = self._cut(buffer)
+                    group.add(chunks)
+                    limit = len(buffer) + 2 * CHUNK  # what is left is looked at again only with as much more
                 if group.characters > GROUP:
                     group.bytes_read = raw.tell()
                     yield group
                     group = TextGroup(self.number)
-            if inside:
-                self._end(group, held)
+            if in_document:
+                self._end_document(group, buffer)
         group.bytes_read = self.path.stat().st_size
         yield group
 
     def _texts(self, stream: BinaryIO) -> Iterator[str]:
         """Lines, or parts of very long ones, as text."""
-        rest = b""
-        while line := stream.readline(READ):
-            before, self.here = self.here - len(rest), self.here + len(line)
-            line = rest + line
-            usable = len(line) if line.endswith(b"\n") else _whole(line)
-            rest = line[usable:]
-            yield self._decoded(line[:usable], before)
-        if rest:
-            self._decoded(rest, self.here - len(rest))
+        remainder = b""
+        while line := stream.readline(READ_BYTES):
+            before, self.position_bytes = self.position_bytes - len(remainder), self.position_bytes + len(line)
+            line = remainder + line
+            decodable = len(line) if line.endswith(b"\n") else _decodable_length(line)
+            remainder = line[decodable:]
+            yield self._decoded(line[:decodable], before)
+        if remainder:
+            self._decoded(remainder, self.position_bytes - len(remainder))
 
     def _decoded(self, line: bytes, before: int) -> str:
         try:
@@ -115,40 +117,40 @@ class _Reader:
             ) from error
         return text[:-2] + "\n" if text.endswith("\r\n") else text
 
-    def _end(self, group: TextGroup, held: str) -> None:
-        pieces, rest = self._cut(held)
-        group.add([*pieces, rest] if rest.strip() else pieces)
+    def _end_document(self, group: TextGroup, buffer: str) -> None:
+        chunks, remainder = self._cut(buffer)
+        group.add([*chunks, remainder] if remainder.strip() else chunks)
         group.ends.append(len(group.chunks))
-        group.offsets.append(self.here)
+        group.offsets.append(self.position_bytes)
 
-    def _cut(self, held: str) -> tuple[list[str], str]:
+    def _cut(self, buffer: str) -> tuple[list[str], str]:
         """Whole pieces, and the last one, which may go on."""
         if self.sentences:
-            edges = [0, *(end for _, end in sentence_spans(held, lines=self.lines))]
+            edges = [0, *(end for _, end in sentence_spans(buffer, lines=self.lines))]
         else:
             edges = [0]
-            while len(held) - edges[-1] > PIECE:
-                edges.append(_before_space(held, edges[-1] + 1, edges[-1] + PIECE))
-            edges.append(len(held))
-        pieces = [held[start:end] for start, end in pairwise(edges[:-1])]
-        last = held[edges[-2] :] if len(edges) > 1 else held
-        while len(last) > LIMIT:
-            edge = _before_space(last, 1, LIMIT)
-            pieces.append(last[:edge])
-            last = last[edge:]
-        return pieces, last
+            while len(buffer) - edges[-1] > CHUNK:
+                edges.append(_before_space(buffer, edges[-1] + 1, edges[-1] + CHUNK))
+            edges.append(len(buffer))
+        chunks = [buffer[start:end] for start, end in pairwise(edges[:-1])]
+        tail = buffer[edges[-2] :] if len(edges) > 1 else buffer
+        while len(tail) > MAX_CHUNK:
+            edge = _before_space(tail, 1, MAX_CHUNK)
+            chunks.append(tail[:edge])
+            tail = tail[edge:]
+        return chunks, tail
 
 
 def _before_space(text: str, start: int, end: int) -> int:
     """The last line break or else space up to `end`, or `end` where there is none."""
     for space in ("\n", " "):
-        found = text.rfind(space, start, end)
-        if found > 0:
-            return found
+        position = text.rfind(space, start, end)
+        if position > 0:
+            return position
     return end
 
 
-def _whole(part: bytes) -> int:
+def _decodable_length(part: bytes) -> int:
     """How many bytes can be read as text when the last letter may have been cut in two."""
     for back in range(1, min(4, len(part)) + 1):
         byte = part[-back]

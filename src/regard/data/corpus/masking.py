@@ -70,10 +70,12 @@ def mask_tokens(
     Every token that is not special is chosen with the same chance, `rate`, in each of the three units.
     """
     _check_flat(ids)
-    chosen = _chosen(ids, settings, words, generator)[0] & _plain(ids, settings)
-    places = chosen.nonzero().squeeze(1)
-    labels = ids[places]
-    return MaskedTokens(ids.index_copy(0, places, _shown(labels, places, settings, generator)), places, labels)
+    selected = _select(ids, settings, words, generator)[0] & _maskable(ids, settings)
+    positions = selected.nonzero().squeeze(1)
+    labels = ids[positions]
+    return MaskedTokens(
+        ids.index_copy(0, positions, _replaced(labels, positions, settings, generator)), positions, labels
+    )
 
 
 def mask_fixed(
@@ -94,29 +96,31 @@ def mask_fixed(
     _check_flat(ids)
     if not 0 <= positions <= len(ids):
         raise InputError(f"{positions} places were asked for, but there are {len(ids)} tokens. Give at most so many.")
-    chosen, keys = _chosen(ids, settings, words, generator)
-    chosen = chosen & _plain(ids, settings)
+    selected, keys = _select(ids, settings, words, generator)
+    selected = selected & _maskable(ids, settings)
     if valid is not None:
-        chosen = chosen & valid
+        selected = selected & valid
     if keys is None:
-        runs = (chosen & ~chosen.roll(1)).cumsum(0)  # from 0 or from 1
-        keys = _luck((len(ids) + 1,), ids.device, generator)[runs]
-    keys = torch.where(chosen, keys, 2.0)
+        runs = (selected & ~selected.roll(1)).cumsum(0)  # from 0 or from 1
+        keys = _uniform((len(ids) + 1,), ids.device, generator)[runs]
+    keys = torch.where(selected, keys, 2.0)
     lowest = F.pad(keys, (0, 1), value=3.0).topk(positions + 1, largest=False)
     first, found = lowest.values[:-1], lowest.indices[:-1]
     kept = (first < 2) & (first < lowest.values[-1:])  # what is as high as the first without room is cut: leave it
     order = torch.where(kept, found, found + len(ids)).sort().values
     at, kept = order % max(len(ids), 1), order < len(ids)
     held = ids[at]
-    shown = _shown(held, at, settings, generator)
-    return MaskedTokens(ids.index_copy(0, at, torch.where(kept, shown, held)), at, torch.where(kept, held, IGNORE))
+    replacement = _replaced(held, at, settings, generator)
+    return MaskedTokens(
+        ids.index_copy(0, at, torch.where(kept, replacement, held)), at, torch.where(kept, held, IGNORE)
+    )
 
 
 def max_masked(tokens: int, rate: float, *, unit: Unit = "token") -> int:
     """Room for the mean and four standard deviations of what is chosen, as a multiple of 64; never above `tokens`."""
-    together = {"token": 1, "word": 3, "span": 7}[unit]  # tokens that are chosen or not as one, roughly
-    wanted = tokens * rate + 4 * math.sqrt(together * tokens * rate * (1 - rate))
-    return min(tokens, 64 * math.ceil(wanted / 64))
+    unit_tokens = {"token": 1, "word": 3, "span": 7}[unit]  # tokens that are chosen or not as one, roughly
+    needed = tokens * rate + 4 * math.sqrt(unit_tokens * tokens * rate * (1 - rate))
+    return min(tokens, 64 * math.ceil(needed / 64))
 
 
 def _check_flat(ids: Tensor) -> None:
@@ -124,17 +128,17 @@ def _check_flat(ids: Tensor) -> None:
         raise InputError(f"flat ids were expected, but their shape is {tuple(ids.shape)}.")
 
 
-def _shown(labels: Tensor, places: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
+def _replaced(labels: Tensor, positions: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
     """What stands in the place of the chosen tokens: the mask, any other word, or the token itself."""
-    luck = _luck(places.shape, places.device, generator)
+    uniform = _uniform(positions.shape, positions.device, generator)
     if settings.unit == "span":
-        luck = luck[_runs(places)]  # a span is masked, replaced or kept as a whole
-    drawn = _draw(labels, settings, generator)
-    shown = torch.where(luck < settings.mask_fraction + settings.random_fraction, drawn, labels)
-    return shown.masked_fill(luck < settings.mask_fraction, settings.mask)
+        uniform = uniform[_runs(positions)]  # a span is masked, replaced or kept as a whole
+    random_ids = _random_ids(labels, settings, generator)
+    replacement = torch.where(uniform < settings.mask_fraction + settings.random_fraction, random_ids, labels)
+    return replacement.masked_fill(uniform < settings.mask_fraction, settings.mask)
 
 
-def _luck(
+def _uniform(
     shape: Sequence[int], device: torch.device, generator: torch.Generator | None, dtype: torch.dtype = torch.float32
 ) -> Tensor:
     """Numbers from 0 to 1. A compiler takes a size that varies only where no generator is named, not even None."""
@@ -143,7 +147,7 @@ def _luck(
     return torch.rand(shape, generator=generator, device=device, dtype=dtype)
 
 
-def _plain(ids: Tensor, settings: MaskSettings) -> Tensor:
+def _maskable(ids: Tensor, settings: MaskSettings) -> Tensor:
     """Which tokens are not special."""
     found = torch.ones_like(ids, dtype=torch.bool)
     for first, end in _special(settings):
@@ -151,19 +155,19 @@ def _plain(ids: Tensor, settings: MaskSettings) -> Tensor:
     return found
 
 
-def _draw(like: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
+def _random_ids(like: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
     """As many ids, any that is not special as likely: numbers that step over the special ones."""
     skipped = _special(settings)
     count = settings.vocabulary - sum(end - first for first, end in skipped)
     if count == 0:
         raise InputError("every id of the vocabulary is special; there is no word left to choose or to draw.")
     if generator is None:
-        drawn = torch.randint(count, like.shape, device=like.device)
+        random_ids = torch.randint(count, like.shape, device=like.device)
     else:
-        drawn = torch.randint(count, like.shape, generator=generator, device=like.device)
+        random_ids = torch.randint(count, like.shape, generator=generator, device=like.device)
     for first, end in skipped:
-        drawn = torch.where(drawn >= first, drawn + (end - first), drawn)
-    return drawn.to(like.dtype)
+        random_ids = torch.where(random_ids >= first, random_ids + (end - first), random_ids)
+    return random_ids.to(like.dtype)
 
 
 def _special(settings: MaskSettings) -> list[tuple[int, int]]:
@@ -177,7 +181,7 @@ def _special(settings: MaskSettings) -> list[tuple[int, int]]:
     return found
 
 
-def _chosen(
+def _select(
     ids: Tensor, settings: MaskSettings, words: Tensor | None, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor | None]:
     """Which tokens are chosen, special ones among them, and the luck by which tokens and words are."""
@@ -185,10 +189,10 @@ def _chosen(
         raise InputError(f'words were given, but masking is by {settings.unit}. Leave them out, or use unit="word".')
     if settings.unit == "span":
         return _spans(len(ids), settings, generator, ids.device), None
-    luck = _luck(ids.shape, ids.device, generator)
+    uniform = _uniform(ids.shape, ids.device, generator)
     if settings.unit == "word":
-        luck = luck[_numbers(ids, words)]
-    return luck < settings.rate, luck
+        uniform = uniform[_numbers(ids, words)]
+    return uniform < settings.rate, uniform
 
 
 def _numbers(ids: Tensor, words: Tensor | None) -> Tensor:
@@ -209,14 +213,14 @@ def _spans(count: int, settings: MaskSettings, generator: torch.Generator | None
     A run that meets the end of a sequence goes on in the next as a shorter one of its own.
     """
     ahead, size = settings.max_span - 1, count + settings.max_span - 1
-    luck = _luck((2, size), device, generator, torch.float64)
-    starts = luck[0] < _start_rate(settings.rate, settings.span_stop, settings.max_span)
+    uniform = _uniform((2, size), device, generator, torch.float64)
+    starts = uniform[0] < _start_rate(settings.rate, settings.span_stop, settings.max_span)
     lengths = torch.ones_like(starts, dtype=torch.int64)
     if settings.span_stop < 1:
-        lengths = (torch.log1p(-luck[1]) / math.log1p(-settings.span_stop)).floor().long().clamp(max=ahead) + 1
-    here = torch.arange(size, device=device)
-    reach = torch.where(starts, here + lengths, 0).cummax(0).values
-    return (reach > here)[ahead:]
+        lengths = (torch.log1p(-uniform[1]) / math.log1p(-settings.span_stop)).floor().long().clamp(max=ahead) + 1
+    position = torch.arange(size, device=device)
+    reach = torch.where(starts, position + lengths, 0).cummax(0).values
+    return (reach > position)[ahead:]
 
 
 def _start_rate(rate: float, stop: float, longest: int) -> float:
@@ -231,7 +235,7 @@ def _start_rate(rate: float, stop: float, longest: int) -> float:
     return (low + high) / 2
 
 
-def _runs(places: Tensor) -> Tensor:
+def _runs(positions: Tensor) -> Tensor:
     """The number of the run of neighbours that each place belongs to."""
-    breaks = places.diff(prepend=places[:1]) > 1
+    breaks = positions.diff(prepend=positions[:1]) > 1
     return breaks.long().cumsum(0)

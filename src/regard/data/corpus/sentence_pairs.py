@@ -36,8 +36,8 @@ class SentencePairs:
     @property
     def lengths(self) -> Ints:
         """Tokens of each pair with [CLS] and the two [SEP]."""
-        found: Ints = (self.first[:, 1] - self.first[:, 0]) + (self.second[:, 1] - self.second[:, 0]) + 3
-        return found
+        result: Ints = (self.first[:, 1] - self.first[:, 0]) + (self.second[:, 1] - self.second[:, 0]) + 3
+        return result
 
     def read(self, row: int, tokens: npt.NDArray[Any], *, cls: int, sep: int) -> tuple[Ints, Ints]:
         """The ids [CLS] A [SEP] B [SEP] and their segments."""
@@ -68,7 +68,7 @@ def sample_pairs(
             f"pairs of at most {max_tokens} tokens have no room for two parts and 3 special tokens; use 5."
         )
     full = np.flatnonzero(np.diff(documents) > 1)
-    others = np.flatnonzero(np.diff(documents) > 0)
+    candidates = np.flatnonzero(np.diff(documents) > 0)
     if kind not in ("next", "order"):
         raise InputError(f'pairs of kind "{kind}" are not known. Choose one of: next, order.')
     if len(full) == 0:
@@ -76,71 +76,78 @@ def sample_pairs(
             "no document has two sentences, so there is no next one to tell from others. Blank lines end a document: "
             "leave them out between sentences that belong together, or learn hidden words alone (objective mlm)."
         )
-    if kind == "next" and len(others) < 2:
+    if kind == "next" and len(candidates) < 2:
         raise InputError(
             "next-sentence pairs need two documents, one for parts from elsewhere. Put a blank line between documents, "
             "or learn hidden words alone (objective mlm)."
         )
     rng = np.random.Generator(np.random.Philox(key=[seed, epoch]))
-    draw = _Draw(sentences, documents, others, room=max_tokens - 3, short=short, rng=rng)
-    rows = [row for document in full for row in draw.document(int(document), kind)]
+    sampler = _PairSampler(sentences, documents, candidates, capacity=max_tokens - 3, short=short, rng=rng)
+    rows = [row for document in full for row in sampler.document(int(document), kind)]
     table = np.array(rows, np.int64)
-    return _cut(table, max_tokens - 3)
+    return _truncated(table, max_tokens - 3)
 
 
-class _Draw:
+class _PairSampler:
     """One pass over the documents. Bounds are kept as lists: single numbers are read from them far faster."""
 
     def __init__(
-        self, sentences: Ints, documents: Ints, others: Ints, *, room: int, short: float, rng: np.random.Generator
+        self,
+        sentences: Ints,
+        documents: Ints,
+        candidates: Ints,
+        *,
+        capacity: int,
+        short: float,
+        rng: np.random.Generator,
     ) -> None:
         self.array, self.bounds, self.documents = sentences, sentences.tolist(), documents.tolist()
-        self.others, self.room, self.short, self.rng = others, room, short, rng
+        self.candidates, self.capacity, self.short, self.rng = candidates, capacity, short, rng
 
     def document(self, number: int, kind: Kind) -> list[tuple[int, int, int, int, int]]:
-        found = []
-        here, end = self.documents[number], self.documents[number + 1]
-        while here < end - 1:
-            target, cut, coin = self._target(), self.rng.random(), self.rng.random() < 0.5
-            stop = min(max(self._reach(here, target), here + 2), end)
-            middle = here + 1 + int(cut * (stop - here - 1))
-            a, b = (self.bounds[here], self.bounds[middle]), (self.bounds[middle], self.bounds[stop])
-            if coin:
-                found.append((*a, *b, 0))
+        result = []
+        start_sentence, end = self.documents[number], self.documents[number + 1]
+        while start_sentence < end - 1:
+            target, cut, is_next = self._target(), self.rng.random(), self.rng.random() < 0.5
+            stop = min(max(self._sentence_after(start_sentence, target), start_sentence + 2), end)
+            middle = start_sentence + 1 + int(cut * (stop - start_sentence - 1))
+            a, b = (self.bounds[start_sentence], self.bounds[middle]), (self.bounds[middle], self.bounds[stop])
+            if is_next:
+                result.append((*a, *b, 0))
             elif kind == "order":
-                found.append((*b, *a, 1))
+                result.append((*b, *a, 1))
             else:
-                found.append((*a, *self._elsewhere(number, max(target - (a[1] - a[0]), 1)), 1))
+                result.append((*a, *self._random_part(number, max(target - (a[1] - a[0]), 1)), 1))
                 stop = middle  # what was not used comes again
-            here = stop
-        return found
+            start_sentence = stop
+        return result
 
     def _target(self) -> int:
         if self.rng.random() < self.short:
-            return int(self.rng.integers(2, self.room + 1))
-        return self.room
+            return int(self.rng.integers(2, self.capacity + 1))
+        return self.capacity
 
-    def _reach(self, sentence: int, tokens: int) -> int:
+    def _sentence_after(self, sentence: int, tokens: int) -> int:
         """The first sentence bound that lies at least so many tokens on."""
         return int(np.searchsorted(self.array, self.bounds[sentence] + tokens))
 
-    def _elsewhere(self, number: int, tokens: int) -> tuple[int, int]:
+    def _random_part(self, number: int, tokens: int) -> tuple[int, int]:
         """A part of another document, every other document with the same chance."""
-        mine = int(np.searchsorted(self.others, number))
-        drawn = int(self.rng.integers(len(self.others) - 1))
-        other = int(self.others[drawn + (drawn >= mine)])
-        start = int(self.rng.integers(self.documents[other], self.documents[other + 1]))
-        stop = min(max(self._reach(start, tokens), start + 1), self.documents[other + 1])
+        own_index = int(np.searchsorted(self.candidates, number))
+        index = int(self.rng.integers(len(self.candidates) - 1))
+        other_document = int(self.candidates[index + (index >= own_index)])
+        start = int(self.rng.integers(self.documents[other_document], self.documents[other_document + 1]))
+        stop = min(max(self._sentence_after(start, tokens), start + 1), self.documents[other_document + 1])
         return self.bounds[start], self.bounds[stop]
 
 
-def _cut(table: Ints, room: int) -> SentencePairs:
+def _truncated(table: Ints, capacity: int) -> SentencePairs:
     """Both parts within `room` together: the longer one is cut to the other's length before both are cut."""
     first, second, labels = table[:, 0:2].copy(), table[:, 2:4].copy(), table[:, 4]
     a, b = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
-    half = room // 2
-    keep_a = np.where(a + b <= room, a, np.where(b <= half, room - b, np.minimum(a, room - half)))
-    keep_b = np.minimum(b, room - keep_a)
+    half = capacity // 2
+    keep_a = np.where(a + b <= capacity, a, np.where(b <= half, capacity - b, np.minimum(a, capacity - half)))
+    keep_b = np.minimum(b, capacity - keep_a)
     first[:, 0] = first[:, 1] - keep_a
     second[:, 1] = second[:, 0] + keep_b
     return SentencePairs(first, second, labels)

@@ -61,17 +61,17 @@ def split_sentences(text: str, *, lines: bool = False) -> list[str]:
 
 
 def _spans(text: str, begin: int, end: int) -> list[Span]:
-    found: list[Span] = []
+    spans: list[Span] = []
     first = _TEXT.search(text, begin, end)
     if first is None:
-        return found
+        return spans
     start = first.start()
     for mark in _MARK.finditer(text, start, end):
         following = mark.start(mark.lastindex or 0)
         if _ends(text, start, mark, following):
-            found.append((start, mark.end()))
+            spans.append((start, mark.end()))
             start = following
-    return [*found, (start, begin + len(text[begin:end].rstrip()))]
+    return [*spans, (start, begin + len(text[begin:end].rstrip()))]
 
 
 def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
@@ -91,23 +91,23 @@ def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
 def _abbreviated(text: str, start: int, period: int, after: str) -> bool:
     """Whether the period belongs to the word before it and ends nothing."""
     parts = text[max(start, period - 24) : period].split()
-    whole = parts[-1] if parts and not text[period - 1].isspace() else ""
-    word, here = whole.lstrip(OPENING), period - len(whole)
-    if here == start and _NUMBER.fullmatch(word):
+    last_word = parts[-1] if parts and not text[period - 1].isspace() else ""
+    word, word_start = last_word.lstrip(OPENING), period - len(last_word)
+    if word_start == start and _NUMBER.fullmatch(word):
         return True  # the number of a list
     plain = word.casefold()
     if plain in NEVER_LAST:
         return True
     if len(word) == 1 and word.isalpha():
-        return _initial(text, start, here, word)
+        return _initial(text, start, word_start, word)
     if plain in MAY_BE_LAST or _LETTERS.fullmatch(word):
         return after[0].isdigit() or _next_word(after) not in BEGINNERS
     return False
 
 
-def _initial(text: str, start: int, here: int, letter: str) -> bool:
+def _initial(text: str, start: int, word_start: int, letter: str) -> bool:
     """A single letter is an initial after a name or another initial; "plan B." and "So did I." end a sentence."""
-    before = text[max(start, here - 24) : here].split()
+    before = text[max(start, word_start - 24) : word_start].split()
     if not before:
         return True
     last = before[-1].lstrip(OPENING)
@@ -117,5 +117,5 @@ def _initial(text: str, start: int, here: int, letter: str) -> bool:
 
 
 def _next_word(after: str) -> str:
-    known = re.match(r"[^\W\d_]*", after)
-    return known[0].casefold() if known else ""
+    first_word = re.match(r"[^\W\d_]*", after)
+    return first_word[0].casefold() if first_word else ""

@@ -21,8 +21,8 @@ from regard.errors import InputError
 from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
 
-PIECE = 1 << 18  # characters that are tokenized at once; a text that is no longer is tokenized whole
-LOOK = 1 << 12  # of its last characters, one is looked for before which it can be cut
+CHUNK = 1 << 18  # characters that are tokenized at once; a text that is no longer is tokenized whole
+CUT_RANGE = 1 << 12  # of its last characters, one is looked for before which it can be cut
 CUTS = (re.compile(r"(?<=\S) (?=\S)"), re.compile(r"\s(?=\S)"))  # no tokenizer joins what stands on both sides
 WORD = re.compile(r"\S+")
 
@@ -49,64 +49,64 @@ def text_chunks(reader: Reader) -> Iterator[TextChunk]:
     if reader.schema.format == "text":
         yield from _joined(reader.lines())
         return
-    opens = True
+    starts_text = True
     for record in reader:
         assert isinstance(record, DocumentRecord)
-        yield TextChunk(record.text, opens)
-        opens = not record.continues
+        yield TextChunk(record.text, starts_text)
+        starts_text = not record.continues
 
 
 def _joined(lines: Iterable[tuple[str, bool]]) -> Iterator[TextChunk]:
-    held, opens = "", True
-    for line, begins in lines:
-        if begins and held:
-            yield TextChunk(held, opens)
-        if begins:
-            held, opens = "", True
-        held += line
-        while len(held) > PIECE:
-            at = _cut(held)
-            yield TextChunk(held[:at], opens)
-            held, opens = held[at:], False
-    if held:
-        yield TextChunk(held, opens)
+    buffer, starts_text = "", True
+    for line, is_first in lines:
+        if is_first and buffer:
+            yield TextChunk(buffer, starts_text)
+        if is_first:
+            buffer, starts_text = "", True
+        buffer += line
+        while len(buffer) > CHUNK:
+            at = _cut(buffer)
+            yield TextChunk(buffer[:at], starts_text)
+            buffer, starts_text = buffer[at:], False
+    if buffer:
+        yield TextChunk(buffer, starts_text)
 
 
 def _cut(text: str) -> int:
     """The last place of the first characters where the text can be cut."""
-    start = PIECE - LOOK
+    start = CHUNK - CUT_RANGE
     for cut in CUTS:
-        places = [found.start() for found in cut.finditer(text, start, PIECE)]
+        places = [match.start() for match in cut.finditer(text, start, CHUNK)]
         if places:
             return places[-1]
-    return PIECE
+    return CHUNK
 
 
-class _Held:
+class _TokenBuffer:
     """Tokens that wait for a window, with the characters and words each of them brings."""
 
     def __init__(self, start: Sequence[int] = ()) -> None:
-        self.fresh = 1  # the first token is given
+        self.first_scored = 1  # the first token is given
         self.ids_N: Ints = np.array(start, np.int64)
-        self.brings_N2: Ints = np.zeros((len(start), 2), np.int64)
+        self.counts_N2: Ints = np.zeros((len(start), 2), np.int64)
 
     def __len__(self) -> int:
         return len(self.ids_N)
 
-    def add(self, ids: Sequence[int], brings_N2: Ints) -> None:
+    def add(self, ids: Sequence[int], counts_N2: Ints) -> None:
         self.ids_N = np.concatenate((self.ids_N, np.array(ids, np.int64)))
-        self.brings_N2 = np.concatenate((self.brings_N2, brings_N2))
+        self.counts_N2 = np.concatenate((self.counts_N2, counts_N2))
 
     def window(self, size: int) -> TextWindow:
-        characters, words = self.brings_N2[self.fresh : size].sum(0).tolist()
-        return TextWindow(self.ids_N[:size].tolist(), self.fresh, characters, words)
+        characters, words = self.counts_N2[self.first_scored : size].sum(0).tolist()
+        return TextWindow(self.ids_N[:size].tolist(), self.first_scored, characters, words)
 
     def move(self, step: int, size: int) -> None:
-        self.ids_N, self.brings_N2, self.fresh = self.ids_N[step:], self.brings_N2[step:], max(size - step, 1)
+        self.ids_N, self.counts_N2, self.first_scored = self.ids_N[step:], self.counts_N2[step:], max(size - step, 1)
 
 
 def sliding_windows(
-    found: Iterable[TextChunk], tokenizer: Tokenizer, *, size: int, overlap: float
+    match: Iterable[TextChunk], tokenizer: Tokenizer, *, size: int, overlap: float
 ) -> Iterator[TextWindow]:
     """Windows of `room` tokens over each text, of which the next one shows the share `overlap` again."""
     if not 0 <= overlap < 1:
@@ -115,29 +115,29 @@ def sliding_windows(
         raise InputError(f"windows of {size} tokens show nothing before a token; use at least 2.")
     step = max(size - round(size * overlap), 1)
     start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.surrounding_ids[0] else []
-    held = _Held()
-    for piece in found:
-        if piece.starts_text:
-            yield from _last(held)
-            held = _Held(start)
-        encoding = tokenizer.encode(piece.text, special=False)
-        held.add(encoding.ids, _brings(piece.text, encoding))
-        while len(held) > size:
-            yield held.window(size)
-            held.move(step, size)
-    yield from _last(held)
+    buffer = _TokenBuffer()
+    for chunk in match:
+        if chunk.starts_text:
+            yield from _final_window(buffer)
+            buffer = _TokenBuffer(start)
+        encoding = tokenizer.encode(chunk.text, special=False)
+        buffer.add(encoding.ids, _counts(chunk.text, encoding))
+        while len(buffer) > size:
+            yield buffer.window(size)
+            buffer.move(step, size)
+    yield from _final_window(buffer)
 
 
-def _last(held: _Held) -> Iterator[TextWindow]:
-    if len(held) > held.fresh:
-        yield held.window(len(held))
+def _final_window(buffer: _TokenBuffer) -> Iterator[TextWindow]:
+    if len(buffer) > buffer.first_scored:
+        yield buffer.window(len(buffer))
 
 
-def _brings(text: str, encoding: Encoding) -> Ints:
+def _counts(text: str, encoding: Encoding) -> Ints:
     """(N, 2) how many characters end with each token, and how many words begin there; all are some token's."""
     if not len(encoding):
         return np.zeros((0, 2), np.int64)
     ends: Ints = np.maximum.accumulate(np.array(encoding.offsets, np.int64)[:, 1])
     ends[-1] = len(text)
-    words = np.searchsorted([found.start() for found in WORD.finditer(text)], ends)
+    words = np.searchsorted([match.start() for match in WORD.finditer(text)], ends)
     return np.stack((np.diff(ends, prepend=0), np.diff(words, prepend=0)), 1)

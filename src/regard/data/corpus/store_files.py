@@ -20,7 +20,7 @@ from regard.digests import describe_damage, file_digests, has_valid_digest, with
 from regard.errors import FolderError
 
 FORMAT = 2  # of corpus.json; the first had no digests
-REBUILD = "Delete that folder and start again: it is built anew from the text."
+REBUILD = "Delete that folder and start again: it is rebuilt from the text."
 INDEX, JOURNAL = "corpus.json", "building.json"
 TOKENS, DOCUMENTS, SENTENCES, OWNERS = "tokens.bin", "documents.bin", "sentences.bin", "owners.bin"
 
@@ -39,16 +39,16 @@ class Mark:
 class StoreWriter:
     """Appends groups of tokenized pieces. Going on with an earlier build cuts the files back to its last safe mark."""
 
-    def __init__(self, folder: Path, wanted: dict[str, Any]) -> None:
-        self.folder, self.spec = folder, wanted
-        self.dtype = np.dtype(wanted["dtype"])
+    def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
+        self.folder, self.spec = folder, spec
+        self.dtype = np.dtype(spec["dtype"])
         journal = read_json(folder / JOURNAL)
         if journal is None:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             self.mark = Mark()
         else:
-            self.mark = _mark(folder, journal, wanted)
+            self.mark = _mark(folder, journal, spec)
         self.tokens, self.documents, self.sentences = self.mark.tokens, self.mark.documents, self.mark.sentences
         self.safe = self.tokens
         if journal is not None:
@@ -70,9 +70,9 @@ class StoreWriter:
         """Files shorter than the mark have lost what was safe."""
         for name, size in self._sizes().items():
             path = self.folder / name
-            found = path.stat().st_size if path.is_file() else 0
-            if found < size:
-                raise FolderError(f"{path} has {found:,} bytes, expected {size:,} at least. {REBUILD}")
+            value = path.stat().st_size if path.is_file() else 0
+            if value < size:
+                raise FolderError(f"{path} has {value:,} bytes, expected {size:,} at least. {REBUILD}")
 
     def add(self, group: TextGroup, ids: list[list[int]]) -> None:
         """Write the pieces of a group, and the bounds of the documents and sentences that end in it."""
@@ -132,19 +132,19 @@ class StoreWriter:
         (folder / JOURNAL).unlink()
 
 
-def _mark(folder: Path, journal: dict[str, Any], wanted: dict[str, Any]) -> Mark:
+def _mark(folder: Path, journal: dict[str, Any], spec: dict[str, Any]) -> Mark:
     """Where an earlier build of the same things stood."""
     if not has_valid_digest(journal):
         raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
-    check_same_spec(folder, journal["wanted"], wanted)
+    check_same_spec(folder, journal["wanted"], spec)
     return Mark(**journal["mark"])
 
 
 def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
     """Refuse a store that is damaged, or of another format. `content` compares its files with their digests."""
     if index.get("format") != FORMAT:
-        found = str(index.get("format"))[:20]
-        raise FolderError(f"{folder} is a token store of format {found}, expected {FORMAT}. {REBUILD}")
+        value = str(index.get("format"))[:20]
+        raise FolderError(f"{folder} is a token store of format {value}, expected {FORMAT}. {REBUILD}")
     if not has_valid_digest(index):
         raise FolderError(f"{folder / INDEX} is damaged: its content does not match its digest. {REBUILD}")
     problem = describe_damage(folder, index["digests"]) if content else None
@@ -179,35 +179,35 @@ def build_lock(folder: Path) -> AbstractContextManager[None]:
     return locks.folder_lock(folder, activity="built", fix=fix)
 
 
-def check_same_spec(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
+def check_same_spec(folder: Path, stored: dict[str, Any], spec: dict[str, Any]) -> None:
     """Refuse a store, or one half built, that is of other things than those asked for."""
     names = {"tokenizer": "another tokenizer", "files": "other files (or files that have changed since)"}
-    other = [names.get(name, f"{name}={held.get(name)}") for name in wanted if held.get(name) != wanted[name]]
-    if other:
+    differences = [names.get(name, f"{name}={stored.get(name)}") for name in spec if stored.get(name) != spec[name]]
+    if differences:
         raise FolderError(
-            f"{folder} was built with {' and '.join(other)}. Name another folder, or build it anew with overwrite=True."
+            f"{folder} was built with {' and '.join(differences)}. Use another folder, or overwrite=True."
         )
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
     """What the file holds, or None where it is not there."""
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        value: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (ValueError, OSError, RecursionError) as error:
         raise FolderError(f"{path} cannot be read: {error}. {REBUILD}") from error
-    if not isinstance(found, dict):
-        raise FolderError(f"{path} holds a {type(found).__name__}, expected an object. {REBUILD}")
-    checked: dict[str, Any] = found
+    if not isinstance(value, dict):
+        raise FolderError(f"{path} contains a {type(value).__name__}, expected an object. {REBUILD}")
+    checked: dict[str, Any] = value
     return checked
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """The old file or the new one, whenever the machine stops."""
-    fresh = path.with_suffix(".part")
-    with fresh.open("w", encoding="utf-8") as stream:
+    temporary = path.with_suffix(".part")
+    with temporary.open("w", encoding="utf-8") as stream:
         json.dump(content, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
-    fresh.rename(path)
+    temporary.rename(path)

@@ -31,8 +31,8 @@ from regard.ragged import Ragged
 Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
 OBJECTIVES = ("mlm", "mlm+nsp", "causal", "two-sided")
 WHOLE = ("mlm", "two-sided")  # read in stretches of one document, between the special tokens of a text
-HELD_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
-HELD = 2  # tells this shuffle from those of batches
+MAX_DEV_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
+SHUFFLE_KEY = 2  # tells this shuffle from those of batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +71,21 @@ class Stream:
     def read(self, places: Ints) -> Ints:
         """The tokens at these places of the stream."""
         owners = np.searchsorted(self.bounds, places, side="right") - 1
-        found: Ints = self.corpus.tokens[places + (self.spans[owners, 0] - self.bounds[owners])].astype(np.int64)
-        return found
+        values: Ints = self.corpus.tokens[places + (self.spans[owners, 0] - self.bounds[owners])].astype(np.int64)
+        return values
 
     def counts(self, size: int) -> Ints:
         """How often each word comes."""
-        found = np.zeros(size, np.int64)
+        values = np.zeros(size, np.int64)
         for start, end in self.spans:
             for at in range(start, end, 1 << 22):
                 part = np.asarray(self.corpus.tokens[at : min(at + (1 << 22), end)], np.int64)
-                found += np.bincount(part, minlength=size)[:size]
-        return found
+                values += np.bincount(part, minlength=size)[:size]
+        return values
 
 
 def split_corpus(
-    corpus: Corpus, *, fraction: float, seed: int = 0, min_documents: int = 1, max_tokens: int = HELD_TOKENS
+    corpus: Corpus, *, fraction: float, seed: int = 0, min_documents: int = 1, max_tokens: int = MAX_DEV_TOKENS
 ) -> tuple[Stream, Stream | None]:
     """The documents to learn from, and those that are kept for scoring: about that share of all tokens.
 
@@ -94,9 +94,9 @@ def split_corpus(
     count, total = len(corpus), int(corpus.bounds[-1])
     if fraction <= 0:
         return Stream.of(corpus, np.arange(count)), None
-    wanted = min(fraction * total, max_tokens)
+    dev_tokens = min(fraction * total, max_tokens)
     if count == 1 and min_documents == 1:
-        cut = total - max(1, round(wanted))
+        cut = total - max(1, round(dev_tokens))
         if cut < 1:
             raise InputError("the text is a single token, of which no part can be held out. Set dev_fraction=0.")
         return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
@@ -106,10 +106,10 @@ def split_corpus(
             f"{min_documents} for training. Documents are separated by a blank line; set dev_fraction=0 to train "
             "without validation."
         )
-    order = shuffled(count, seed, HELD)
+    order = shuffled(count, seed, SHUFFLE_KEY)
     sizes = np.cumsum(np.diff(corpus.bounds)[order])
-    taken = int(np.clip(np.searchsorted(sizes, wanted) + 1, min_documents, count - min_documents))
-    return Stream.of(corpus, np.sort(order[taken:])), Stream.of(corpus, np.sort(order[:taken]))
+    dev_documents = int(np.clip(np.searchsorted(sizes, dev_tokens) + 1, min_documents, count - min_documents))
+    return Stream.of(corpus, np.sort(order[dev_documents:])), Stream.of(corpus, np.sort(order[:dev_documents]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +148,9 @@ class PairRows:
         rows, frame = np.asarray(rows, np.int64), self.frame
         first, second = frame.segments
         parts: list[Any] = [frame.before.ids, self.pairs.first[rows], frame.between.ids, self.pairs.second[rows]]
-        kinds = [frame.before.segments, first, frame.between.segments, second, frame.after.segments]
+        part_segments = [frame.before.segments, first, frame.between.segments, second, frame.after.segments]
         labels = {"next": self.pairs.labels[rows]}
-        return _batch(self.stream, [*parts, frame.after.ids], kinds, labels, starts=self.starts)
+        return _batch(self.stream, [*parts, frame.after.ids], part_segments, labels, starts=self.starts)
 
 
 class TextSource:
@@ -168,13 +168,13 @@ class TextSource:
     ) -> None:
         self.stream, self.frame, self.objective = stream, frame, objective
         self.max_tokens, self.seed, self.starts = max_tokens, seed, starts
-        self._held: tuple[int, TokenBlocks | PairRows] | None = None
+        self._cached: tuple[int, TokenBlocks | PairRows] | None = None
 
     def epoch(self, number: int) -> TokenBlocks | PairRows:
         number = 0 if self.objective in WHOLE else number  # cut at the same places: hidden words differ
-        if self._held is None or self._held[0] != number:
-            self._held = number, self._rows(number)
-        return self._held[1]
+        if self._cached is None or self._cached[0] != number:
+            self._cached = number, self._rows(number)
+        return self._cached[1]
 
     def _rows(self, number: int) -> TokenBlocks | PairRows:
         stream, frame = self.stream, self.frame
@@ -184,14 +184,14 @@ class TextSource:
             )
         if self.objective in WHOLE:
             before, after = (marks.ids for marks in frame.alone)
-            room = self.max_tokens - frame.special_count
+            capacity = self.max_tokens - frame.special_count
             return TokenBlocks(
-                stream, token_blocks(stream.bounds, max(room, 1), across=False), before, after, self.starts
+                stream, token_blocks(stream.bounds, max(capacity, 1), across=False), before, after, self.starts
             )
-        room = self.max_tokens - frame.pair_special_count + 3  # they count three special tokens
+        capacity = self.max_tokens - frame.pair_special_count + 3  # they count three special tokens
         sentences, documents = stream.sentences
-        drawn = sample_pairs(sentences, documents, max_tokens=room, seed=self.seed, epoch=number)
-        return PairRows(stream, drawn, frame, self.starts)
+        sampled = sample_pairs(sentences, documents, max_tokens=capacity, seed=self.seed, epoch=number)
+        return PairRows(stream, sampled, frame, self.starts)
 
 
 def _batch(
@@ -209,23 +209,23 @@ def _batch(
     lengths = widths.sum(1)
     edges = (np.cumsum(widths, axis=None) - widths.ravel()).reshape(widths.shape)
     ids = np.empty(int(lengths.sum()), np.int64)
-    kinds = None if segments is None else np.empty_like(ids)
+    part_segments = None if segments is None else np.empty_like(ids)
     for number, part in enumerate(parts):
         where = ranges(edges[:, number], widths[:, number])
         if isinstance(part, np.ndarray):
             ids[where] = stream.read(ranges(part[:, 0], widths[:, number]))
         else:
             ids[where] = np.tile(np.asarray(part, np.int64), count)
-        if kinds is not None and segments is not None:
+        if part_segments is not None and segments is not None:
             kind = segments[number]
-            kinds[where] = np.tile(np.asarray(kind, np.int64), count) if isinstance(kind, tuple) else kind
-    flat = None if kinds is None else torch.from_numpy(kinds)
+            part_segments[where] = np.tile(np.asarray(kind, np.int64), count) if isinstance(kind, tuple) else kind
+    flat = None if part_segments is None else torch.from_numpy(part_segments)
     by_token = {LEARN: torch.zeros(len(ids), dtype=torch.int8)}
     if starts is not None:
         by_token[BEGINS] = torch.from_numpy(starts(ids))
     return Inputs(
         tokens=Ragged.from_flat(torch.from_numpy(ids), lengths.tolist(), segments=flat),
-        by_sequence={name: torch.from_numpy(held) for name, held in (by_sequence or {}).items()},
+        by_sequence={name: torch.from_numpy(tensor) for name, tensor in (by_sequence or {}).items()},
         by_token=by_token,
         rows=count,
     )

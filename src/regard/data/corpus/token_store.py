@@ -54,8 +54,12 @@ class Corpus:
         folder = Path(folder)
         index = read_json(folder / INDEX)
         if index is None:
-            going = building_folder(folder).is_dir()
-            fix = "Its build was not finished: build it again, it goes on where it stopped." if going else "Build it."
+            unfinished = building_folder(folder).is_dir()
+            fix = (
+                "Its build was not finished: build it again, it goes on where it stopped."
+                if unfinished
+                else "Build it."
+            )
             raise FolderError(f"{folder} holds no token store ({INDEX}). {fix}")
         check_store(folder, index, content=check)
         if tokenizer is not None and index["tokenizer"] != tokenizer_hash(tokenizer):
@@ -86,21 +90,21 @@ class Corpus:
         the state is made safe. `progress` receives bytes, with the documents and tokens so far.
         Special tokens are not put around documents.
         """
-        paths = _checked(files)
+        paths = _check_files(files)
         folder, stamps = Path(folder), _stamps(paths)
-        wanted = _wanted(paths, tokenizer, sentences=sentences, lines=lines, end=end, encoding=encoding)
+        spec = _store_spec(paths, tokenizer, sentences=sentences, lines=lines, end=end, encoding=encoding)
         if foreign_files(folder) and not (folder / INDEX).exists():  # last: another may finish now
             raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
         if overwrite and (others := foreign_files(folder)):
             raise FolderError(f"{folder} holds {others[0]}, which is not of a token store. Name a new folder.")
-        if not overwrite and _stands(folder, wanted):
+        if not overwrite and _is_built(folder, spec):
             return cls.open(folder)
         with build_lock(folder):
-            if not overwrite and _stands(folder, wanted):  # the one who built it has just finished
+            if not overwrite and _is_built(folder, spec):  # the one who built it has just finished
                 return cls.open(folder)
             if overwrite:
                 shutil.rmtree(building_folder(folder), ignore_errors=True)
-            store = StoreWriter(building_folder(folder), wanted)
+            store = StoreWriter(building_folder(folder), spec)
             _fill(store, paths, tokenizer, progress, save_every, encoding)
             if stamps != _stamps(paths):
                 raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
@@ -159,12 +163,12 @@ class Corpus:
             raise InputError(f"{self.folder} was built without sentence bounds. Build it with sentences=True.")
 
 
-def _stands(folder: Path, wanted: dict[str, Any]) -> bool:
+def _is_built(folder: Path, spec: dict[str, Any]) -> bool:
     """Whether the store is there already; one of other things is refused."""
     index = read_json(folder / INDEX)
     if index is not None:
         check_store(folder, index, content=False)
-        check_same_spec(folder, index, wanted)
+        check_same_spec(folder, index, spec)
     return index is not None
 
 
@@ -178,11 +182,11 @@ def _fill(
 ) -> None:
     """Read, tokenize and write, each in its own thread; the library tokenizes the pieces of a group in parallel."""
     sizes = [path.stat().st_size for path in paths]
-    asked = store.spec
+    settings = store.spec
     source = read_text_groups(
         paths,
-        sentences=asked["sentences"],
-        lines=asked["lines"],
+        sentences=settings["sentences"],
+        lines=settings["lines"],
         file=store.mark.file,
         place=store.mark.place,
         encoding=encoding,
@@ -210,7 +214,7 @@ def tokenizer_hash(tokenizer: Tokenizer) -> str:
     return hashlib.blake2b(tokenizer.to_json().encode(), digest_size=16).hexdigest()
 
 
-def _checked(files: Sequence[str | Path]) -> list[Path]:
+def _check_files(files: Sequence[str | Path]) -> list[Path]:
     if isinstance(files, str | Path):
         raise InputError(f"one path was given where a list of files was expected. Write [{str(files)!r}].")
     paths = [Path(file) for file in files]
@@ -222,7 +226,7 @@ def _checked(files: Sequence[str | Path]) -> list[Path]:
     return paths
 
 
-def _wanted(
+def _store_spec(
     paths: list[Path], tokenizer: Tokenizer, *, sentences: bool, lines: bool, end: int | None, encoding: str | None
 ) -> dict[str, Any]:
     """What a store depends on: the same files, tokenizer and settings give the same store."""
@@ -242,8 +246,8 @@ def _wanted(
 
 
 def _described(path: Path, encoding: str | None) -> dict[str, Any]:
-    known = {"name": path.name, "size": path.stat().st_size, "hash": _file_hash(path)}
-    return known if encoding is None else {**known, "encoding": encoding}
+    described = {"name": path.name, "size": path.stat().st_size, "hash": _file_hash(path)}
+    return described if encoding is None else {**described, "encoding": encoding}
 
 
 def _file_hash(path: Path) -> str:
@@ -252,8 +256,8 @@ def _file_hash(path: Path) -> str:
 
 
 def _stamps(paths: list[Path]) -> list[tuple[int, int]]:
-    found = [path.stat() for path in paths]
-    return [(stat.st_size, stat.st_mtime_ns) for stat in found]
+    stats = [path.stat() for path in paths]
+    return [(stat.st_size, stat.st_mtime_ns) for stat in stats]
 
 
 def _mapped(path: Path, dtype: str) -> npt.NDArray[Any]:

@@ -39,10 +39,10 @@ class WordStarts:
 
     def __call__(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
         """1 for each of these flat tokens that begins a word; special tokens and spaces stand alone."""
-        found: npt.NDArray[np.bool_] = self.begins_V[ids]
-        found[:1] = True
-        found[1:] |= self.between_V[ids[:-1]]
-        return found.astype(np.int8)
+        starts: npt.NDArray[np.bool_] = self.begins_V[ids]
+        starts[:1] = True
+        starts[1:] |= self.between_V[ids[:-1]]
+        return starts.astype(np.int8)
 
 
 def _mark(pieces: list[str]) -> Callable[[str], bool]:

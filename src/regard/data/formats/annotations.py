@@ -89,8 +89,8 @@ def _left_out(row: Row, reason: str) -> ExcludedRow:
 
 
 def _annotations(values: Values) -> list[Any] | None:
-    given = values.get("annotations", values.get("completions"))
-    return given if isinstance(given, list) else None
+    value = values.get("annotations", values.get("completions"))
+    return value if isinstance(value, list) else None
 
 
 def _label_studio(row: Row, *, labeled: bool) -> dict[str, Any]:
@@ -118,14 +118,14 @@ def _label_studio(row: Row, *, labeled: bool) -> dict[str, Any]:
 
 def _results(row: Row) -> list[Values]:
     """What the annotator said. Several annotations must agree, or one be marked as ground truth."""
-    every = [one for one in _annotations(row.values) or () if isinstance(one, dict)]
-    kept = [one for one in every if not one.get("was_cancelled") and not one.get("skipped")]
-    if not kept:
-        raise _left_out(row, "skipped by the annotator" if every else "not annotated")
-    truth = [one for one in kept if one.get("ground_truth")]
-    chosen = truth or kept
+    all_annotations = [one for one in _annotations(row.values) or () if isinstance(one, dict)]
+    usable = [one for one in all_annotations if not one.get("was_cancelled") and not one.get("skipped")]
+    if not usable:
+        raise _left_out(row, "skipped by the annotator" if all_annotations else "not annotated")
+    truth = [one for one in usable if one.get("ground_truth")]
+    chosen = truth or usable
     results = [_list_of_objects(one.get("result")) for one in chosen]
-    if any(_said(result) != _said(results[0]) for result in results[1:]):
+    if any(_comparable(result) != _comparable(results[0]) for result in results[1:]):
         fix = "Mark one of them as ground truth, or delete the others."
         raise row.place.error(f"{len(chosen)} annotations differ", column="annotations", expected="one", fix=fix)
     return results[0]
@@ -135,7 +135,7 @@ def _list_of_objects(value: Any) -> list[Values]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _said(results: Sequence[Values]) -> list[str]:
+def _comparable(results: Sequence[Values]) -> list[str]:
     """The annotation without the ids and times that differ between annotators."""
     return sorted(f"{result.get('from_name')} {result.get('value')}" for result in results)
 
@@ -154,8 +154,8 @@ def annotated_roles(
     classes = [name for name in names if _all_classes(name, values[name])]
     if "label" in columns:
         return _named_label(columns, spans, task, file)
-    usual = [name for name in spans if name.lower() in column_aliases()["entities"]]
-    spans = usual or spans
+    known = [name for name in spans if name.lower() in column_aliases()["entities"]]
+    spans = known or spans
     if task == "tag":
         classes = []
     if task == "classify" and not classes:
@@ -164,24 +164,24 @@ def annotated_roles(
         spans = []
     if len(spans) + len(classes) > 1:
         raise _ambiguous(spans, classes, file)
-    found = dict(columns)
+    roles = dict(columns)
     if spans:
-        found["entities"] = spans[0]
+        roles["entities"] = spans[0]
     elif classes:
-        found["label"] = classes[0]
+        roles["label"] = classes[0]
     elif task is None and (label := _label_beside_no_span(names, values)) is not None:
-        found["label"] = label
-    if (spans or classes) and "text" not in found and (text := _text_column(names, sample)) is not None:
-        found["text"] = text
-    return found
+        roles["label"] = label
+    if (spans or classes) and "text" not in roles and (text := _text_column(names, sample)) is not None:
+        roles["text"] = text
+    return roles
 
 
 def _tagged(names: Sequence[str], sample: Sequence[Values]) -> bool:
     """Whether there are words with a tag each."""
 
     def holds_words(role: str) -> bool:
-        usual = [name for name in names if name.lower() in column_aliases()[role]]
-        return any(_is_words(row.get(name)) for name in usual for row in sample)
+        known = [name for name in names if name.lower() in column_aliases()[role]]
+        return any(_is_words(row.get(name)) for name in known for row in sample)
 
     return holds_words("tokens") and holds_words("tags")
 

@@ -37,33 +37,33 @@ def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Itera
     words: list[list[str]] = []
     numbers: list[int] = []
     raw: list[str] = []
-    fault: DataError | None = None
+    error: DataError | None = None
     for number, line in _ended(read_lines(stream, name, on_bad)):
         text = strip_line_end(line)
         if text.strip() and fields(text, tabs="\t" in text)[0] != DOCUMENT:
             tabs = "\t" in text if not width else tabs
-            found = fields(text, tabs=tabs)
+            columns_of_line = fields(text, tabs=tabs)
             if not words and _comment(text, tabs=tabs):
                 continue
-            width = width or len(found)
-            if len(found) != width and fault is None:
-                what = f"the line has {pluralize(len(found), 'column')} ({text:.60})"
-                fault = DataError(what, file=name, line=number, expected=f"{width}, as on the first line")
-            words.append(found)
+            width = width or len(columns_of_line)
+            if len(columns_of_line) != width and error is None:
+                message = f"the line has {pluralize(len(columns_of_line), 'column')} ({text:.60})"
+                error = DataError(message, file=name, line=number, expected=f"{width}, as on the first line")
+            words.append(columns_of_line)
             numbers.append(number)
             raw.append(line)
             continue
-        if fault is not None:
-            on_bad(fault, "".join(raw))
+        if error is not None:
+            on_bad(error, "".join(raw))
         elif words:
             columns = {str(place): list(column) for place, column in enumerate(zip(*words, strict=True))}
             yield Row(Place(name, numbers[0]), {**columns, "line": numbers}, "".join(raw))
-        words, numbers, raw, fault = [], [], [], None
+        words, numbers, raw, error = [], [], [], None
 
 
-def _ended(found: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _ended(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The lines, and a blank one that ends the last sentence."""
-    yield from found
+    yield from lines
     yield 0, ""
 
 

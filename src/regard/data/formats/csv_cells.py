@@ -47,28 +47,28 @@ class _Feed:
     """Lines for the csv module, which can be given back: a row that fails takes only its first line with it."""
 
     def __init__(self, source: Iterator[tuple[int, str]]) -> None:
-        self.source, self.again = source, list[tuple[int, str]]()
-        self.taken: list[tuple[int, str]] = []
+        self.source, self.returned = source, list[tuple[int, str]]()
+        self.used: list[tuple[int, str]] = []
         self.size = 0
 
     def __iter__(self) -> _Feed:
         return self
 
     def __next__(self) -> str:
-        found = self.again.pop() if self.again else next(self.source)
-        self.taken.append(found)
-        if len(self.taken) > 1:
-            self.size += len(found[1])
+        numbered_line = self.returned.pop() if self.returned else next(self.source)
+        self.used.append(numbered_line)
+        if len(self.used) > 1:
+            self.size += len(numbered_line[1])
             if self.size > MAX_QUOTE:
                 raise csv.Error("field limit")
-        return found[1]
+        return numbered_line[1]
 
     def begin(self) -> None:
         """A new row."""
-        self.taken, self.size = [], 0
+        self.used, self.size = [], 0
 
     def give_back(self) -> None:
-        self.again.extend(reversed(self.taken[1:]))
+        self.returned.extend(reversed(self.used[1:]))
 
 
 def _quoted(stream: BinaryIO, name: str, bad: OnBadRow, delimiter: str) -> Iterator[Cells]:
@@ -83,13 +83,13 @@ def _quoted(stream: BinaryIO, name: str, bad: OnBadRow, delimiter: str) -> Itera
         except StopIteration:
             return
         except csv.Error as error:
-            number, line = feed.taken[0]
-            bad(_misquoted(str(error), Place(name, number), line, feed.taken[-1][0]), line)
+            number, line = feed.used[0]
+            bad(_misquoted(str(error), Place(name, number), line, feed.used[-1][0]), line)
             feed.give_back()
             continue
         if values:
-            number, line = feed.taken[0]
-            yield number, values, line if len(feed.taken) == 1 else "".join(line for _, line in feed.taken)
+            number, line = feed.used[0]
+            yield number, values, line if len(feed.used) == 1 else "".join(line for _, line in feed.used)
 
 
 def _misquoted(error: str, place: Place, line: str, last: int) -> DataError:

@@ -22,10 +22,10 @@ from regard.foreign import file_errors
 from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
-OLD = b"\xd0\xcf\x11\xe0"
-STRINGS = 1 << 28  # bytes of the texts of a workbook, which are held in memory
-ROWS = 1 << 20  # that Excel allows in a sheet
-LOOKED = 1000  # rows of a sheet in which one with values must be
+OLD_XLS = b"\xd0\xcf\x11\xe0"
+MAX_STRING_BYTES = 1 << 28  # bytes of the texts of a workbook, which are held in memory
+MAX_ROWS = 1 << 20  # that Excel allows in a sheet
+SEARCHED_ROWS = 1000  # rows of a sheet in which one with values must be
 
 
 @contextlib.contextmanager
@@ -39,10 +39,10 @@ def sheet_as_csv(stream: BinaryIO, name: str, sheet: str | None) -> Iterator[Bin
         with file_errors(name, DataError):
             file = _seekable(stream, stack)
             _check_archive(file, name)
-            table, others = _sheet(_workbook(file), name, sheet)
-        if others:
+            table, other_sheets = _sheet(_workbook(file), name, sheet)
+        if other_sheets:
             warnings.warn(
-                f'{name} has {others + 1} sheets, of which "{table.title}" is read, the first with rows. '
+                f'{name} has {other_sheets + 1} sheets; the first with rows, "{table.title}", is read. '
                 f'Write "{name}#NAME" to read another one.',
                 UserWarning,
                 stacklevel=2,
@@ -62,7 +62,7 @@ def _seekable(stream: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
 def _check_archive(file: BinaryIO, name: str) -> None:
     """Sizes are told before anything is unpacked, and kept to by the zip module."""
     start = file.read(4)
-    if start == OLD:
+    if start == OLD_XLS:
         fix = "Save it as .xlsx without a password, or as CSV."
         raise DataError("is an old .xls workbook, or one with a password", file=name, expected=".xlsx", fix=fix)
     if start != b"PK\x03\x04":
@@ -72,7 +72,7 @@ def _check_archive(file: BinaryIO, name: str) -> None:
         parts = archive.infolist()
         total = sum(part.file_size for part in parts)
         texts = sum(part.file_size for part in parts if "sharedStrings" in part.filename)
-        if (total > ALWAYS_ALLOWED and total > MAX_RATIO * size) or texts > STRINGS:
+        if (total > ALWAYS_ALLOWED and total > MAX_RATIO * size) or texts > MAX_STRING_BYTES:
             fix = "If this is meant, save the sheet as CSV."
             raise DataError(f"unpacks to {total:,} bytes from {size:,}", file=name, fix=fix)
         for part in parts:
@@ -92,18 +92,18 @@ def _workbook(file: BinaryIO) -> Any:
         return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
 
 
-def _sheet(workbook: Any, name: str, wanted: str | None) -> tuple[Any, int]:
+def _sheet(workbook: Any, name: str, sheet_name: str | None) -> tuple[Any, int]:
     """The sheet to read, and how many others might have been meant."""
     sheets = {sheet.title: sheet for sheet in workbook.worksheets}
-    if wanted is not None:
-        if wanted not in sheets:
-            raise DataError(f'has no sheet "{wanted:.60}"', file=name, fix=did_you_mean(wanted, sheets).strip())
-        return sheets[wanted], 0
-    shown = [sheet for sheet in sheets.values() if sheet.sheet_state == "visible"] or list(sheets.values())
-    found = next((sheet for sheet in shown if any(itertools.islice(_values(sheet), LOOKED))), None)
-    if found is None:
+    if sheet_name is not None:
+        if sheet_name not in sheets:
+            raise DataError(f'has no sheet "{sheet_name:.60}"', file=name, fix=did_you_mean(sheet_name, sheets).strip())
+        return sheets[sheet_name], 0
+    visible_sheets = [sheet for sheet in sheets.values() if sheet.sheet_state == "visible"] or list(sheets.values())
+    chosen = next((sheet for sheet in visible_sheets if any(itertools.islice(_values(sheet), SEARCHED_ROWS))), None)
+    if chosen is None:
         raise DataError("has no sheet with rows", file=name, expected="a header and at least one row")
-    return found, len(shown) - 1
+    return chosen, len(visible_sheets) - 1
 
 
 def _values(sheet: Any) -> Iterator[list[str]]:
@@ -120,8 +120,8 @@ def _rows(sheet: Any, name: str) -> Iterator[list[str]]:
     """Rows as wide as the first one with values."""
     width = 0
     for number, values in enumerate(_values(sheet), 1):
-        if number > ROWS:
-            raise DataError(f"has more than {ROWS:,} rows", file=name, fix="Save the sheet as CSV.")
+        if number > MAX_ROWS:
+            raise DataError(f"has more than {MAX_ROWS:,} rows", file=name, fix="Save the sheet as CSV.")
         if values and not width:
             width = len(values)
             values = _header(values)

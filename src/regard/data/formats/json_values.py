@@ -23,28 +23,28 @@ class JsonValues:
     def __init__(self, stream: BinaryIO, name: str, part: str | None = None) -> None:
         self.stream, self.name, self.part = stream, name, part
         self.splits: list[str] = []  # seen so far, of an object with a list for each
-        self.text, self.at, self.line, self.left = "", 0, 1, b""
+        self.text, self.at, self.line, self.undecoded = "", 0, 1, b""
         self.decoder = json.JSONDecoder()
-        self.ended = False
-        self.bytes, self.before = 0, 0  # read so far; characters of the present line that are no longer held
+        self.at_end = False
+        self.bytes, self.dropped_columns = 0, 0  # read so far; characters of the present line that are no longer held
 
     def __iter__(self) -> Iterator[tuple[int, Any, str]]:
-        self._more()
-        if self._next() == "{":
+        self._read_more()
+        if self._peek() == "{":
             yield from self._lists()
             return
         yield from self._list()
 
     def _list(self) -> Iterator[tuple[int, Any, str]]:
         self._take("[")
-        if self._next() == "]":
+        if self._peek() == "]":
             self._take("]")
             return
         while True:
-            self._next()
+            self._peek()
             line = self.line
             yield line, *self._value()
-            if self._next() != ",":
+            if self._peek() != ",":
                 break
             self._take(",")
         self._take("]")
@@ -53,86 +53,86 @@ class JsonValues:
         """The list under "data", or those of the splits; of a part only its own."""
         self._take("{")
         while True:
-            self._next()
+            self._peek()
             key, _ = self._value()
-            self._next()
+            self._peek()
             self._take(":")
             split = split_of_key(key)
-            if self._next() == "[" and key == "data" and not self.splits:
+            if self._peek() == "[" and key == "data" and not self.splits:
                 yield from self._list()
                 return
-            if self._next() == "[" and split is not None:
+            if self._peek() == "[" and split is not None:
                 self.splits.append(split)
-                wanted = self.part in (None, split)
-                yield from (item for item in self._list() if wanted)
+                expected_char = self.part in (None, split)
+                yield from (item for item in self._list() if expected_char)
             else:
                 self._value()
-            if self._next() != ",":
+            if self._peek() != ",":
                 break
             self._take(",")
         if not self.splits:
-            raise self._fault('there is no list under "data"', expected="SQuAD, or a list of objects")
+            raise self._error('there is no list under "data"', expected="SQuAD, or a list of objects")
         self._take("}")
 
-    def _next(self) -> str:
+    def _peek(self) -> str:
         """The next character that is no space, not taken."""
         while True:
-            found = SPACE.match(self.text, self.at)
-            end = found.end() if found else self.at
+            spaces = SPACE.match(self.text, self.at)
+            end = spaces.end() if spaces else self.at
             self.line += self.text.count("\n", self.at, end)
             self.at = end
-            if end < len(self.text) or self.ended:
+            if end < len(self.text) or self.at_end:
                 return self.text[end : end + 1]
-            self._more()
+            self._read_more()
 
-    def _take(self, wanted: str) -> None:
-        if self._next() != wanted:
-            given = self.text[self.at : self.at + 20] or "the end of the file"
-            raise self._fault(f"found {given!r}", expected=f'"{wanted}"')
+    def _take(self, expected_char: str) -> None:
+        if self._peek() != expected_char:
+            actual = self.text[self.at : self.at + 20] or "the end of the file"
+            raise self._error(f"found {actual!r}", expected=f'"{expected_char}"')
         self.at += 1
 
     def _value(self) -> tuple[Any, str]:
         """The next value, and as it is written."""
         while True:
             if too_many_parts(self.text, self.at):
-                raise self._fault(MANY_PARTS)
+                raise self._error(MANY_PARTS)
             try:
                 value, end = self.decoder.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
-                if self.ended or len(self.text) - self.at > MAX_LINE_BYTES:
+                if self.at_end or len(self.text) - self.at > MAX_LINE_BYTES:
                     self.line += self.text.count("\n", self.at, error.pos)
                     start = self.text.rfind("\n", 0, error.pos)
-                    column = error.pos - start + (self.before if start < 0 else 0)
-                    raise self._fault(f"is not JSON: {error.msg}", column=str(column)) from error
+                    column = error.pos - start + (self.dropped_columns if start < 0 else 0)
+                    raise self._error(f"is not JSON: {error.msg}", column=str(column)) from error
             except (ValueError, RecursionError) as error:
-                raise self._fault(f"is not JSON that can be read: {error}") from error
+                raise self._error(f"is not JSON that can be read: {error}") from error
             else:
-                if end < len(self.text) or self.ended:  # a number may go on in what is not read yet
+                if end < len(self.text) or self.at_end:  # a number may go on in what is not read yet
                     raw = self.text[self.at : end]  # only now: reading on moves what is held
                     self.line += raw.count("\n")
                     self.at = end
                     return value, raw
-            self._more()
+            self._read_more()
 
-    def _more(self) -> None:
+    def _read_more(self) -> None:
         """At least as much again as is held, so that trying again stays linear in all."""
         chunk = self.stream.read(max(1 << 18, len(self.text) - self.at))
-        self.ended = not chunk
+        self.at_end = not chunk
         if self.bytes == 0:
             chunk = chunk.removeprefix(BOM)
         self.bytes += len(chunk)
-        data = self.left + chunk
+        data = self.undecoded + chunk
         try:
-            fresh, self.left = data.decode("utf-8"), b""
+            decoded, self.undecoded = data.decode("utf-8"), b""
         except UnicodeDecodeError as error:
-            if self.ended or len(data) - error.start > 3:
+            if self.at_end or len(data) - error.start > 3:
                 line = self.line + self.text.count("\n", self.at) + data.count(b"\n", 0, error.start)
                 what = f"byte 0x{data[error.start]:02X} is not UTF-8"
                 raise DataError(what, file=self.name, line=line, expected="text in UTF-8") from error
-            fresh, self.left = data[: error.start].decode("utf-8"), data[error.start :]
+            decoded, self.undecoded = data[: error.start].decode("utf-8"), data[error.start :]
         line = self.text.rfind("\n", 0, self.at)
-        self.before = self.at - line - 1 if line >= 0 else self.before + self.at
-        self.text, self.at = self.text[self.at :] + fresh, 0
+        self.dropped_columns = self.at - line - 1 if line >= 0 else self.dropped_columns + self.at
+        self.text, self.at = self.text[self.at :] + decoded, 0
 
-    def _fault(self, what: str, *, column: str | None = None, expected: str | None = None) -> DataError:
+    def _error(self, what: str, *, column: str | None = None, expected: str | None = None) -> DataError:
         return DataError(what, file=self.name, line=self.line, column=column, expected=expected)

@@ -19,33 +19,33 @@ TREC_LINE = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
 LONGEST_DOCUMENT = 1 << 24  # characters; a longer one is given in parts, cut between lines
 
-USUAL = 5  # lines that are read before lengths are compared
-UNLIKE, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
+MIN_LINES = 5  # lines that are read before lengths are compared
+MAX_RATIO, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
 
 
 def document_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """A document a row; one too long to hold comes in parts, all but the last marked."""
-    held: list[str] = []
+    document: list[str] = []
     first, size = 1, 0
     for number, line in read_lines(stream, name, on_bad):
         if line.isspace():
-            if held:
-                yield _document(held, Place(name, first), continues=False)
-            held, size = [], 0
+            if document:
+                yield _document(document, Place(name, first), continues=False)
+            document, size = [], 0
             continue
         if size > LONGEST_DOCUMENT:
-            yield _document(held, Place(name, first), continues=True)
-            held, size = [], 0
-        if not held:
+            yield _document(document, Place(name, first), continues=True)
+            document, size = [], 0
+        if not document:
             first = number
-        held.append(line)
+        document.append(line)
         size += len(line)
-    if held:
-        yield _document(held, Place(name, first), continues=False)
+    if document:
+        yield _document(document, Place(name, first), continues=False)
 
 
-def _document(held: list[str], place: Place, *, continues: bool) -> Row:
-    raw = "".join(held)
+def _document(document: list[str], place: Place, *, continues: bool) -> Row:
+    raw = "".join(document)
     text = strip_line_end(raw).replace("\r\n", "\n") if "\r" in raw else strip_line_end(raw)
     return Row(place, {"text": text, "continues": continues}, raw)
 
@@ -62,35 +62,35 @@ def trec_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> 
         if not line.strip():
             continue
         place = Place(name, number)
-        found = TREC_LINE.fullmatch(strip_line_end(line).strip())
-        if found is None:
+        match = TREC_LINE.fullmatch(strip_line_end(line).strip())
+        if match is None:
             on_bad(place.error(f"is not a label and a text: {line.strip()!r:.60}", expected='"LABEL:sub text"'), line)
             continue
-        label, fine, text = found.groups()
+        label, fine, text = match.groups()
         yield Row(place, {"text": text, "label": label, "fine": f"{label}:{fine}"}, line)
 
 
-class _Lengths:
+class _LengthCheck:
     """Whether lines are about as long as those beside them, and the first that are not."""
 
     def __init__(self) -> None:
-        self.left, self.right, self.odd = 0, 0, 0
+        self.left, self.right, self.first_mismatch = 0, 0, 0
 
     def add(self, number: int, left: str, right: str) -> None:
-        one, two = len(left.strip()), len(right.strip())
-        if not self.odd and number > USUAL:
-            expected = one * self.right / max(self.left, 1)
-            far = max(expected, two) + SLACK > UNLIKE * (min(expected, two) + SLACK)
-            self.odd = number if far or (one == 0) != (two == 0) else 0
-        elif not self.odd and (one == 0) != (two == 0):
-            self.odd = number
-        self.left, self.right = self.left + one, self.right + two
+        first_length, second_length = len(left.strip()), len(right.strip())
+        if not self.first_mismatch and number > MIN_LINES:
+            expected = first_length * self.right / max(self.left, 1)
+            mismatch = max(expected, second_length) + SLACK > MAX_RATIO * (min(expected, second_length) + SLACK)
+            self.first_mismatch = number if mismatch or (first_length == 0) != (second_length == 0) else 0
+        elif not self.first_mismatch and (first_length == 0) != (second_length == 0):
+            self.first_mismatch = number
+        self.left, self.right = self.left + first_length, self.right + second_length
 
     @property
     def fix(self) -> str:
-        if not self.odd:
-            return "No line is much longer than the one beside it: look at the last ones."
-        return f"Line {self.odd} is the first whose lengths do not go together: look there."
+        if not self.first_mismatch:
+            return "No line has a very different length than its translation: look at the last lines."
+        return f"Line {self.first_mismatch} is the first with very different lengths: look there."
 
 
 def aligned_rows(
@@ -98,16 +98,16 @@ def aligned_rows(
 ) -> Iterator[Row]:
     """Line n of one file with line n of the other."""
     both = zip_longest(read_lines_with_errors(first, names[0]), read_lines_with_errors(second, names[1]))
-    seen = _Lengths()
-    for number, (one, two) in enumerate(both, 1):
-        if one is None or two is None:
-            short, long = names if one is None else names[::-1]
+    length_check = _LengthCheck()
+    for number, (first_length, second_length) in enumerate(both, 1):
+        if first_length is None or second_length is None:
+            short, long = names if first_length is None else names[::-1]
             what = f"has {pluralize(number - 1, 'line')}, but {long} has {number + sum(1 for _ in both)}"
-            raise DataError(what, file=short, expected="as many lines in both", fix=seen.fix)
-        left, right = strip_line_end(one[1]), strip_line_end(two[1])
-        seen.add(number, left, right)
+            raise DataError(what, file=short, expected="as many lines in both", fix=length_check.fix)
+        left, right = strip_line_end(first_length[1]), strip_line_end(second_length[1])
+        length_check.add(number, left, right)
         raw = f"{left}\t{right}\n"
-        fault = one[2] or two[2]
+        fault = first_length[2] or second_length[2]
         if fault is not None:
             on_bad(fault, raw)
         else:

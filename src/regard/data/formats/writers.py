@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet"}
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-UNWRITTEN = {".xlsx": ".csv", ".xls": ".csv", ".npy": ".parquet", ".npz": ".parquet"}
+ALTERNATIVES = {".xlsx": ".csv", ".xls": ".csv", ".npy": ".parquet", ".npz": ".parquet"}
 GROUP = 8192  # rows of a Parquet row group
 
 JsonRow = dict[str, Any]
@@ -37,8 +37,8 @@ def output_format(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix in PACKED:
         raise InputError(f"{path}: compressed files are not written. Write {path.stem}, then pack it.")
-    if suffix in UNWRITTEN:
-        raise InputError(f"{path}: {suffix} files are not written. Use {path.stem}{UNWRITTEN[suffix]}.")
+    if suffix in ALTERNATIVES:
+        raise InputError(f"{path}: {suffix} files are not written. Use {path.stem}{ALTERNATIVES[suffix]}.")
     return FORMATS.get(suffix, "jsonl")
 
 
@@ -77,8 +77,8 @@ def write_table(lines: Path, target: Path, *, last: Sequence[str] = ()) -> None:
     format = output_format(target)
     names = _columns(_rows(lines), last)
     if format == "parquet":
-        with atomic_path(target) as fresh:
-            _write_parquet(lines, fresh, names)
+        with atomic_path(target) as part:
+            _write_parquet(lines, part, names)
         return
     with open_stream(target) if is_stream(target) else atomic_text_file(target) as file:
         file.write(_line(names, DELIMITERS[format]))
@@ -98,10 +98,10 @@ def _loaded(file: BinaryIO) -> Iterator[JsonRow]:
 
 def _columns(rows: Iterable[JsonRow], last: Sequence[str]) -> list[str]:
     """Every column that some row has, in the order in which they come."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for row in rows:
-        found.update(dict.fromkeys(row))
-    return [*(name for name in found if name not in last), *(name for name in last if name in found)]
+        columns.update(dict.fromkeys(row))
+    return [*(name for name in columns if name not in last), *(name for name in last if name in columns)]
 
 
 # CSV and TSV
@@ -132,11 +132,13 @@ def _write_parquet(lines: Path, target: Path, names: Sequence[str]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    kinds = _kinds(lines, names)
-    schema = pyarrow.schema([(name, kind or pyarrow.string()) for name, kind in kinds.items()])
+    column_types = _column_types(lines, names)
+    schema = pyarrow.schema([(name, column_type or pyarrow.string()) for name, column_type in column_types.items()])
     with pyarrow.parquet.ParquetWriter(target, schema) as file:
         for group in _groups(lines):
-            arrays = [_array([row.get(name) for row in group], kind) for name, kind in kinds.items()]
+            arrays = [
+                _array([row.get(name) for row in group], column_type) for name, column_type in column_types.items()
+            ]
             file.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
 
@@ -146,43 +148,52 @@ def _groups(lines: Path) -> Iterator[list[JsonRow]]:
         yield group
 
 
-def _kinds(lines: Path, names: Sequence[str]) -> dict[str, pyarrow.DataType | None]:
+def _column_types(lines: Path, names: Sequence[str]) -> dict[str, pyarrow.DataType | None]:
     """What each column holds in all rows; None where the values are of several kinds, which are written as text."""
     import pyarrow
 
-    kinds: dict[str, pyarrow.DataType | None] = dict.fromkeys(names, pyarrow.null())
+    column_types: dict[str, pyarrow.DataType | None] = dict.fromkeys(names, pyarrow.null())
     for group in _groups(lines):
-        for name, kind in kinds.items():
-            if kind is not None:
-                kinds[name] = _joined(kind, [row.get(name) for row in group])
-    return {name: None if kind is None or not _writable(kind) else kind for name, kind in kinds.items()}
+        for name, column_type in column_types.items():
+            if column_type is not None:
+                column_types[name] = _unified_type(column_type, [row.get(name) for row in group])
+    return {
+        name: None if column_type is None or not _writable(column_type) else column_type
+        for name, column_type in column_types.items()
+    }
 
 
-def _joined(kind: pyarrow.DataType, values: list[Any]) -> pyarrow.DataType | None:
+def _unified_type(column_type: pyarrow.DataType, values: list[Any]) -> pyarrow.DataType | None:
     import pyarrow
 
     try:
         own = pyarrow.array(values).type
-        schemas = [pyarrow.schema([("values", one)]) for one in (kind, own)]
+        schemas = [pyarrow.schema([("values", one)]) for one in (column_type, own)]
         return pyarrow.unify_schemas(schemas, promote_options="permissive").field("values").type
     except (pyarrow.ArrowException, OverflowError, ValueError, TypeError):
         return None
 
 
-def _writable(kind: pyarrow.DataType) -> bool:
+def _writable(column_type: pyarrow.DataType) -> bool:
     """Parquet has no objects without keys, and readers trip over columns without any value."""
     import pyarrow
 
-    if pyarrow.types.is_null(kind):
+    if pyarrow.types.is_null(column_type):
         return False
-    if pyarrow.types.is_struct(kind):
-        return kind.num_fields > 0 and all(_writable(kind.field(place).type) for place in range(kind.num_fields))
-    return not pyarrow.types.is_list(kind) or pyarrow.types.is_null(kind.value_type) or _writable(kind.value_type)
+    if pyarrow.types.is_struct(column_type):
+        return column_type.num_fields > 0 and all(
+            _writable(column_type.field(place).type) for place in range(column_type.num_fields)
+        )
+    return (
+        not pyarrow.types.is_list(column_type)
+        or pyarrow.types.is_null(column_type.value_type)
+        or _writable(column_type.value_type)
+    )
 
 
-def _array(values: list[Any], kind: pyarrow.DataType | None) -> pyarrow.Array:
+def _array(values: list[Any], column_type: pyarrow.DataType | None) -> pyarrow.Array:
     import pyarrow
 
-    if kind is None:
+    if column_type is None:
         return pyarrow.array([None if value is None else _cell(value) for value in values], pyarrow.string())
-    return pyarrow.array(values, kind)
+    return pyarrow.array(values, column_type)
