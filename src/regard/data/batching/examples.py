@@ -1,4 +1,4 @@
-"""Sequences with what is to be learned of them: flat in memory, and batches of them by row."""
+"""Sequences with their targets: flat arrays in memory, and batches of them by row."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ import torch
 from torch import Tensor
 
 from regard.data.batching.packing import Ints, ranges
-from regard.data.corpus.masking import IGNORE  # among numbers NaN says the same
+from regard.data.corpus.masking import IGNORE  # for float targets the ignored value is NaN
 from regard.errors import InputError
 from regard.ragged import Ragged
 
-LEARN = "learn"  # of each token: 0 where it may be a target, IGNORE where it is there for the others
+LEARN = "learn"  # per token: 0 if it can be a target, IGNORE if it is only context
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A batch as a network and a task see it. The first `rows` sequences are real; a fixed shape has more."""
+    """The inputs of a network and the targets of a task for one batch. Sequences after the first `rows` are padding."""
 
     tokens: Ragged
     by_sequence: Mapping[str, Tensor] = field(default_factory=dict)  # (B, ...) each
     by_token: Mapping[str, Tensor] = field(default_factory=dict)  # (N,) each
-    at: Tensor | None = None  # flat places whose logits are wanted; None for all
-    target: Ragged | None = None  # of a decoder that stands on an encoder
-    by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one a token of the target
-    by_place: Mapping[str, Tensor] = field(default_factory=dict)  # one a place of `at`
+    at: Tensor | None = None  # flat positions whose logits are computed; None for all
+    target: Ragged | None = None  # the decoder's sequences, for encoder-decoder models
+    by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one value per target token
+    by_place: Mapping[str, Tensor] = field(default_factory=dict)  # one value per position of `at`
     rows: int = 0
-    fixed_shape: bool = False  # in a fixed shape, so nothing drawn for it may have a size that depends on luck
+    fixed_shape: bool = False  # padded to a fixed shape; then random sizes must not be used
 
     def __getitem__(self, name: str) -> Tensor:
         for tensors in self._all_tensors:
@@ -65,7 +65,7 @@ class Inputs:
         )
 
     def fixed(self, *, tokens: int, sequences: int, longest: int) -> Inputs:
-        """The same batch in fixed shapes; what fills them up has no target and so no part in any loss."""
+        """The same batch padded to fixed shapes; padding has no target, so it does not contribute to the loss."""
         if self.target is not None or self.at is not None:
             raise InputError("a batch with a decoder's target or chosen places has no fixed shape.")
         return replace(
@@ -77,7 +77,7 @@ class Inputs:
         )
 
     def without_targets(self) -> Inputs:
-        """The same batch with nothing to learn from it: the part of a rank that has no row of its own."""
+        """The same batch without targets, for a process that has no row of its own in this step."""
 
         def ignored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             return {name: torch.full_like(tensor, _ignore_value(tensor)) for name, tensor in tensors.items()}
@@ -103,7 +103,7 @@ def _padded(tensor: Tensor, size: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Sequences of many records, end to end. A long text has several, its windows, one after the other."""
+    """Sequences of many records in flat arrays. A long text has several sequences, its windows, in order."""
 
     ids: npt.NDArray[np.int32]
     bounds: Ints
@@ -111,15 +111,15 @@ class Examples:
     segments: npt.NDArray[np.uint8] | None = None
     by_sequence: Arrays = field(default_factory=dict)
     by_token: Arrays = field(default_factory=dict)
-    target: Examples | None = None  # what a decoder writes, one sequence each
-    groups: Ints | None = None  # bounds of rows in sequences, where some have several that stay in one batch
+    target: Examples | None = None  # the decoder's sequences, one per row
+    groups: Ints | None = None  # bounds of rows in sequences, if some rows have several sequences
 
     def __len__(self) -> int:
         return len(self.bounds if self.groups is None else self.groups) - 1
 
     @property
     def lengths(self) -> Ints:
-        """Tokens of each row, those of its target included: what it takes of a batch."""
+        """Tokens of each row including its target: its share of the token budget of a batch."""
         own = np.diff(self.bounds if self.groups is None else self.bounds[self.groups])
         return own if self.target is None else own + self.target.lengths
 
@@ -128,7 +128,7 @@ class Examples:
         return int(np.diff(self.bounds).max(initial=0))
 
     def epoch(self, number: int) -> Examples:
-        """What is read in that epoch: the same sequences every time."""
+        """The sequences of an epoch: the same in every epoch."""
         return self
 
     def take(self, rows: Ints | Sequence[int]) -> Inputs:
@@ -152,13 +152,13 @@ class Examples:
         return replace(inputs, target=written.tokens, by_target=written.by_token)
 
     def _places(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Flat places of the tokens of these sequences, and how many each has."""
+        """Flat positions of the tokens of these sequences, and their lengths."""
         lengths = np.diff(self.bounds)[rows]
         return ranges(self.bounds[rows], lengths), lengths
 
 
 class ExamplesBuilder:
-    """Collects sequences into flat arrays, without a list a token."""
+    """Collects sequences into flat arrays, without Python objects per token."""
 
     def __init__(self, *, segments: bool = False) -> None:
         self.ids, self.bounds, self.owners = array("i"), array("q", [0]), array("q")
@@ -177,7 +177,7 @@ class ExamplesBuilder:
         by_token: Mapping[str, npt.NDArray[Any]] | None = None,
         same_row: bool = False,
     ) -> None:
-        """One sequence of a record, with what belongs to it as a whole and to each of its tokens.
+        """Add one sequence of a record, with its targets per sequence and per token.
 
         `joined` to the sequence before it, it is always read in the same batch.
         """

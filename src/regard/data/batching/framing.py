@@ -1,10 +1,10 @@
-"""What a tokenizer puts around a text and between two, and windows over texts that are too long for a network.
+"""Special tokens around one text or a pair of texts, and windows over texts that are too long for a network.
 
     frame = Frame.of(tokenizer)
-    question, context = (tokenizer.encode(text, special=False) for text in (asked, told))
-    for sequence in context_windows(frame, question.ids, context.ids, longest=384):
+    question, context = (tokenizer.encode(text, special=False) for text in (asked, passage))
+    for sequence in context_windows(frame, question.ids, context.ids, max_tokens=384):
         sequence.ids, sequence.segments  # for the network
-        sequence.texts, sequence.tokens, sequence.own  # for each place: its text, its token there, whose it is
+        sequence.texts, sequence.tokens, sequence.own  # per position: its text, the token in it, whether it is owned
 
 Texts are tokenized once and alone, however many windows they have, so that offsets and words stay those of the text:
 token `sequence.tokens[i]` of text `sequence.texts[i]`.
@@ -24,14 +24,14 @@ from regard.text.tokenizer import Tokenizer
 
 
 class SpecialTokens(NamedTuple):
-    """Special tokens that stand side by side."""
+    """Adjacent special tokens."""
 
     ids: tuple[int, ...] = ()
     segments: tuple[int, ...] = ()
 
 
 class Part(NamedTuple):
-    """A stretch of a text in a sequence: from the place `at` on stand the tokens of the window."""
+    """A window of a text in a sequence; its tokens start at position `at`."""
 
     text: int
     at: int
@@ -39,19 +39,19 @@ class Part(NamedTuple):
 
     @property
     def places(self) -> slice:
-        """Where the stretch stands in the sequence."""
+        """The positions of the window in the sequence."""
         return slice(self.at, self.at + len(self.window))
 
     @property
     def owned(self) -> slice:
-        """Where that of it stands which this sequence answers for."""
+        """The positions of the tokens that this sequence owns."""
         own = self.window.own
         return slice(self.at + own.start, self.at + own.stop)
 
 
 @dataclass(frozen=True)
 class FramedSequence:
-    """A sequence for the network that knows where its tokens come from. Special tokens come from no text."""
+    """A sequence for the network, with the text and token that each position comes from."""
 
     ids: list[int]
     segments: list[int]
@@ -62,7 +62,7 @@ class FramedSequence:
 
     @property
     def texts(self) -> list[int | None]:
-        """For each place the text, 0 or 1."""
+        """For each position the text, 0 or 1; None for special tokens."""
         values: list[int | None] = [None] * len(self)
         for part in self.parts:
             values[part.places] = [part.text] * len(part.window)
@@ -70,7 +70,7 @@ class FramedSequence:
 
     @property
     def tokens(self) -> list[int | None]:
-        """For each place the number of the token in its text."""
+        """For each position the index of the token in its text; None for special tokens."""
         values: list[int | None] = [None] * len(self)
         for part in self.parts:
             values[part.places] = range(part.window.start, part.window.end)
@@ -78,14 +78,14 @@ class FramedSequence:
 
     @property
     def own(self) -> list[bool]:
-        """For each place whether this sequence answers for its token: of all windows, one does."""
+        """For each position whether this sequence owns its token: exactly one window owns each token."""
         values = [False] * len(self)
         for part in self.parts:
             values[part.owned] = [True] * (part.window.own_end - part.window.own_start)
         return values
 
     def position(self, text: int, token: int) -> int | None:
-        """Where a token of a text stands; None where it is not in this window."""
+        """The position of a token of a text; None if it is not in this window."""
         for part in self.parts:
             if part.text == text and part.window.start <= token < part.window.end:
                 return part.at + token - part.window.start
@@ -96,16 +96,16 @@ class FramedSequence:
 class Frame:
     """The special tokens of a tokenizer with their segments: `[CLS] first [SEP] second [SEP]`."""
 
-    alone: tuple[SpecialTokens, SpecialTokens]  # before and after a text that has no pair
-    before: SpecialTokens  # these three of a pair
+    alone: tuple[SpecialTokens, SpecialTokens]  # before and after a single text
+    before: SpecialTokens  # before, between and after the texts of a pair
     between: SpecialTokens
     after: SpecialTokens
-    segment: int = 0  # of the text that has no pair
+    segment: int = 0  # of a single text
     segments: tuple[int, int] = (0, 1)  # of the texts of a pair
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Frame:
-        """As the tokenizer's own post-processor does it, seen in a short text and a short pair."""
+        """As the tokenizer's post-processor adds them, found by encoding a short text and a short pair."""
         text = tokenizer.short_text
         (start, end), (segment,) = _special_tokens(tokenizer.encode(text), (0,))
         (before, between, after), (first, second) = _special_tokens(tokenizer.encode(text, text), (0, 1))
@@ -124,19 +124,19 @@ class Frame:
 
     @property
     def special_count(self) -> int:
-        """How many special tokens a single text gets."""
+        """The number of special tokens around a single text."""
         return sum(len(special_tokens.ids) for special_tokens in self.alone)
 
     @property
     def pair_special_count(self) -> int:
-        """How many a pair gets."""
+        """The number of special tokens around a pair."""
         return len(self.before.ids) + len(self.between.ids) + len(self.after.ids)
 
 
 def single_windows(
     frame: Frame, ids: Sequence[int], *, max_tokens: int | None, overlap: float = 0.25
 ) -> list[FramedSequence]:
-    """A text in sequences of at most `longest` tokens; neighbours share that part of the room for the text."""
+    """A text in sequences of at most `max_tokens`; `overlap` is the fraction that adjacent windows share."""
     if max_tokens is None or len(ids) + frame.special_count <= max_tokens:
         return [frame.single(ids)]
     capacity = max_tokens - frame.special_count
@@ -150,7 +150,7 @@ def single_windows(
 def context_windows(
     frame: Frame, question: Sequence[int], context: Sequence[int], *, max_tokens: int | None, overlap: float = 0.25
 ) -> list[FramedSequence]:
-    """The whole question (text 0) beside each window of the context (text 1); the first window owns the question."""
+    """The whole question (text 0) with each window of the context (text 1); the first window owns the question."""
     fixed = frame.pair_special_count + len(question)
     if max_tokens is None or fixed + len(context) <= max_tokens:
         return [frame.pair(question, context)]
@@ -180,7 +180,7 @@ def pair_windows(
 
 
 def window_too_small(longest: int, special: int, least: int = 1) -> InputError:
-    """What is said of windows that special tokens fill alone."""
+    """The error for windows that are too small for the special tokens and a text."""
     return InputError(
         f"windows of {longest} tokens leave no room for a text besides {special} special tokens; "
         f"use at least {special + least}."

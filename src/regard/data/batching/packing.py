@@ -1,4 +1,4 @@
-"""Sequences into bins of so many tokens: nearly full, and every bin with long and short ones.
+"""Pack sequences into bins with a token limit: nearly full, and each with long and short sequences.
 
 The order given (a shuffle) is cut into pools of a few dozen bins, and all pools are packed side by side, so that the
 work is array operations however many sequences there are. In a pool the longest goes first, each to the emptiest
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 POOL = 32  # bins packed together
 SLACK = 0.005  # share of a bin that is left open, so that what is left at the end still finds a place
 FEW = 10  # sequences a bin below which tight places matter more than even ones
-FINE = 1024  # sequences shorter than this part of a bin are handled in bundles
+FINE = 1024  # sequences shorter than a bin divided by this are bundled
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None)
         rows.append(names[current[placed][by_bin]])
         counts.append(counts_per_pool[counts_per_pool > 0])
         remaining = np.sort(np.concatenate((current[~placed], postponed)))
-        if last:  # what was left over stands among those that come later, not before them
+        if last:  # leftovers are spread among later sequences
             remaining = remaining[_golden_order(len(remaining))]
     bounds = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
     return Bins(np.concatenate(rows), bounds.astype(np.int64))
@@ -130,7 +130,7 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The numbers from each start on, so many each, end to end."""
+    """Concatenated ranges: `lengths[i]` numbers from `starts[i]` on."""
     ends = np.cumsum(lengths)
     found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
     return found

@@ -1,4 +1,4 @@
-"""Texts as sequences that fit a network, and sequences as batches of so many tokens."""
+"""Split texts into sequences that fit a network, and group sequences into batches by tokens."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def split_into_windows(row: int, encoding: Encoding, max_tokens: int | None) -> 
 
 
 def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Rows together up to so many tokens, longest first, so that equal lengths lie side by side.
+    """Batches of rows with at most `tokens` tokens, longest first, so that equal lengths are adjacent.
 
     Rows of one length stay in order, and so do the windows of a text, which are all full.
     """

@@ -1,4 +1,4 @@
-"""Overlapping windows over a text that is longer than a network has places for."""
+"""Overlapping windows over a text that is longer than the maximum length of a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.errors import InputError
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens `start` to `end` (exclusive) of a run, of which `own_start` to `own_end` are answered by this window."""
+    """Tokens `start` to `end` (exclusive) of a run, of which `own_start` to `own_end` are owned by this window."""
 
     start: int
     end: int
@@ -27,12 +27,12 @@ class Window:
 
     @property
     def context_only(self) -> Window:
-        """The same tokens, shown but not owned."""
+        """The same tokens as context, not owned."""
         return Window(self.start, self.end, self.start, self.start)
 
 
 def windows(length: int, *, size: int, overlap: int) -> list[Window]:
-    """Cover `length` tokens with windows of `room` tokens, neighbours sharing at least `overlap`.
+    """Cover `length` tokens with windows of `size` tokens; adjacent ones share at least `overlap` tokens.
 
     The last window is moved left until it is full. Every token is owned by exactly one window: where two overlap, the
     cut is in the middle, so that a token is taken from the window that shows most of what stands around it. A run
@@ -55,7 +55,7 @@ def windows(length: int, *, size: int, overlap: int) -> list[Window]:
 
 
 def paired_windows(first: int, second: int, *, size: int, overlap: float) -> list[tuple[Window, Window]]:
-    """Windows over two runs that share the room, so that every token of both is shown and owned by one window.
+    """Windows over two texts in one sequence, so that every token of both is owned by exactly one window.
 
     The longer is windowed beside the whole of the shorter, where that takes at most half of the room; else each has
     half of it, the i-th window stands with the i-th, and the run that needs fewer shows its last again. What is shown

@@ -1,4 +1,4 @@
-"""Documents of text files as pieces ready for a tokenizer, with the place in the file where each document ends.
+"""Documents of text files as chunks ready for a tokenizer, with the file offset at which each document ends.
 
 A blank line stands between documents. Nothing is held but the piece at hand: a document, or a line, of any size goes
 through in pieces that begin before a space, where no tokenizer joins what stands on both sides.
@@ -18,21 +18,21 @@ from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 from regard.text.text_files import file_encoding, in_utf8
 
 GROUP = 1 << 19  # characters handed to the tokenizer at once
-CHUNK = 1 << 13  # characters of a piece where sentences are not asked for
-MAX_CHUNK = 1 << 16  # characters without an end of a sentence, or without a space, after which a cut is made anyway
+CHUNK = 1 << 13  # characters of a chunk, if it is not a sentence
+MAX_CHUNK = 1 << 16  # maximum characters of a chunk, even without a sentence end or a space
 READ_BYTES = 1 << 20  # most bytes of a line read at once
 
 
 @dataclass
 class TextGroup:
-    """Pieces of text in order. A document ends after `ends[i]` pieces; there the file is at byte `places[i]`."""
+    """Chunks of text in order. Document i ends after `ends[i]` chunks, at byte `offsets[i]` of the file."""
 
     file: int
     chunks: list[str] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     characters: int = 0
-    bytes_read: int = 0  # bytes of the file as it lies on disk, read so far
+    bytes_read: int = 0  # bytes of the file on disk (compressed) read so far
 
     def add(self, chunks: list[str]) -> None:
         self.chunks += chunks
@@ -124,7 +124,7 @@ class _Reader:
         group.offsets.append(self.position_bytes)
 
     def _cut(self, buffer: str) -> tuple[list[str], str]:
-        """Whole pieces, and the last one, which may go on."""
+        """Complete chunks, and the last one, which may continue."""
         if self.sentences:
             edges = [0, *(end for _, end in sentence_spans(buffer, lines=self.lines))]
         else:
@@ -151,7 +151,7 @@ def _before_space(text: str, start: int, end: int) -> int:
 
 
 def _decodable_length(part: bytes) -> int:
-    """How many bytes can be read as text when the last letter may have been cut in two."""
+    """How many bytes can be decoded if the last character may be incomplete."""
     for back in range(1, min(4, len(part)) + 1):
         byte = part[-back]
         if byte >= 0xC0:  # the first byte of a letter of several

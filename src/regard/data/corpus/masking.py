@@ -1,6 +1,6 @@
-"""Masked language model: which tokens are hidden, what stands in their place, and what they were.
+"""Masking for masked language models: which tokens are replaced, by what, and their labels.
 
-Works on flat tokens, on any device, without a loop. Draw again every epoch: the same text then hides other words.
+Works on flat tokens, on any device, without a loop. Masks are sampled again in every epoch (dynamic masking).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from torch import Tensor
 
 from regard.errors import InputError, setting
 
-IGNORE = -100  # the label of a place that is no target
+IGNORE = -100  # the label of a position without a target
 
 Unit = Literal["token", "word", "span"]
 
 
 @dataclass(frozen=True)
 class MaskSettings:
-    """What BERT does unless told otherwise: 15 % of the tokens, of these 80 % masked, 10 % random, 10 % kept."""
+    """By default as in BERT: 15 % of the tokens are selected; of these 80 % are masked, 10 % random, 10 % unchanged."""
 
     mask: int  # id of [MASK]
     vocabulary: int
-    special: tuple[int, ...]  # ids that are never chosen and never drawn
+    special: tuple[int, ...]  # ids that are never selected and never used as random tokens
     rate: float = 0.15
     mask_fraction: float = 0.8
     random_fraction: float = 0.1
@@ -55,7 +55,7 @@ class MaskSettings:
 
 @dataclass(frozen=True, eq=False)
 class MaskedTokens:
-    """Tokens after masking, the flat places that were chosen, and what stood there."""
+    """Tokens after masking, the flat positions that were selected, and the original tokens there."""
 
     ids: Tensor  # (N,)
     positions: Tensor  # (M,) rising
@@ -65,7 +65,7 @@ class MaskedTokens:
 def mask_tokens(
     ids: Tensor, settings: MaskSettings, *, words: Tensor | None = None, generator: torch.Generator | None = None
 ) -> MaskedTokens:
-    """Choose, hide and remember. `words` is what whole words need: where words start (bool), or a word id a token.
+    """Select tokens, replace them, and return their labels. `words` (for unit "word"): word starts, or word ids.
 
     Every token that is not special is chosen with the same chance, `rate`, in each of the three units.
     """
@@ -129,7 +129,7 @@ def _check_flat(ids: Tensor) -> None:
 
 
 def _replaced(labels: Tensor, positions: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
-    """What stands in the place of the chosen tokens: the mask, any other word, or the token itself."""
+    """The replacements of the selected tokens: the mask, a random token, or the token itself."""
     uniform = _uniform(positions.shape, positions.device, generator)
     if settings.unit == "span":
         uniform = uniform[_runs(positions)]  # a span is masked, replaced or kept as a whole
@@ -171,7 +171,7 @@ def _random_ids(like: Tensor, settings: MaskSettings, generator: torch.Generator
 
 
 def _special(settings: MaskSettings) -> list[tuple[int, int]]:
-    """The special ids as few ranges, rising: no table has to lie on the device, and a compiler sees mere numbers."""
+    """The special ids as sorted ranges: no lookup table on the device, and constants for the compiler."""
     found: list[tuple[int, int]] = []
     for token in sorted({settings.mask, *settings.special}):
         if found and found[-1][1] == token:
@@ -184,7 +184,7 @@ def _special(settings: MaskSettings) -> list[tuple[int, int]]:
 def _select(
     ids: Tensor, settings: MaskSettings, words: Tensor | None, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor | None]:
-    """Which tokens are chosen, special ones among them, and the luck by which tokens and words are."""
+    """Which tokens are selected, including special ones, and the random numbers they are selected by."""
     if settings.unit != "word" and words is not None:
         raise InputError(f'words were given, but masking is by {settings.unit}. Leave them out, or use unit="word".')
     if settings.unit == "span":
@@ -224,7 +224,7 @@ def _spans(count: int, settings: MaskSettings, generator: torch.Generator | None
 
 
 def _start_rate(rate: float, stop: float, longest: int) -> float:
-    """The chance that a span starts at a token, so that a share `rate` of all tokens lies in one."""
+    """The probability that a span starts at a token, so that a fraction `rate` of all tokens is in a span."""
     low, high = 0.0, 1.0
     for _ in range(60):
         start = (low + high) / 2

@@ -128,11 +128,11 @@ class _PairSampler:
         return self.capacity
 
     def _sentence_after(self, sentence: int, tokens: int) -> int:
-        """The first sentence bound that lies at least so many tokens on."""
+        """The first sentence bound at least `tokens` after a sentence."""
         return int(np.searchsorted(self.array, self.bounds[sentence] + tokens))
 
     def _random_part(self, number: int, tokens: int) -> tuple[int, int]:
-        """A part of another document, every other document with the same chance."""
+        """A part of another document, sampled uniformly."""
         own_index = int(np.searchsorted(self.candidates, number))
         index = int(self.rng.integers(len(self.candidates) - 1))
         other_document = int(self.candidates[index + (index >= own_index)])
@@ -142,7 +142,7 @@ class _PairSampler:
 
 
 def _truncated(table: Ints, capacity: int) -> SentencePairs:
-    """Both parts within `room` together: the longer one is cut to the other's length before both are cut."""
+    """Pairs truncated to `capacity` tokens: the longer part first, to the length of the other, then both."""
     first, second, labels = table[:, 0:2].copy(), table[:, 2:4].copy(), table[:, 4]
     a, b = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
     half = capacity // 2

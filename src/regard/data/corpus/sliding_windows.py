@@ -22,21 +22,21 @@ from regard.text.encoding import Encoding
 from regard.text.tokenizer import Tokenizer
 
 CHUNK = 1 << 18  # characters that are tokenized at once; a text that is no longer is tokenized whole
-CUT_RANGE = 1 << 12  # of its last characters, one is looked for before which it can be cut
-CUTS = (re.compile(r"(?<=\S) (?=\S)"), re.compile(r"\s(?=\S)"))  # no tokenizer joins what stands on both sides
+CUT_RANGE = 1 << 12  # last characters of a chunk, searched for a position to cut
+CUTS = (re.compile(r"(?<=\S) (?=\S)"), re.compile(r"\s(?=\S)"))  # no tokenizer joins characters across these positions
 WORD = re.compile(r"\S+")
 
 
 class TextChunk(NamedTuple):
-    """A part of a text, as it is written."""
+    """A part of a text."""
 
     text: str
-    starts_text: bool  # whether a text begins with it
+    starts_text: bool  # whether it is the first chunk of a text
 
 
 @dataclass(frozen=True, slots=True)
 class TextWindow:
-    """Tokens of a text, of which those from `fresh` on are scored; and of how many characters and words these are."""
+    """Tokens of a text; those from `first_scored` on are scored, and have so many characters and words."""
 
     ids: list[int]
     first_scored: int
@@ -73,7 +73,7 @@ def _joined(lines: Iterable[tuple[str, bool]]) -> Iterator[TextChunk]:
 
 
 def _cut(text: str) -> int:
-    """The last place of the first characters where the text can be cut."""
+    """The last position within the first chunk at which the text can be cut."""
     start = CHUNK - CUT_RANGE
     for cut in CUTS:
         places = [match.start() for match in cut.finditer(text, start, CHUNK)]
@@ -108,7 +108,7 @@ class _TokenBuffer:
 def sliding_windows(
     match: Iterable[TextChunk], tokenizer: Tokenizer, *, size: int, overlap: float
 ) -> Iterator[TextWindow]:
-    """Windows of `room` tokens over each text, of which the next one shows the share `overlap` again."""
+    """Windows of `size` tokens over each text; the next window repeats the fraction `overlap` of the tokens."""
     if not 0 <= overlap < 1:
         raise InputError(f"windows cannot share {overlap:g} of their tokens; use 0 up to, not including, 1.")
     if size < 2:

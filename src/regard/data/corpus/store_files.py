@@ -1,4 +1,4 @@
-"""The files of a token store while it grows: what is safe on disk is written down, and the rest is cut off again."""
+"""The files of a token store while it is built: a journal records what is safely on disk, for resuming a build."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Mark:
 
 
 class StoreWriter:
-    """Appends groups of tokenized pieces. Going on with an earlier build cuts the files back to its last safe mark."""
+    """Appends groups of tokenized chunks. Resuming a build truncates the files to the last position in the journal."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
         self.folder, self.spec = folder, spec
@@ -153,14 +153,14 @@ def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
 
 
 def foreign_files(folder: Path) -> list[str]:
-    """What is in the folder beside a token store; everything where it holds none."""
+    """Files in the folder that are not part of a token store; all files if there is none."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     ours = (INDEX, JOURNAL, TOKENS, DOCUMENTS, SENTENCES, OWNERS) if INDEX in names else ()
     return [name for name in names if name not in ours]
 
 
 def remove_store(folder: Path) -> None:
-    """Remove a token store; other files, and a folder that holds some, stay."""
+    """Remove a token store, and its folder if that is empty then."""
     if (folder / INDEX).exists():
         for name in (INDEX, JOURNAL, TOKENS, DOCUMENTS, SENTENCES, OWNERS):
             (folder / name).unlink(missing_ok=True)
@@ -174,13 +174,13 @@ def building_folder(folder: Path) -> Path:
 
 
 def build_lock(folder: Path) -> AbstractContextManager[None]:
-    """Build this store in no other process meanwhile."""
+    """A lock, so that no other process builds this store."""
     fix = "Wait until it is done, or stop it: the next build goes on from what is safe."
     return locks.folder_lock(folder, activity="built", fix=fix)
 
 
 def check_same_spec(folder: Path, stored: dict[str, Any], spec: dict[str, Any]) -> None:
-    """Refuse a store, or one half built, that is of other things than those asked for."""
+    """Raise FolderError if a store, or an unfinished one, was built with other files or settings."""
     names = {"tokenizer": "another tokenizer", "files": "other files (or files that have changed since)"}
     differences = [names.get(name, f"{name}={stored.get(name)}") for name in spec if stored.get(name) != spec[name]]
     if differences:
@@ -190,7 +190,7 @@ def check_same_spec(folder: Path, stored: dict[str, Any], spec: dict[str, Any]) 
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """What the file holds, or None where it is not there."""
+    """The content of a JSON file; None if it does not exist."""
     try:
         value: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

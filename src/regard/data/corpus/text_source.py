@@ -1,7 +1,7 @@
-"""Some documents of a token store, laid end to end, and what is read of them: blocks, or pairs of text parts.
+"""Documents of a token store as one stream of tokens, and the training sequences read from it: blocks or pairs.
 
-    learned, held = held_out(corpus, share=0.1, seed=0)
-    source = TextSource(learned, Frame.of(tokenizer), "mlm", longest=128)
+    train, dev = split_corpus(corpus, fraction=0.1, seed=0)
+    source = TextSource(train, Frame.of(tokenizer), "mlm", max_tokens=128)
     source.epoch(0).take([0, 1])  # a batch
 
 Nothing is copied: a place in the stream is found in the store when it is read.
@@ -30,14 +30,14 @@ from regard.ragged import Ragged
 
 Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
 OBJECTIVES = ("mlm", "mlm+nsp", "causal", "two-sided")
-WHOLE = ("mlm", "two-sided")  # read in stretches of one document, between the special tokens of a text
+WHOLE = ("mlm", "two-sided")  # read in blocks of one document, with the special tokens of a text
 MAX_DEV_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
 SHUFFLE_KEY = 2  # tells this shuffle from those of batches
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Documents, or parts of them, by their places in the store. Its own places count through all of them."""
+    """Documents, or parts of them, by their positions in the store. Positions of the stream run through all of them."""
 
     corpus: Corpus
     spans: Ints  # (D, 2) start and end in the store
@@ -75,7 +75,7 @@ class Stream:
         return values
 
     def counts(self, size: int) -> Ints:
-        """How often each word comes."""
+        """How often each token occurs."""
         values = np.zeros(size, np.int64)
         for start, end in self.spans:
             for at in range(start, end, 1 << 22):
@@ -171,7 +171,7 @@ class TextSource:
         self._cached: tuple[int, TokenBlocks | PairRows] | None = None
 
     def epoch(self, number: int) -> TokenBlocks | PairRows:
-        number = 0 if self.objective in WHOLE else number  # cut at the same places: hidden words differ
+        number = 0 if self.objective in WHOLE else number  # the same blocks in every epoch: the masks differ
         if self._cached is None or self._cached[0] != number:
             self._cached = number, self._rows(number)
         return self._cached[1]

@@ -1,4 +1,4 @@
-"""Text files as one memory-mapped run of tokens with the bounds of documents and, where asked for, of sentences.
+"""Text files as one memory-mapped array of tokens with the bounds of documents and, optionally, of sentences.
 
 Built in a folder of another name that takes its own only when complete. While it grows, `building.json` says after
 every few million tokens how much of each file is safely on disk: a build that was killed goes on from there.
@@ -210,7 +210,7 @@ def _encoded(source: Iterable[TextGroup], tokenizer: Tokenizer) -> Iterator[tupl
 
 
 def tokenizer_hash(tokenizer: Tokenizer) -> str:
-    """The same for tokenizers that cut every text the same."""
+    """A hash that is equal for tokenizers that tokenize every text in the same way."""
     return hashlib.blake2b(tokenizer.to_json().encode(), digest_size=16).hexdigest()
 
 

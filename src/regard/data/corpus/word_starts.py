@@ -1,4 +1,4 @@
-"""Where words begin among tokens, by what a tokenizer writes into its pieces: what whole-word masking goes by."""
+"""Which tokens start a word, by the markers in the tokenizer's vocabulary: for whole-word masking."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from regard.errors import InputError
 from regard.text.tokenizer import Tokenizer
 
 BEGINS = "begins"  # of each token: 1 where a word begins with it
-INSIDE = "##"  # WordPiece marks what goes on inside a word; the others mark the space before one
+INSIDE = "##"  # WordPiece marks tokens inside a word; the other tokenizers mark the space before a word
 SPACES = ("Ġ", "▁")  # as byte-level pairs and as SentencePiece write it
-BLANK = set("ĠĊĉč▁ \t\n\r")  # all that pieces of mere space are made of
+BLANK = set("ĠĊĉč▁ \t\n\r")  # characters of tokens that contain only spaces
 
 
 @dataclass(frozen=True, eq=False)
 class WordStarts:
-    """Which tokens begin a word, and which stand between words, so that the next begins one."""
+    """Which tokens start a word, and which are between words, so that the next token starts one."""
 
     begins_V: npt.NDArray[np.bool_]
     between_V: npt.NDArray[np.bool_]
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> WordStarts:
-        """From the pieces of a vocabulary; refused where they do not tell."""
+        """From the tokens of a vocabulary. Raises InputError if they do not mark words."""
         pieces = tokenizer.backend.get_vocab()
         begins = _mark(list(pieces))
         size, special = max(pieces.values()) + 1, set(tokenizer.special.values())
@@ -38,7 +38,7 @@ class WordStarts:
         return cls(begins_V, between_V)
 
     def __call__(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-        """1 for each of these flat tokens that begins a word; special tokens and spaces stand alone."""
+        """1 for each flat token that starts a word; special tokens and spaces are words of their own."""
         starts: npt.NDArray[np.bool_] = self.begins_V[ids]
         starts[:1] = True
         starts[1:] |= self.between_V[ids[:-1]]
