@@ -62,7 +62,7 @@ PLACES: dict[str, list[Any]] = {
     "max_distance": [20, 128],
 }
 POOL: dict[str, list[Any]] = {
-    "how": list(POOLS),
+    "pooling": list(POOLS),
     "activation": ["tanh", "relu", "gelu"],
     "norm": [False, True],
     "bias": [True, False],
@@ -277,7 +277,7 @@ def spoil(folder: Path, **values: Any) -> None:
         ({"heads": ["masked", "tail"]}, '"regard.heads" is'),
         ({"heads": ["masked", [1]]}, '"regard.heads" is'),
         ({"settings": None}, '"regard.settings" is None, expected an object'),
-        ({"settings": {}}, '"regard.settings" lacks vocabulary, width'),
+        ({"settings": {}}, '"regard.settings" has no vocabulary, width'),
         ({"other": 1}, 'holds "other"'),
     ],
 )

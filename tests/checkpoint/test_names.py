@@ -107,10 +107,10 @@ def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
     [
         ("stack.layers.0.qkv.weight", ("block.0.q.weight", "block.0.k.weight", "block.0.v.weight"), "same"),
         ("stack.layers.12.qkv.bias", ("block.12.q.bias", "block.12.k.bias", "block.12.v.bias"), "same"),
-        ("stack.layers.3.out.weight", ("block.3.proj.weight",), "turned"),
+        ("stack.layers.3.out.weight", ("block.3.proj.weight",), "transposed"),
         ("head.output.weight", ("words.weight",), "same"),
         ("head.output.bias", ("words_bias",), "same"),
-        ("head.bias", ("final_bias",), "row"),
+        ("head.bias", ("final_bias",), "leading axis"),
     ],
 )
 def test_a_place_follows_the_table(ours: str, names: tuple[str, ...], how: str) -> None:
@@ -142,7 +142,7 @@ def test_parts_are_equal_where_no_sizes_are_given() -> None:
 
 def test_turned_and_row_are_stored_that_way() -> None:
     matrix, vector = torch.randn(2, 3), torch.randn(3)
-    turned, row = TensorMapping(("a",), "turned"), TensorMapping(("a",), "row")
+    turned, row = TensorMapping(("a",), "transposed"), TensorMapping(("a",), "leading axis")
     assert torch.equal(turned.write(matrix, None)["a"], matrix.T)
     assert torch.equal(turned.read(lambda _: matrix.T), matrix)
     assert torch.equal(turned.write(vector, None)["a"], vector)

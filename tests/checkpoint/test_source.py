@@ -103,9 +103,9 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
         ("/no/where", FolderError, "/no/where does not exist."),
         (Path("org/model"), FolderError, "org/model does not exist."),
         ("~nobody-at-all/model", FolderError, "~nobody-at-all/model does not exist."),
-        ("", InputError, "'' names no model. Name a folder, minilm, or a hub id."),
-        (" ", InputError, "' ' names no model."),
-        (None, InputError, "None names no model."),
+        ("", InputError, "'' is not the name of a model. Give a folder, minilm, or a hub id."),
+        (" ", InputError, "' ' is not the name of a model."),
+        (None, InputError, "None is not the name of a model."),
         ("a\0b", InputError, "is neither a folder nor the name of"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_file_in_the_place_of_a_folder(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_only_models_of_the_hub_have_revisions() -> None:
-    with pytest.raises(InputError, match='revision "v2" was asked for, but "minilm" is not a model of the hub'):
+    with pytest.raises(InputError, match='revision "v2" was given, but "minilm" is not a model of the hub'):
         find_folder("minilm", revision="v2")
 
 
@@ -304,7 +304,7 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
     snapshot = cache / "models--org--tiny" / "snapshots" / COMMIT
     assert tiny == ["bert", str(snapshot), wanted]
     assert (snapshot / "model.safetensors").is_symlink()  # into the blobs beside it, as the cache is made
-    assert absent.startswith('FolderError: "org/nothing" is no folder here, and the hub did not give it: 404')
+    assert absent.startswith('FolderError: "org/nothing" is not a folder here, and the hub download failed: 404')
     assert "Repository Not Found" in absent
     assert "Check the spelling" in absent
     assert pickled.startswith("FolderError: org/pickled has no safetensors on the hub, or not in its cache")

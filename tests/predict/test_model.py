@@ -588,5 +588,5 @@ def test_a_text_of_nothing_visible_is_refused() -> None:
 def test_the_folder_one_stands_in_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Model(random("tiny-bert")).save(tmp_path / "model")
     monkeypatch.chdir(tmp_path / "model")
-    with pytest.raises(FolderError, match="the folder you stand in"):
+    with pytest.raises(FolderError, match="is the current folder"):
         Model(random("tiny-bert")).save(".", overwrite=True)

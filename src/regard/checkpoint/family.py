@@ -1,4 +1,4 @@
-"""What a family of checkpoints is: its settings, its names, its heads."""
+"""A family of models: how its config.json, tensor names and heads map to ours, and its presets."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from regard.config import AttentionConfig, Config, PositionConfig, RotaryScaling
 from regard.errors import FolderError, did_you_mean
 
 HFConfig = Mapping[str, Any]
-SHARED_HEADS = ("pooled", "mix")  # heads that others stand on, which make no class
+SHARED_HEADS = ("pooled", "mix")  # heads that other heads use; they do not define a class
 
 
 @dataclass(frozen=True)
 class Family:
-    """One file in `families/`: everything that names another project's model."""
+    """One family, defined by one file in `families/`. Nothing else knows the names that other libraries use."""
 
     name: str
-    classes: Mapping[str, tuple[str, ...]]  # architecture -> heads; the first is the network without a head
-    defaults: HFConfig  # settings a config.json may leave out
+    classes: Mapping[str, tuple[str, ...]]  # class in `architectures` -> heads; the first is the network without a head
+    defaults: HFConfig  # fields that a config.json may leave out
     read: Callable[[HFConfig], Config]
-    write: Callable[[Any], dict[str, Any]]  # of the settings that `read` gives
-    prefix: str = ""  # of the network's own tensors, once a head stands beside it
+    write: Callable[[Any], dict[str, Any]]  # from settings to fields of config.json
+    prefix: str = ""  # prefix of the network's tensors if there is a head
     base: NameTable = field(default_factory=dict)
     heads: Mapping[str, NameTable] = field(default_factory=dict)
-    aliases: Mapping[str, str] = field(default_factory=dict)  # stored twice when tied: copy -> original
-    untied: Mapping[str, str] = field(default_factory=dict)  # names that replace others where the output is not tied
-    dropped: tuple[str, ...] = ()  # patterns of tensors that are known and not needed
-    optional: tuple[str, ...] = ()  # ours that may be absent and then keep their start
-    extra_tensors: Callable[[Any], Mapping[str, Any]] | None = None  # tensors written for others, not read by us
-    model_type: str | None = None  # in config.json, where it is not the name
-    in_transformers: bool = True  # whether transformers opens its folders too
+    aliases: Mapping[str, str] = field(default_factory=dict)  # tied tensors that may be stored twice: copy -> original
+    untied: Mapping[str, str] = field(default_factory=dict)  # other names of tensors if the output is not tied
+    dropped: tuple[str, ...] = ()  # patterns of stored tensors that are not used
+    optional: tuple[str, ...] = ()  # our tensors that may be missing; they keep their initial values
+    extra_tensors: Callable[[Any], Mapping[str, Any]] | None = (
+        None  # tensors written for other libraries, not read by us
+    )
+    model_type: str | None = None  # in config.json; the name if None
+    in_transformers: bool = True  # whether transformers opens its folders
     own_names: bool = False  # whether tensors are stored under our names
     presets: Mapping[str, Config] = field(default_factory=dict)  # settings of untrained networks by name
     preset_heads: Mapping[str, int] = field(default_factory=dict)  # heads of these networks
@@ -44,7 +46,7 @@ class Family:
     select_by_config: Callable[[Any], Family] | None = None  # the variant that these settings need
 
     def head_names(self, heads: Iterable[str], *, tied: bool) -> NameTable:
-        """Names of the heads' tensors; the network's own are in `base`."""
+        """The name table of the heads' tensors; that of the network is `base`."""
         theirs: dict[str, Any] = {}
         for head in heads:
             theirs |= self.heads.get(head, {})
@@ -67,13 +69,13 @@ class Family:
         return f"| `{self.name}` | {classes}{remark} | {', '.join(self.presets)} |"
 
     def architecture(self, heads: Iterable[str]) -> str:
-        """The class there that has these heads."""
-        wanted = {head for head in heads if head not in SHARED_HEADS}
+        """The class, as in `architectures`, with these heads."""
+        expected = {head for head in heads if head not in SHARED_HEADS}
         for name, present in self.classes.items():
-            if {head for head in present if head not in SHARED_HEADS} == wanted:
+            if {head for head in present if head not in SHARED_HEADS} == expected:
                 return name
         raise FolderError(
-            f"the family {self.name} has no class with the heads {', '.join(sorted(wanted))}; it has "
+            f"the family {self.name} has no class with the heads {', '.join(sorted(expected))}; it has "
             + "; ".join(f"{name}: {', '.join(present) or 'none'}" for name, present in self.classes.items())
         )
 
@@ -91,20 +93,20 @@ ACTIVATIONS = {
 
 
 def activation_from_hf(hf: HFConfig, key: str) -> str:
-    """Our name of their activation."""
-    given = str(hf[key])
-    if given not in ACTIVATIONS:
-        raise FolderError(f'config.json: {key} "{given}" is not known.{did_you_mean(given, ACTIVATIONS)}')
-    return ACTIVATIONS[given]
+    """Our name of the activation in a config.json."""
+    name = str(hf[key])
+    if name not in ACTIVATIONS:
+        raise FolderError(f'config.json: {key} "{name}" is not known.{did_you_mean(name, ACTIVATIONS)}')
+    return ACTIVATIONS[name]
 
 
 def activation_to_hf(ours: str, *, silu: str = "silu") -> str:
-    """Their name of our activation."""
+    """The name of our activation in a config.json."""
     return {"gelu-tanh": "gelu_new", "silu": silu}.get(ours, ours)
 
 
 def require_settings(hf: HFConfig, **allowed: Any) -> None:
-    """Refuse settings that would change the network in a way it is not built for."""
+    """Raise FolderError for settings that our network does not implement."""
     for key, value in allowed.items():
         if key in hf and hf[key] is not None and hf[key] != value:
             raise FolderError(
@@ -114,20 +116,23 @@ def require_settings(hf: HFConfig, **allowed: Any) -> None:
 
 
 def check_types(hf: HFConfig, defaults: HFConfig) -> None:
-    """Refuse settings of another type than they have elsewhere."""
+    """Raise FolderError for fields whose type differs from that of their default."""
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     for key, default in defaults.items():
-        given = hf.get(key, default)
-        if given is None and (default is None or key.endswith("_token_id")):
+        value = hf.get(key, default)
+        if value is None and (default is None or key.endswith("_token_id")):
             continue
         kind = int if default is None else type(default)
-        numbers = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
-        if not (numbers if kind is float else type(given) is kind or (default is None and type(given) is bool)):
-            word = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
-            raise FolderError(f"config.json: {key} is {given!r}, expected {word}.")
+        if kind is float:
+            is_valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        else:
+            is_valid = type(value) is kind or (default is None and type(value) is bool)
+        if not is_valid:
+            raise FolderError(f"config.json: {key} is {value!r}, expected {words[kind]}.")
 
 
 def rotary_config(rope: HFConfig, max_tokens: int, *, local_theta: float | None = None) -> PositionConfig:
-    """Rotary positions from their rope settings."""
+    """Our rotary positions from the rope fields of a config.json."""
     kind = rope.get("rope_type", rope.get("type", "default"))
     scaling = None
     if kind in ("linear", "llama3", "yarn"):
@@ -151,7 +156,7 @@ def rotary_config(rope: HFConfig, max_tokens: int, *, local_theta: float | None 
 
 
 def rope_parameters(positions: PositionConfig, *, theta: float | None = None) -> dict[str, Any]:
-    """Their rope settings from ours."""
+    """The rope fields of a config.json from our rotary positions."""
     scaling = positions.scaling
     rope: dict[str, Any] = {"rope_theta": theta or positions.theta, "rope_type": scaling.kind if scaling else "default"}
     if scaling is None:

@@ -1,4 +1,4 @@
-"""Files of a folder: read only what lies inside it, written whole or not at all."""
+"""Files of a folder: reading only inside the folder, and atomic writing of whole folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.foreign import path_inside, read_json_value
 
 
 def model_files(folder: Path) -> list[Path]:
-    """The files of a folder that make up its model; none where it is no folder."""
+    """The files of a folder that belong to its model; none if it is not a folder."""
     if not folder.is_dir():
         return []
     return [
@@ -29,7 +29,7 @@ def model_files(folder: Path) -> list[Path]:
 
 
 def read_any_json(folder: Path, name: str) -> Any:
-    """What a JSON file holds, with line and column where it is broken."""
+    """The content of a JSON file; errors have the line and column."""
     try:
         return read_json_value(path_inside(folder, name))
     except FileNotFoundError as error:
@@ -38,63 +38,62 @@ def read_any_json(folder: Path, name: str) -> Any:
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
     """A JSON object."""
-    found = read_any_json(folder, name)
-    if not isinstance(found, dict):
-        raise FolderError(f"{folder / name} holds a {type(found).__name__}, expected a JSON object.")
-    return found
+    content = read_any_json(folder, name)
+    if not isinstance(content, dict):
+        raise FolderError(f"{folder / name} holds a {type(content).__name__}, expected a JSON object.")
+    return content
 
 
 def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def all_but_card(ours: set[str]) -> set[str]:
-    """What is left out of an overwritten folder unless something else is asked for: all of regard but the README."""
-    return ours - {CARD}
+def all_but_card(written_before: set[str]) -> set[str]:
+    """The files that are removed from an overwritten folder by default: all that regard wrote, except README.md."""
+    return written_before - {CARD}
 
 
 @contextmanager
 def atomic_folder(
     target: Path, *, overwrite: bool = False, drop: Callable[[set[str]], set[str]] = all_but_card, manifest: bool = True
 ) -> Iterator[Path]:
-    """A temporary folder that takes the target's place at the end, flushed: the old one or the new one, never half.
+    """A temporary folder that replaces the target at the end, atomically: there is the old one or the new one.
 
-    Files of an old folder that the new one does not write are carried over, except those that `drop` picks from what
-    regard has written there (see `regard.checkpoint.manifest`): unless told, all but its README. The files written are
-    put into the folder's manifest.
+    Files of an old folder that the new one does not have are copied, except those that `drop` chooses from the files
+    that regard wrote (see `regard.checkpoint.manifest`). The written files are listed in the folder's manifest.
     """
     target = _real(target)
     occupied = target.is_dir() and any(target.iterdir())
     if occupied and not overwrite:
         raise FolderError(f"{target} exists and is not empty. Name a new folder, or allow overwriting.")
     if Path.cwd().is_relative_to(target):
-        raise FolderError(f"{target} is the folder you stand in; replacing it would take it away. Write to another.")
-    fresh = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}.part"
+        raise FolderError(f"{target} is the current folder, which cannot be replaced. Write to another folder.")
+    temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}.part"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh.mkdir()
-        yield fresh
+        temporary.mkdir()
+        yield temporary
         if target.is_dir():
-            shutil.copymode(target, fresh)
-        written = files_of(fresh)
-        ours = owned(target) if occupied else set()
+            shutil.copymode(target, temporary)
+        written = files_of(temporary)
+        written_before = owned(target) if occupied else set()
         if occupied:
-            _carry_over(target, fresh, leave=drop(ours) | {MANIFEST})
+            _carry_over(target, temporary, leave=drop(written_before) | {MANIFEST})
         if manifest:
-            write_manifest(fresh, written | (ours & files_of(fresh)))
-        _flush(fresh)
-        _put(fresh, target, occupied=occupied)
+            write_manifest(temporary, written | (written_before & files_of(temporary)))
+        _flush(temporary)
+        _put(temporary, target, occupied=occupied)
     except OSError as error:
         if isinstance(error, FolderError):
             raise
-        what = error.strerror or str(error)
-        raise FolderError(f"{target} could not be written: {what}. Nothing was changed.") from error
+        reason = error.strerror or str(error)
+        raise FolderError(f"{target} could not be written: {reason}. Nothing was changed.") from error
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _real(target: Path) -> Path:
-    """The folder itself where a link to it was named."""
+    """The folder that a link points to, or the folder itself."""
     try:
         real = target.resolve()
     except (OSError, ValueError, RuntimeError) as error:
@@ -104,18 +103,18 @@ def _real(target: Path) -> Path:
     return real
 
 
-def _carry_over(old: Path, fresh: Path, *, leave: set[str]) -> None:
-    """Copy what only the old folder has, links as links, empty folders too."""
+def _carry_over(old: Path, temporary: Path, *, leave: set[str]) -> None:
+    """Copy files that only the old folder has, links as links, and empty folders."""
     for place, folders, names in os.walk(old, onerror=_fail):
         here = Path(place)
         links = [name for name in folders if (here / name).is_symlink()]
         for name in [*names, *links]:
             path = (here / name).relative_to(old)
-            if path.as_posix() not in leave and not os.path.lexists(fresh / path):
-                (fresh / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(here / name, fresh / path, follow_symlinks=False)
+            if path.as_posix() not in leave and not os.path.lexists(temporary / path):
+                (temporary / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(here / name, temporary / path, follow_symlinks=False)
         if not folders and not names:
-            (fresh / here.relative_to(old)).mkdir(parents=True, exist_ok=True)
+            (temporary / here.relative_to(old)).mkdir(parents=True, exist_ok=True)
 
 
 def _fail(error: OSError) -> None:
@@ -137,18 +136,18 @@ def _flush_one(path: Path) -> None:
         os.close(handle)
 
 
-def _put(fresh: Path, target: Path, *, occupied: bool) -> None:
-    """Rename into place; over an existing folder by one exchange where the system can. Taken back where it fails."""
+def _put(temporary: Path, target: Path, *, occupied: bool) -> None:
+    """Rename the new folder to the target, in one exchange if the system supports it; undone if it fails."""
     if not occupied:
-        fresh.replace(target)
-        _settle(target, lambda: target.replace(fresh))
-    elif _exchange(fresh, target):
-        _settle(target, lambda: _exchange(fresh, target))
+        temporary.replace(target)
+        _settle(target, lambda: target.replace(temporary))
+    elif _exchange(temporary, target):
+        _settle(target, lambda: _exchange(temporary, target))
     else:
-        aside = fresh.with_suffix(".old")
+        aside = temporary.with_suffix(".old")
         target.replace(aside)
         try:
-            fresh.replace(target)
+            temporary.replace(target)
         except OSError:
             aside.replace(target)
             raise

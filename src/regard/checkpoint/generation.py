@@ -1,4 +1,4 @@
-"""What a folder says of generating: its ids and its usual settings, under our names."""
+"""Generation settings of a folder: special ids and decoding defaults, under our names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = {
     "no_repeat_ngram_size": "no_repeat",
     "bad_words_ids": "banned",
 }
-DRAWING = {
+SAMPLING = {
     "do_sample": "sample",
     "temperature": "temperature",
     "top_k": "top_k",
@@ -35,39 +35,43 @@ DRAWING = {
 
 def read_generation(checkpoint: Checkpoint) -> tuple[SpecialIds, dict[str, Any]]:
     """The ids the model starts and stops with, and what its folder asks of decoding."""
-    said = build_config_json(checkpoint, family_for(checkpoint.family, checkpoint.config))
+    fields = build_config_json(checkpoint, family_for(checkpoint.family, checkpoint.config))
     companion = checkpoint.companion_files.get(FILE, {})
     if not isinstance(companion, Mapping):
         raise FolderError(f"{FILE} does not hold settings by name. Fix it, or remove it.")
-    said = said | {name: value for name, value in companion.items() if value is not None}
-    words, both = checkpoint.config.output_vocabulary, checkpoint.config.kind == "encoder-decoder"
-    start = "bos_token_id" if said.get("decoder_start_token_id") is None else "decoder_start_token_id"
+    fields = fields | {name: value for name, value in companion.items() if value is not None}
+    vocabulary, encoder_decoder = checkpoint.config.output_vocabulary, checkpoint.config.kind == "encoder-decoder"
+    start = "bos_token_id" if fields.get("decoder_start_token_id") is None else "decoder_start_token_id"
     ends = SpecialIds(
-        eos=tuple(number for number in _ids(said, "eos_token_id") if number < words),  # others are never written
-        decoder_start=_id(said, start, words) if both else None,
-        forced_first=_id(said, "forced_bos_token_id", words),
-        forced_last=_id(said, "forced_eos_token_id", words),
+        eos=tuple(
+            number for number in _ids(fields, "eos_token_id") if number < vocabulary
+        ),  # other ids are never generated
+        decoder_start=_id(fields, start, vocabulary) if encoder_decoder else None,
+        forced_first=_id(fields, "forced_bos_token_id", vocabulary),
+        forced_last=_id(fields, "forced_eos_token_id", vocabulary),
     )
-    return ends, _settings(companion, both=both, words=words)
+    return ends, _settings(companion, encoder_decoder=encoder_decoder, vocabulary=vocabulary)
 
 
-def _settings(said: Mapping[str, Any], *, both: bool, words: int) -> dict[str, Any]:
+def _settings(fields: Mapping[str, Any], *, encoder_decoder: bool, vocabulary: int) -> dict[str, Any]:
     """Their settings under our names. `max_length` counts the start token beside an encoder, and a prompt else."""
-    names = SETTINGS | (DRAWING if said.get("do_sample") else {})
-    found = {ours: _checked(said, theirs, ours) for theirs, ours in names.items() if said.get(theirs) is not None}
+    names = SETTINGS | (SAMPLING if fields.get("do_sample") else {})
+    settings = {
+        ours: _checked(fields, theirs, ours) for theirs, ours in names.items() if fields.get(theirs) is not None
+    }
     for theirs, ours in (("max_length", "max_tokens"), ("min_length", "min_tokens")):
-        given = said.get(theirs)
-        if both and ours not in found and type(given) is int and given > 1:
-            found[ours] = min(given - 1, MAXIMUMS[ours])
-    for word in found.get("banned", ()):
-        if not all(0 <= number < words for number in word):
-            raise FolderError(f"{FILE}: bad_words_ids holds {shorten(str(word), 60)}, expected ids below {words}.")
-    return found
+        value = fields.get(theirs)
+        if encoder_decoder and ours not in settings and type(value) is int and value > 1:
+            settings[ours] = min(value - 1, MAXIMUMS[ours])
+    for word in settings.get("banned", ()):
+        if not all(0 <= number < vocabulary for number in word):
+            raise FolderError(f"{FILE}: bad_words_ids holds {shorten(str(word), 60)}, expected ids below {vocabulary}.")
+    return settings
 
 
-def _checked(said: Mapping[str, Any], theirs: str, ours: str) -> Any:
+def _checked(fields: Mapping[str, Any], theirs: str, ours: str) -> Any:
     """One of their settings, of the type and in the range that decoding takes."""
-    value = said[theirs]
+    value = fields[theirs]
     if ours == "banned" and not (isinstance(value, list) and all(isinstance(word, list) for word in value)):
         raise FolderError(f"{FILE}: {theirs} is {shorten(repr(value), 60)}, expected lists of ids.")
     if ours == "sample" and not isinstance(value, bool):
@@ -79,20 +83,20 @@ def _checked(said: Mapping[str, Any], theirs: str, ours: str) -> Any:
     return value
 
 
-def _ids(said: Mapping[str, Any], name: str) -> list[int]:
+def _ids(fields: Mapping[str, Any], name: str) -> list[int]:
     """The ids under that name: a number, or a list of them (Llama 3 stops at any of three)."""
-    given = said.get(name)
-    if given is None:
+    value = fields.get(name)
+    if value is None:
         return []
-    ids = given if isinstance(given, list) else [given]
+    ids = value if isinstance(value, list) else [value]
     if not ids or not all(type(number) is int and number >= 0 for number in ids):
-        shown = shorten(repr(given), 60)
+        shown = shorten(repr(value), 60)
         raise FolderError(f"{name} is {shown}, expected the id of a token, or a list of them.")
     return list(ids)
 
 
-def _id(said: Mapping[str, Any], name: str, words: int) -> int | None:
-    ids = _ids(said, name)
-    if ids and ids[0] >= words:
-        raise FolderError(f"{name} is {ids[0]}, expected an id below {words}: the network has no more words.")
+def _id(fields: Mapping[str, Any], name: str, vocabulary: int) -> int | None:
+    ids = _ids(fields, name)
+    if ids and ids[0] >= vocabulary:
+        raise FolderError(f"{name} is {ids[0]}, expected an id below {vocabulary}: the size of the vocabulary.")
     return ids[0] if ids else None

@@ -1,4 +1,4 @@
-"""Models from the hub, only when asked for by a hub id or by the name of a published model."""
+"""Models from the hub, downloaded only for a hub id or the name of a published model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.checkpoint.published import PUBLISHED
 from regard.checkpoint.weights import conversion_command
 from regard.errors import FolderError, MissingExtra, shorten
 
-WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
+PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model")
 QUOTES = str.maketrans("\"'", "``")  # of the client's messages: a quote that is not closed would run into ours
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
@@ -20,14 +20,14 @@ def looks_like_hub_id(name: str) -> bool:
 
 
 def fetch(name: str, *, revision: str | None = None) -> Path:
-    """The folder of a hub model, downloaded or from the cache. `HF_HUB_OFFLINE=1` keeps it to the cache."""
+    """The folder of a hub model, downloaded or from the cache. With `HF_HUB_OFFLINE=1` only from the cache."""
     try:
         folder = _download(name, revision=revision)
     except Exception as error:  # the hub's client raises dozens of kinds, none of them ours
         if isinstance(error, MissingExtra):
             raise
         raise FolderError(
-            f'"{name}" is no folder here, and the hub did not give it: {_reason(error)} '
+            f'"{name}" is not a folder here, and the hub download failed: {_reason(error)} '
             "Check the spelling and the connection, or name a folder."
         ) from error
     return _with_weights(folder, name)
@@ -53,11 +53,11 @@ def _download(name: str, *, revision: str | None, local: bool = False) -> Path:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise MissingExtra(f'loading "{name}" from the hub', "hub") from error
-    return Path(snapshot_download(name, revision=revision, allow_patterns=list(WANTED), local_files_only=local))
+    return Path(snapshot_download(name, revision=revision, allow_patterns=list(PATTERNS), local_files_only=local))
 
 
 def _cached_under(name: str, *, revision: str | None) -> Path | None:
-    """What the cache has under the short name, which the hub used before models belonged to organizations."""
+    """The cached folder under the short name, which the hub used before models belonged to organizations."""
     try:
         return _download(name, revision=revision, local=True)
     except Exception:  # whatever the reason: it is not there
@@ -79,7 +79,7 @@ def _reason(error: Exception) -> str:
 
 
 def _with_weights(folder: Path, name: str) -> Path:
-    """The folder, refused where it has no weights that are read here."""
+    """The folder; raises FolderError if it has no safetensors."""
     if any(folder.glob("*.safetensors")):
         return folder
     raise FolderError(

@@ -1,4 +1,4 @@
-"""Which files of a folder regard has written: only these are deleted when the folder is overwritten."""
+"""The list of files that regard wrote to a folder: only these are deleted when the folder is overwritten."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODEL = (
 )
 CARD, RUN, METRICS, CURVES = "README.md", "run.json", "metrics.jsonl", "curves.png"
 RUN_FILES = (CARD, RUN, METRICS, CURVES)
-START = 4096  # bytes of a file by which it is recognised
+START = 4096  # bytes of a file that are read to recognize it
 
 
 def files_of(folder: Path) -> set[str]:
@@ -45,19 +45,19 @@ def write_manifest(folder: Path, names: Collection[str]) -> None:
 
 
 def owned(folder: Path) -> set[str]:
-    """The files of a folder that regard has written: those of its manifest.
+    """The files of a folder that regard wrote: those in its manifest.
 
-    In a folder without one, of an older version or of another program, those that make up its model, and those of a
-    training, each recognised by what it holds.
+    In a folder without a manifest (of an older version or another program) these are the files of the model and of a
+    training run, recognized by their content.
     """
-    there = files_of(folder)
+    present = files_of(folder)
     stored = _json(folder / MANIFEST)
     if has_valid_digest(stored) and isinstance(stored.get("files"), list):
-        return there & {MANIFEST, *(name for name in stored["files"] if isinstance(name, str))}
-    return {name for name in there if _recognised(folder, name)} | (there & {MANIFEST})
+        return present & {MANIFEST, *(name for name in stored["files"] if isinstance(name, str))}
+    return {name for name in present if _is_recognized(folder, name)} | (present & {MANIFEST})
 
 
-def _recognised(folder: Path, name: str) -> bool:
+def _is_recognized(folder: Path, name: str) -> bool:
     if matches(name, WEIGHTS):
         return True
     if matches(name, MODEL):
@@ -76,7 +76,7 @@ def _recognised(folder: Path, name: str) -> bool:
 
 
 def tokenizer_files(names: set[str]) -> set[str]:
-    """Those that belong to a tokenizer."""
+    """The files that belong to a tokenizer."""
     return {name for name in names if matches(name, TOKENIZER)}
 
 
@@ -85,12 +85,12 @@ def matches(name: str, patterns: Collection[str]) -> bool:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A JSON object; an empty one where there is none."""
+    """A JSON object; empty if there is no valid one."""
     try:
-        found = json.loads(read_bytes(path_inside(path.parent, path.name)))
+        content = json.loads(read_bytes(path_inside(path.parent, path.name)))
     except (RegardError, OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _start(path: Path) -> str:

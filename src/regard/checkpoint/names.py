@@ -1,8 +1,8 @@
-"""Two-way tables between our names of tensors and other projects'.
+"""Name tables between our tensors and those in the files of other libraries.
 
-A table maps a path of ours to a path of theirs, `{}` standing for the number of a layer. A path may name a module
-(then `weight` and `bias` follow on both sides) or a tensor. Where theirs is a tuple, its tensors lie one after the
-other in ours; `Turned` is stored transposed there; `Row` has a leading axis of one there.
+A table maps our path to theirs, with `{}` for the number of a layer. A path names a module (then `weight` and `bias`
+follow on both sides) or a tensor. If theirs is a tuple, our tensor is the concatenation of these tensors. `Transposed`
+tensors are stored transposed, `LeadingAxis` tensors with a leading axis of size 1.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Transposed:
-    """Stored there as (in, out)."""
+    """Stored as (in, out); ours is (out, in)."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class LeadingAxis:
-    """Stored there as (1, n)."""
+    """Stored as (1, n); ours is (n,)."""
 
     path: str
 
@@ -35,33 +35,33 @@ NameTable = Mapping[str, HFName]
 
 @dataclass(frozen=True)
 class TensorMapping:
-    """Where a tensor of ours lies on their side, and how it is stored there."""
+    """The stored tensors that one of our tensors is made of, and how they are stored."""
 
     names: tuple[str, ...]
-    how: str = "same"
+    storage: str = "same"  # "same", "transposed" or "leading axis"
 
     def read(self, get: Callable[[str], Tensor]) -> Tensor:
         parts = [get(name) for name in self.names]
-        if self.how == "turned" and parts[0].dim() == 2:
+        if self.storage == "transposed" and parts[0].dim() == 2:
             return parts[0].T.contiguous()
-        if self.how == "row":
+        if self.storage == "leading axis":
             return parts[0].squeeze(0)
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def write(self, ours: Tensor, sizes: Sequence[int] | None) -> dict[str, Tensor]:
-        if self.how == "turned" and ours.dim() == 2:
+        if self.storage == "transposed" and ours.dim() == 2:
             ours = ours.T
-        elif self.how == "row":
+        elif self.storage == "leading axis":
             ours = ours.unsqueeze(0)
         parts = (ours,) if len(self.names) == 1 else ours.split(self._rows(len(ours), sizes))
         return {name: part.contiguous() for name, part in zip(self.names, parts, strict=True)}
 
     def shapes(self, ours: Sequence[int], sizes: Sequence[int] | None) -> list[tuple[int, ...]]:
-        """The shape each of their tensors has for a tensor of ours."""
+        """The shapes of the stored tensors for a shape of ours."""
         shape = tuple(ours)
-        if self.how == "turned" and len(shape) == 2:
+        if self.storage == "transposed" and len(shape) == 2:
             return [shape[::-1]]
-        if self.how == "row":
+        if self.storage == "leading axis":
             return [(1, *shape)]
         return [shape] if len(self.names) == 1 else [(rows, *shape[1:]) for rows in self._rows(shape[0], sizes)]
 
@@ -70,18 +70,22 @@ class TensorMapping:
 
 
 def find_mapping(ours: str, table: NameTable) -> TensorMapping | None:
-    """Where a tensor of ours lies in the table; None where the table does not know it."""
+    """The mapping of one of our tensors; None if it is not in the table."""
     number = re.search(r"\.(\d+)\.", ours)
     general = ours if number is None else ours.replace(number.group(0), ".{}.", 1)
     path, _, leaf = general.rpartition(".")
     for key, end in ((general, ""), (path, f".{leaf}")):
         if key in table:
             theirs = table[key]
-            how = "turned" if isinstance(theirs, Transposed) else "row" if isinstance(theirs, LeadingAxis) else "same"
+            storage = "same"
+            if isinstance(theirs, Transposed):
+                storage = "transposed"
+            elif isinstance(theirs, LeadingAxis):
+                storage = "leading axis"
             paths = (theirs.path,) if isinstance(theirs, Transposed | LeadingAxis) else theirs
             paths = (paths,) if isinstance(paths, str) else paths
             layer = "" if number is None else number.group(1)
-            return TensorMapping(tuple(name.replace("{}", layer) + end for name in paths), how)
+            return TensorMapping(tuple(name.replace("{}", layer) + end for name in paths), storage)
     return None
 
 
@@ -89,7 +93,7 @@ OLD_ENDINGS = {".gamma": ".weight", ".beta": ".bias"}
 
 
 def normalize_name(name: str, prefix: str) -> str:
-    """A stored name without the prefixes some files have, and with today's endings."""
+    """A stored name without the prefixes that some files have, and with current endings."""
     name = name.removeprefix("module.")
     name = name.removeprefix(prefix)
     for old, new in OLD_ENDINGS.items():

@@ -1,4 +1,4 @@
-"""What a model's texts are read with: its tokenizer, its places, and what its folder says of writing."""
+"""The preprocessing of a model: its tokenizer, its maximum length, and the prefix and start token of its folder."""
 
 from __future__ import annotations
 
@@ -22,43 +22,47 @@ def preprocessing_of(
     overlap: float = 0.25,
     prefix: str | None = None,
 ) -> Preprocessing:
-    """The reading of a model, ready for any task; `prefix` in place of its own."""
-    said = config_json(checkpoint)
-    start = said.get("decoder_start_token_id")
-    words = checkpoint.config.output_vocabulary
-    if type(start) is int and checkpoint.config.kind == "encoder-decoder" and not 0 <= start < words:
-        raise FolderError(f"config.json: decoder_start_token_id is {start}, expected an id from 0 to {words - 1}.")
+    """The preprocessing of a model, for any task; `prefix` replaces that of its folder."""
+    fields = config_json(checkpoint)
+    start = fields.get("decoder_start_token_id")
+    vocabulary = checkpoint.config.output_vocabulary
+    if type(start) is int and checkpoint.config.kind == "encoder-decoder" and not 0 <= start < vocabulary:
+        raise FolderError(f"config.json: decoder_start_token_id is {start}, expected an id from 0 to {vocabulary - 1}.")
     return Preprocessing(
         tokenizer,
         checkpoint.config,
         window=window,
         overlap=overlap,
         start=start if type(start) is int else None,
-        prefix=prefix_of(said) if prefix is None else prefix,
+        prefix=default_prefix(fields) if prefix is None else prefix,
     )
 
 
-def prefix_of(said: Mapping[str, Any]) -> str:
-    """What a model wants before a text to translate: its own "prefix", or that of the one translation it names (T5)."""
-    own, named = said.get("prefix"), said.get("task_specific_params")
+def default_prefix(fields: Mapping[str, Any]) -> str:
+    """The prefix of texts to translate: "prefix" of config.json, or that of its first translation task (T5)."""
+    own = fields.get("prefix")
     if isinstance(own, str):
         return own
-    ways = {
-        name: how["prefix"]
-        for name, how in (named.items() if isinstance(named, Mapping) else ())
-        if name.startswith("translation") and isinstance(how, Mapping) and isinstance(how.get("prefix"), str)
-    }
-    if len(ways) > 1:
-        every = ", ".join(f'"{one}"' for one in ways.values())
+    prefixes = _translation_prefixes(fields.get("task_specific_params"))
+    if len(prefixes) > 1:
+        choices = ", ".join(f'"{prefix}"' for prefix in prefixes)
         warnings.warn(
-            f"this model translates in {len(ways)} ways, told apart by a prefix: {every}. The first is used; name "
-            "another as prefix.",
+            f"this model has {len(prefixes)} translation tasks, each with a prefix: {choices}. The first is used; give "
+            "another one as prefix.",
             UserWarning,
             stacklevel=2,
         )
-    return next(iter(ways.values()), "")
+    return next(iter(prefixes), "")
+
+
+def _translation_prefixes(tasks: object) -> list[str]:
+    if not isinstance(tasks, Mapping):
+        return []
+    settings = [values for name, values in tasks.items() if name.startswith("translation")]
+    prefixes = [values.get("prefix") for values in settings if isinstance(values, Mapping)]
+    return [prefix for prefix in prefixes if isinstance(prefix, str)]
 
 
 def config_json(checkpoint: Checkpoint) -> dict[str, Any]:
-    """config.json as it would be written now."""
+    """The content of config.json as it would be written now."""
     return build_config_json(checkpoint, family_for(checkpoint.family, checkpoint.config))

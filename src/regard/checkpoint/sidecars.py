@@ -20,14 +20,14 @@ COMPANIONS = (
 
 
 def label_names(hf: HFConfig) -> tuple[str, ...] | None:
-    """Labels by number."""
-    given = hf.get("id2label")
-    if not given:
+    """The names of the classes in order; None if config.json has none."""
+    values = hf.get("id2label")
+    if not values:
         return None
-    if not isinstance(given, dict):
-        raise FolderError(f'config.json: "id2label" is {given!r}, expected labels by number.')
+    if not isinstance(values, dict):
+        raise FolderError(f'config.json: "id2label" is {values!r}, expected labels by number.')
     try:
-        named = {int(number): str(label) for number, label in given.items()}
+        named = {int(number): str(label) for number, label in values.items()}
     except ValueError as error:
         raise FolderError(f'config.json: a key of "id2label" is not a number: {error}.') from error
     if sorted(named) != list(range(len(named))):
@@ -36,7 +36,7 @@ def label_names(hf: HFConfig) -> tuple[str, ...] | None:
 
 
 def label_count(hf: HFConfig) -> int:
-    """How many classes a head has there: as many as are named or counted, else two."""
+    """The number of classes of a head: of id2label, else num_labels, else two."""
     labels, count = label_names(hf), hf.get("num_labels", 2)
     if labels is None and (type(count) is not int or count < 1):
         raise FolderError(f"config.json: num_labels is {count!r}, expected a whole number of at least 1.")
@@ -44,21 +44,21 @@ def label_count(hf: HFConfig) -> int:
 
 
 def read_companions(folder: Path) -> dict[str, Any]:
-    """Small JSON files beside the weights that belong to the model and are written back as they are."""
-    found: dict[str, Any] = {}
+    """Small JSON files of the model that are written back unchanged."""
+    companions: dict[str, Any] = {}
     for name in COMPANIONS:
         if path_inside(folder, name).exists():
-            found[name] = read_any_json(folder, name)
-    modules = found.get("modules.json", [])
+            companions[name] = read_any_json(folder, name)
+    modules = companions.get("modules.json", [])
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise FolderError(f"{folder / 'modules.json'} is not a list of modules. Remove it to load without its pooling.")
     for path in (str(module.get("path") or "") for module in modules):
         if path and path_inside(folder, f"{path}/config.json").exists():
-            found[f"{path}/config.json"] = read_json(folder, f"{path}/config.json")
-    return found
+            companions[f"{path}/config.json"] = read_json(folder, f"{path}/config.json")
+    return companions
 
 
-MODULES = ("Transformer", "Pooling", "Normalize")  # vectors are normalised when that is asked for
+MODULES = ("Transformer", "Pooling", "Normalize")  # normalization is an option of `embed`
 POOLING = {
     "cls": "first",
     "cls_token": "first",
@@ -70,7 +70,7 @@ POOLING = {
 
 
 def read_pooling(folder: Path, companions: Mapping[str, Any]) -> str | None:
-    """How a sentence-transformers folder makes one vector of a text; None where the folder is not one."""
+    """The pooling of a sentence-transformers folder; None for other folders."""
     modules = {str(module.get("type", "")).rpartition(".")[2]: module for module in companions.get("modules.json", [])}
     for kind in modules:
         if kind not in MODULES:
@@ -94,17 +94,17 @@ def read_pooling(folder: Path, companions: Mapping[str, Any]) -> str | None:
 
 
 def generation_config(config: Mapping[str, Any], heads: Iterable[str]) -> dict[str, Any]:
-    """generation_config.json for networks that generate: the ids where it starts and stops."""
+    """generation_config.json of a network that generates text: its start and end ids."""
     if "language" not in heads:
         return {}
-    kept = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
-    return {"generation_config.json": {"_from_model_config": True, **kept}}
+    ids = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
+    return {"generation_config.json": {"_from_model_config": True, **ids}}
 
 
 def tokenizer_ids(config: Mapping[str, Any], special: Mapping[str, int]) -> dict[str, int]:
-    """The ids of a tokenizer in place of the family's own; what the decoder starts with is one of them there too."""
+    """The special ids of a tokenizer, instead of the family's own."""
     roles = {number: special[role] for role in special if type(number := config.get(f"{role}_token_id")) is int}
-    given = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
-    given = {key: value for key, value in given.items() if not isinstance(value, list | dict)}  # several ends stay
-    own = {key: special[key.removesuffix("_token_id")] for key in given if key.removesuffix("_token_id") in special}
-    return {key: roles[value] for key, value in given.items() if value in roles} | own
+    values = {key: value for key, value in config.items() if key.endswith("_token_id") and value is not None}
+    values = {key: value for key, value in values.items() if not isinstance(value, list | dict)}  # several ends stay
+    own = {key: special[key.removesuffix("_token_id")] for key in values if key.removesuffix("_token_id") in special}
+    return {key: roles[value] for key, value in values.items() if value in roles} | own

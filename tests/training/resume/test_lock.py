@@ -57,7 +57,7 @@ def test_the_folder_one_stands_in_is_refused_before_anything_is_read(
     (tmp_path / "run/below").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "run/below")
     for out in (".", "..", tmp_path / "run"):
-        with pytest.raises(FolderError, match="the folder you stand in"):
+        with pytest.raises(FolderError, match="is the current folder"):
             small(Path(out), **TWO, overwrite=True)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["below"]
 
