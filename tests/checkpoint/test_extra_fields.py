@@ -66,7 +66,7 @@ POOL: dict[str, list[Any]] = {
     "activation": ["tanh", "relu", "gelu"],
     "norm": [False, True],
     "bias": [True, False],
-    "tokens_too": [False, True],
+    "transform_tokens": [False, True],
 }
 NETWORK: dict[str, list[Any]] = {
     "activation": list(ACTIVATIONS),
