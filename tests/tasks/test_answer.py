@@ -43,7 +43,7 @@ def asked(context=CONTEXT, *, answers=None):
 
 def test_it_learns_whether_every_question_has_an_answer(task, questions):
     assert task == QuestionAnswering(unanswerable=True, threshold=0.0, max_tokens=30)
-    assert not QuestionAnswering.from_records([record for record in questions if record.possible]).unanswerable
+    assert not QuestionAnswering.from_records([record for record in questions if record.answerable]).unanswerable
     assert task.heads == {"span": 2}
     assert task.labels is None
 

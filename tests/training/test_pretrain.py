@@ -310,13 +310,13 @@ def test_a_new_head_is_reported(tmp_path: Path) -> None:
     found = pretrain(
         [tmp_path / "text.txt"], start=tmp_path / "plain", out=tmp_path / "run", progress=events.append, **told
     )
-    assert found.new_heads == ("masked-word head",)
+    assert found.new_heads == ("masked-token head",)
     begin = next(event for event in events if event.kind == "begin")
-    (line,) = (line for line in begin.values["said"] if line.startswith("head: "))
-    assert "has no masked-word head, so it starts randomly initialized. The first perplexity" in line
+    (line,) = (line for line in begin.values["lines"] if line.startswith("head: "))
+    assert "has no masked-token head, so it starts randomly initialized. The first perplexity" in line
     assert f"a vocabulary of {words.size:,} tokens" in line
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["new_heads"] == ["masked-word head"]
-    assert "randomly initialized at its start: masked-word head." in (tmp_path / "run" / "README.md").read_text()
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["new_heads"] == ["masked-token head"]
+    assert "randomly initialized at its start: masked-token head." in (tmp_path / "run" / "README.md").read_text()
     again = pretrain([tmp_path / "text.txt"], start=tmp_path / "run", out=tmp_path / "more", **told)
     assert again.new_heads == ()
     assert "randomly initialized" not in (tmp_path / "more" / "README.md").read_text()

@@ -92,7 +92,7 @@ def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Pat
     told: list[TrainingEvent] = []
     found = train(reviews_csv, tmp_path / "run", lr=None, progress=told.append)
     first = told[0]
-    words = "\n".join(first.values["said"])
+    words = "\n".join(first.values["lines"])
     assert first.kind == "begin"
     assert "classify (text=text, label=label)" in words
     assert "72 training rows, 8 validation rows (10 % split)" in words
@@ -178,7 +178,7 @@ def test_a_folder_with_something_in_it_is_not_touched(tmp_path: Path, reviews_cs
 def test_nothing_to_resume(tmp_path: Path, reviews_csv: Path) -> None:
     with pytest.raises(FolderError, match="holds no training that could be resumed"):
         train(reviews_csv, tmp_path / "run", resume=True)
-    with pytest.raises(InputError, match="go on, or begin again"):
+    with pytest.raises(InputError, match="were both given; give one of them"):
         train(reviews_csv, tmp_path / "run", resume=True, overwrite=True)
 
 

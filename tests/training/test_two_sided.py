@@ -107,7 +107,7 @@ def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model,
         ({"objective": "mlm"}, "family elmo have no head for masked tokens. Use objective two-sided"),
         ({"preset": "tiny-bert"}, "family bert have no head for the tokens on both sides. Use objective mlm"),
         ({"preset": "tiny-gpt2"}, "is of kind decoder. Use objective causal"),
-        ({"lora": {"rank": 2}}, "lora.rank has no place in a recurrent network"),
+        ({"lora": {"rank": 2}}, "lora.rank is not possible for a recurrent network"),
     ],
 )
 def test_wrong_use_is_said(tmp_path: Path, told: dict[str, Any], said: str) -> None:

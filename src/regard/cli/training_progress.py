@@ -60,7 +60,7 @@ class TrainingProgress:
             self._print(f"step {event.step}: {event.values['text']}")
 
     def _begin(self, event: TrainingEvent) -> None:
-        for line in event.values["said"]:
+        for line in event.values["lines"]:
             self._print(line)
         self._show("training", 0, event.steps, "")
 

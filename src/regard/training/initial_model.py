@@ -1,4 +1,4 @@
-"""The network a training begins with, and its tokenizer."""
+"""The network that a training starts from, and its tokenizer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 from regard.text.vocabularies.common import VocabularyTooSmall
 
-SUCH = "T5, BART, Marian"
+EXAMPLES = "T5, BART, Marian"
 MIN_VOCABULARY = 1000
 TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
@@ -82,7 +82,7 @@ def _check_start(task: Task, start: str | Path | None, preset: str | None) -> No
         raise InputError(f"{both} were both given; give one of them.")
     if start is None and preset is None and task.network_kind is not None:
         raise InputError(
-            f"no network for {task.name} was named. Name a folder to start from ({SUCH}), or a preset to train from "
+            f"no network for {task.name} was named. Name a folder to start from ({EXAMPLES}) or a preset to train from "
             "scratch: transformer-small, gru-additive, …"
         )
 
@@ -115,10 +115,10 @@ def _for_task(checkpoint: Checkpoint, task: Task, prefix: str | None) -> Checkpo
 
 
 HEADS = {
-    "masked": "masked-word head",
+    "masked": "masked-token head",
     "next": "next-sentence head",
     "language": "language-model head",
-    "sides": "two-sided language-model head",
+    "sides": "bidirectional language-model head",
     "pooled": "pooler",
     "sequence": "classification head",
     "token": "tagging head",
@@ -127,13 +127,13 @@ HEADS = {
 
 
 def new_heads(checkpoint: Checkpoint) -> list[str]:
-    """The heads, in words, that a pretrained model did not have and that are randomly initialized."""
+    """The names of heads that the pretrained model did not have; they are randomly initialized."""
     names = dict.fromkeys(name.split(".")[1] for name in checkpoint.new_tensors if name.startswith("heads."))
     return [HEADS.get(name, f"{name} head") for name in names]
 
 
 def build_from_preset(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
-    """A preset drawn anew for these words, or for those of two languages."""
+    """A randomly initialized network for this tokenizer, or for the two of a translation model."""
     sizes: dict[str, Any] = {"vocabulary": words.size}
     if apart and words.target is None:
         raise InputError(
@@ -148,7 +148,7 @@ def build_from_preset(task: Task, name: str, words: Tokenizer, *, seed: int, apa
 
 
 def _check_apart(name: str) -> None:
-    """Whether folders of the family can hold two vocabularies."""
+    """Whether folders of the family can store two vocabularies."""
     family = from_preset(name, weights=False).family
     if family not in TWO_WORDS:
         raise InputError(
@@ -158,16 +158,16 @@ def _check_apart(name: str) -> None:
 
 
 def preset_config(preset: str | None) -> Config | None:
-    """The settings of a network that is to be drawn anew; None where one is fine-tuned."""
+    """The config of a network that is trained from scratch; None for fine-tuning."""
     return None if preset is None else from_preset(preset, weights=False).config
 
 
 def _check_network(task: Task, name: str | Path, checkpoint: Checkpoint) -> None:
-    """Before a vocabulary is learned or a head drawn for a network that cannot do the task."""
+    """Whether the network can do the task, before a vocabulary is learned."""
     if task.network_kind is not None and checkpoint.config.kind != task.network_kind:
         raise InputError(
             f"{task.name} needs a network of kind {task.network_kind}, but {name} is of kind "
-            f"{checkpoint.config.kind}. Use one that is ({SUCH}), or a preset such as transformer-small."
+            f"{checkpoint.config.kind}. Use one that is ({EXAMPLES}), or a preset such as transformer-small."
         )
     there = {head for heads in family_for(checkpoint.family, checkpoint.config).classes.values() for head in heads}
     if not there.issuperset(task.heads):
@@ -178,12 +178,12 @@ def _check_network(task: Task, name: str | Path, checkpoint: Checkpoint) -> None
 
 
 def with_special_token_ids(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
-    """A fresh network that writes says in config.json where its texts begin and end in this vocabulary."""
+    """The checkpoint with the special token ids of its vocabulary in config.json, for networks that generate."""
     if checkpoint.config.kind == "encoder":
         return checkpoint
-    said = config_json(checkpoint)
+    fields = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
-        return replace(checkpoint, hf_config=said | {"bos_token_id": words.bos, "eos_token_id": words.eos})
+        return replace(checkpoint, hf_config=fields | {"bos_token_id": words.bos, "eos_token_id": words.eos})
     start, end = start_token(Preprocessing(words, checkpoint.config)), special_frame(words.output_tokenizer)[1][-1]
     words = words.output_tokenizer
     ids = {
@@ -193,7 +193,7 @@ def with_special_token_ids(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoi
         "pad_token_id": start if words.pad is None else words.pad,
         "decoder_start_token_id": start,
     }
-    return replace(checkpoint, hf_config=said | {name: number for name, number in ids.items() if name in said})
+    return replace(checkpoint, hf_config=fields | {name: number for name, number in ids.items() if name in fields})
 
 
 def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:
@@ -217,7 +217,7 @@ def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
 
 @contextlib.contextmanager
 def vocabulary_errors(name: str) -> Iterator[None]:
-    """Nobody has asked for a size, but for a preset: fewer pieces will do, and too few are told in words about it."""
+    """No warning about a vocabulary smaller than the preset's; an error that names the preset if it is too small."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the text gives")
@@ -248,12 +248,12 @@ def vocabulary_of(name: str) -> VocabularySpec:
     return VocabularySpec(family.vocabulary_kind, size, family.special_tokens)
 
 
-def set_dropout(network: Network, share: float) -> None:
-    """One dropout for the whole network; attention that has none of its own keeps none."""
+def set_dropout(network: Network, dropout: float) -> None:
+    """Set the dropout of the whole network, except in attention without dropout."""
     for module in network.modules():
         if isinstance(module, nn.Dropout):
-            module.p = share
+            module.p = dropout
         elif isinstance(module, Attention):
-            module.dropout = share if module.dropout else 0.0
+            module.dropout = dropout if module.dropout else 0.0
         elif isinstance(module, nn.RNNBase) and module.num_layers > 1:
-            module.dropout = share  # recurrent layers drop between each other only
+            module.dropout = dropout  # between recurrent layers only

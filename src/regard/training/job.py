@@ -1,4 +1,4 @@
-"""What is to be trained, and how it ended."""
+"""A training job, and its result."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from regard.training.settings import Settings
 
 
 class BatchSource(Protocol):
-    """What is read, epoch by epoch."""
+    """The rows of each epoch."""
 
     def epoch(self, number: int) -> RowSource: ...
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is to be trained on what. `settings` are resolved: nothing in them is left to be chosen."""
+    """A network, a task and the data to train on. Every setting is chosen."""
 
     network: Network
     task: Task
@@ -38,22 +38,22 @@ class TrainingJob:
     steps: int
     folder: Path
     batches: BatchSettings
-    micro_batch_tokens: int | None = None  # tokens in memory; a whole step when None
-    memory: MemoryPlan | None = None  # what is expected of it
+    micro_batch_tokens: int | None = None  # tokens in memory at once; a whole step if None
+    memory: MemoryPlan | None = None  # expected memory
     dtype: torch.dtype = torch.float32
     shape: BatchShape | None = None  # fixed sizes, for a compiled step
     compile: bool = False
     record: bool = False
     world: World = field(default_factory=World)
     score: Callable[[], ScoreResult] | None = None
-    identity: Mapping[str, Any] = field(default_factory=dict)  # what must be the same for a resume
+    identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False
     progress: OnTrainingEvent | None = None
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """How a training ended. The network holds its best weights."""
+    """How a training ended. The network has its best weights."""
 
     steps: int
     tokens: int
@@ -62,12 +62,12 @@ class FitResult:
     best_step: int
     skipped: int
     stopped_early: bool
-    first: float = 0.0  # seconds until the first step was done: compiling is in it
-    tokens_per_second: float | None = None  # of the steps of this process but its first, without scoring and saving
+    first: float = 0.0  # seconds of the first step, with compilation
+    tokens_per_second: float | None = None  # without the first step, scoring and saving
 
 
 def total_steps(source: BatchSource, batches: BatchSettings, settings: Settings) -> int:
-    """As many as the epochs asked for have; for epochs that differ, as if each were like the first."""
+    """The number of optimizer steps; epochs that differ in length are estimated from the first."""
     if settings.steps is not None:
         return settings.steps
     epochs = settings.epochs or 1.0

@@ -1,4 +1,4 @@
-"""The records a training reads: for learning, and for scoring."""
+"""Labeled data: the records to train on and those to validate on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a
 
 @dataclass(frozen=True)
 class LabeledData:
-    """Records on both sides, and what they were taken for."""
+    """Training and validation records, and the task they were recognized for."""
 
     task: str
     train: list[Record]
@@ -45,13 +45,16 @@ def load_data(
     dev_fraction: float = 0.1,
     seed: int = 0,
     skip_bad: str | Path | None = None,
-    **told: Any,
+    **options: Any,
 ) -> LabeledData:
-    """Read what is to be learned; dev is what was given, the folder's own, or a share split off."""
+    """Read training and validation records; the latter from `dev`, the folder's own split, or a fraction split off.
+
+    options: further arguments of `regard.data.readers.read`, such as encoding and labels.
+    """
     if isinstance(data, LabeledData):
-        again = {"dev": dev, "columns": columns, "skip_bad": skip_bad, **told}
-        if given := [name for name, value in again.items() if value is not None]:
-            raise InputError(f"this data is read already, so {' and '.join(given)} cannot change it. Leave them out.")
+        unused = {"dev": dev, "columns": columns, "skip_bad": skip_bad, **options}
+        if names := [name for name, value in unused.items() if value is not None]:
+            raise InputError(f"this data is read already, so {' and '.join(names)} cannot change it. Leave them out.")
         if task not in (None, data.task):
             raise InputError(
                 f'this data is read already, for task {data.task}, not "{task}". Leave {setting("task")} out.'
@@ -60,12 +63,12 @@ def load_data(
     if skip_bad is not None:
         check_output_path(Path(skip_bad), "skip_bad", inputs=[data, dev])
     inside = split_names(data)
-    reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **told)
+    reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **options)
     records = list(reader)
-    other = _dev_reader(data, dev, inside, reader, columns, told)
+    other = _dev_reader(data, dev, inside, reader, columns, options)
     if other is not None:
-        held = list(other)
-        _check_overlap(records, held)
+        dev_records = list(other)
+        _check_overlap(records, dev_records)
     elif dev_fraction > 0:
         try:
             parts = split_records(records, {"train": 1 - dev_fraction, "dev": dev_fraction}, seed=seed)
@@ -73,17 +76,27 @@ def load_data(
             raise InputError(
                 f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."
             ) from error
-        records, held = [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
+        dev_records = [records[row] for row in parts["dev"]]
+        records = [records[row] for row in parts["train"]]
     else:
-        held = []
+        dev_records = []
     name = task or reader.schema.task
-    found = _hints(reader, [*records, *held], task, told.get("labels"))
-    kept = _remembered(reader, columns, told.get("encoding"))
-    return LabeledData(name, records, held, reader.summary, other is None, _fingerprint(records, held), found, kept)
+    other_uses = _hints(reader, [*records, *dev_records], task, options.get("labels"))
+    read_options = _read_options(reader, columns, options.get("encoding"))
+    return LabeledData(
+        task=name,
+        train=records,
+        dev=dev_records,
+        reason=reader.summary,
+        split_off=other is None,
+        fingerprint=_fingerprint(records, dev_records),
+        hints=other_uses,
+        read_options=read_options,
+    )
 
 
-def _remembered(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:
-    """What evaluation and prediction need to read other files in the same way."""
+def _read_options(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:
+    """What evaluation and prediction need to read other files in the same way, for run.json."""
     known = reader.schema
     several = one_hot_columns(columns or {})
     named: dict[str, Any] = {role: known.columns.get(role, str(name)) for role, name in (columns or {}).items()}
@@ -94,32 +107,32 @@ def _remembered(reader: Reader, columns: Columns | None, encoding: str | None) -
 
 
 def _hints(reader: Reader, records: list[Record], task: str | None, kind: str | None) -> tuple[str, ...]:
-    """What may be meant instead; what would make a poor model of good data is a warning."""
+    """Other uses of the data that may be meant; one that would train a poor model is a warning."""
     labels = {record.label for record in records if isinstance(record, ClassifyRecord | PairRecord)}
     names = {label for label in labels if isinstance(label, str)}
-    said = []
+    messages = []
     for hint in reading_hints(reader.schema, names, task=task, kind=kind):
         text = f"{hint.message}. {hint.fix}"
         if hint.kind == "joined-labels":
             warnings.warn(text, UserWarning, stacklevel=2)
         else:
-            said.append(text)
-    return tuple(said)
+            messages.append(text)
+    return tuple(messages)
 
 
 def _dev_reader(
-    data: Where, dev: Where | None, inside: tuple[str, ...], reader: Reader, columns: Any, told: Mapping[str, Any]
+    data: Where, dev: Where | None, inside: tuple[str, ...], reader: Reader, columns: Any, options: Mapping[str, Any]
 ) -> Reader | None:
     if dev is not None:
         part = "valid" if "valid" in split_names(dev) else None
-        return read(dev, split=part, columns=columns, like=reader.schema, **told)
+        return read(dev, split=part, columns=columns, like=reader.schema, **options)
     if "valid" in inside:
-        return read(data, split="valid", columns=columns, like=reader.schema, **told)
+        return read(data, split="valid", columns=columns, like=reader.schema, **options)
     return None
 
 
 def _check_overlap(train: list[Record], dev: list[Record]) -> None:
-    """Rows that are in both make the score a lie: refused where they are many, said where they are few."""
+    """Rows in both parts make the scores too good: an error if they are many, a warning if they are few."""
     known = {record.input_texts for record in train}
     both = [record for record in dev if record.input_texts in known]
     if not both:
@@ -129,7 +142,7 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     if len(both) > len(dev) / 2:
         raise InputError(
             f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}), so a score on them "
-            "would say nothing. Give other rows as dev, or none: a share is then split off."
+            "would mean nothing. Give other rows as dev, or none: a fraction is then split off."
         )
     warnings.warn(
         f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}); the score is a little too "
@@ -146,10 +159,10 @@ def texts_of(records: Iterable[Record]) -> Iterator[str]:
 
 
 def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterator[str]]:
-    """What vocabularies are learned from: one from all texts, or one from each side of a translation."""
+    """The texts that vocabularies are learned from: one from all, or one from each side of a translation."""
     if not task_class(data.task).separate_vocabularies:
-        asked = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
-        for name in (name for name, given in asked.items() if given):
+        unused = {"vocabularies": settings.vocabularies != "joint", "prefix": settings.prefix is not None}
+        for name in (name for name, is_given in unused.items() if is_given):
             raise InputError(f"{setting(name)} was given, but the task is {data.task}; only translate takes it.")
     if settings.vocabularies == "joint":
         return {"texts": texts_of(data.train)}

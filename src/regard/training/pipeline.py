@@ -39,7 +39,7 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
     if finished is None:
         if inputs.validation is not None:
             inputs.validation.check(job)
-        values = {"said": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint)}
+        values = {"lines": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint)}
         context.report(TrainingEvent("begin", 0, job.steps, values))
         run = fit_and_score(context, inputs, job)
         if context.world.is_main_process:

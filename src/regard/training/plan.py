@@ -1,4 +1,4 @@
-"""How the steps of a training are laid out, and in what form they run on a device."""
+"""The plan of a training: batch sizes, number of steps, precision and compilation."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ from regard.training.job import BatchSource, TrainingJob, total_steps
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
-STEADY = 64  # tokens and sequences of fixed shapes are multiples of this
+MULTIPLE = 64  # tokens and sequences of fixed shapes are multiples of this
 
 
 def prepare_network(network: Network, settings: Settings) -> None:
-    """What is trained of the network, and how it keeps its states."""
+    """Add LoRA, freeze parts and set gradient checkpointing, as the settings say."""
     if settings.lora.rank and settings.fsdp:
         both = f"{setting('lora.rank')} and {setting('fsdp')}"
-        raise InputError(f"{both} were both given; small matrices need no splitting: leave {setting('fsdp')} out.")
+        raise InputError(
+            f"{both} were both given; LoRA weights are small and need no sharding: leave {setting('fsdp')} out."
+        )
     if settings.lora.rank and isinstance(network.config, RecurrentConfig):
         name = setting("lora.rank")
-        raise InputError(f"{name} has no place in a recurrent network: it has no blocks. Leave it out.")
+        raise InputError(
+            f"{name} is not possible for a recurrent network, which has no Transformer blocks. Leave it out."
+        )
     if settings.lora.rank:
         add_lora(network, settings.lora, seed=settings.seed)
     freeze(network, settings.freeze)
@@ -123,13 +127,13 @@ def _batches(
     assert settings.batch_tokens is not None
     if not fixed:
         return BatchSettings(settings.batch_tokens, sequences=settings.batch_size, seed=settings.seed), None
-    tokens = -(-settings.batch_tokens // STEADY) * STEADY
+    tokens = -(-settings.batch_tokens // MULTIPLE) * MULTIPLE
     shape, sequences = fixed_batch_shape(tokens, settings.batch_size, lengths, max_tokens, network.config.max_tokens)
     return BatchSettings(shape.tokens, sequences=sequences, seed=settings.seed), shape
 
 
 def should_compile(network: Network, settings: Settings, device: torch.device) -> bool:
-    """Whether steps are compiled: on a GPU whose kernel takes flat tokens, unless told otherwise."""
+    """Whether steps are compiled: on a GPU with a variable-length attention kernel, unless the settings say no."""
     config = network.config
     if settings.compile == "no" or settings.fsdp or device.type != "cuda" or isinstance(config, RecurrentConfig):
         return False
@@ -139,16 +143,16 @@ def should_compile(network: Network, settings: Settings, device: torch.device) -
 
 
 def fixed_batch_shape(
-    tokens: int, most: int | None, lengths: Ints, longest: int, places: int | None = None
+    tokens: int, max_sequences: int | None, lengths: Ints, max_length: int, max_positions: int | None = None
 ) -> tuple[BatchShape, int]:
-    """One shape for every batch and what fills it up, and how many sequences a batch may have.
+    """One shape for every batch with its padding, and the maximum number of sequences of a batch.
 
-    Sequences that are all equally long make a rectangle, and so does what fills it up.
+    Sequences of equal length make a rectangle, and so does the padding.
     """
-    if int(lengths.min()) == longest and longest <= tokens:
-        rows = min(tokens // longest, most or tokens)
-        return BatchShape(rows * longest, rows, longest), rows
-    most = most or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
-    longest = max(longest, min(-(-longest // STEADY) * STEADY, places or tokens))
-    filling = -(-tokens // longest)
-    return BatchShape(tokens, -(-(most + filling) // 8) * 8, longest), most
+    if int(lengths.min()) == max_length and max_length <= tokens:
+        rows = min(tokens // max_length, max_sequences or tokens)
+        return BatchShape(rows * max_length, rows, max_length), rows
+    max_sequences = max_sequences or max(4, int(1.5 * tokens / max(float(lengths.mean()), 1.0)))
+    max_length = max(max_length, min(-(-max_length // MULTIPLE) * MULTIPLE, max_positions or tokens))
+    padding = -(-tokens // max_length)
+    return BatchShape(tokens, -(-(max_sequences + padding) // 8) * 8, max_length), max_sequences

@@ -68,7 +68,7 @@ def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkey
     assert done.skipped == 1
     notes = [event.values["text"] for event in said if event.kind == "note"]
     assert len(notes) == 1
-    assert "a step was skipped" in notes[0]
+    assert "1 step was skipped" in notes[0]
     logs = [line for line in read_metrics(tmp_path / "run") if line["kind"] == "log"]
     assert [line["skipped"] for line in logs] == [0, 1, 1]
     assert all(line["loss"] < 100 for line in logs)

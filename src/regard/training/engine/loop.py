@@ -46,7 +46,7 @@ UNCHECKED = (
 
 
 class Stopped(RegardError):
-    """The training was stopped from outside, its state saved."""
+    """The training was stopped by a signal, and its state is saved."""
 
     def __init__(self, words: str, *, signal: int) -> None:
         super().__init__(words)
@@ -54,7 +54,7 @@ class Stopped(RegardError):
 
 
 def fit(job: TrainingJob) -> FitResult:
-    """Train to the end, or until it is stopped; go on from a saved state where one is asked for."""
+    """Train to the end, or until stopped; from the saved state if the job is resumed."""
     return _Loop(job).run()
 
 
@@ -132,7 +132,7 @@ class _Loop:
         return self.early or self.at.step >= self.job.steps
 
     def _epoch(self, began: float) -> None:
-        """From where the epoch stands to its end, or to the end of the training."""
+        """Train from the current position in the epoch to its end, or to the end of the training."""
         rows = self.job.source.epoch(self.at.epoch)
         plan = BatchPlan(rows.lengths, self.job.batches, epoch=self.at.epoch, step=self.at.in_epoch)
         self.epoch_steps = plan.steps
@@ -163,7 +163,7 @@ class _Loop:
         return torch.device("cpu") if self.job.record else self.device
 
     def _parts(self, rows: RowSource, plan: BatchPlan) -> Iterator[tuple[list[Inputs], int]]:
-        """The parts of each step, made by the thread in the background."""
+        """The micro-batches of each step, made in a background thread."""
         lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
         for batch in plan:
             mine = self.world.rank_rows(batch.rows)
@@ -180,7 +180,7 @@ class _Loop:
             yield parts, int(lengths[batch.rows].sum())
 
     def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
-        """How many parts the rank with the most has: ranks that hold shards of the weights go through as many."""
+        """The largest number of micro-batches of any rank: with sharded weights all ranks need as many."""
         if not self.stepper.sharded:
             return 0
         shares = [lengths[rows[rank :: self.world.ranks]].tolist() for rank in range(self.world.ranks)]
@@ -200,7 +200,7 @@ class _Loop:
         self.stepper.update()
 
     def _after(self, *, ended: bool) -> None:
-        """What is due after a step: words, a score, a saved state, a stop."""
+        """Log, score, save the state or stop after a step, as is due."""
         settings, step = self.settings, self.at.step
         last = step == self.job.steps
         if step % settings.log_every == 0 or last:
@@ -210,8 +210,8 @@ class _Loop:
             if due and self.job.score is not None:
                 self._score()
             if due or (settings.save_every and step % settings.save_every == 0):
-                self.save()  # at the end too: the last scores and the folder are still to come
-        if self._told_to_stop():
+                self.save()  # at the end too: final scores and the model folder come later
+        if self._should_stop():
             self.save()
             raise Stopped(
                 f"stopped at step {step} of {self.job.steps}; the state is saved in {self.job.folder}. "
@@ -219,8 +219,8 @@ class _Loop:
                 signal=self.signal or signal.SIGTERM,
             )
 
-    def _told_to_stop(self) -> bool:
-        """Ranks agree on the step they stop at; on GPUs, which it makes wait, only where they wait for words anyway."""
+    def _should_stop(self) -> bool:
+        """Ranks agree on the step they stop at; on GPUs only at logged steps, since it waits for the device."""
         if self.world.ranks > 1 and self.device.type == "cuda" and self.at.step % self.settings.log_every:
             return False
         return self.world.any_rank(self.signal is not None, self.device)
@@ -228,9 +228,9 @@ class _Loop:
     def _log(self) -> None:
         loss = self.stepper.mean_loss()
         skipped, row = self.stepper.guard.counts()
-        if fresh := skipped - self.at.skipped:
-            what = "a step was" if fresh == 1 else f"{fresh} steps were"
-            self._report("note", text=f"{what} skipped: the loss was not a number, or far from the usual")
+        if new := skipped - self.at.skipped:
+            steps = "1 step was" if new == 1 else f"{new} steps were"
+            self._report("note", text=f"{steps} skipped: the loss was not finite, or far above its mean")
         self.at.skipped = skipped
         speed = self.speed.report()
         norm = float(self.stepper.numbers[2])
@@ -238,9 +238,9 @@ class _Loop:
         if row >= self.settings.max_bad_steps:
             self.save()
             raise RegardError(
-                f"the last {row} steps in a row had a loss that is not a number or far from the usual, and were "
+                f"the last {row} steps in a row had a loss that is not finite or far above its mean, and were "
                 f"skipped; the training is stopped at step {self.at.step}, with the last good weights saved in "
-                f"{self.job.folder}. Begin again with a lower rate (lr {self.settings.lr:g} now), a longer warm-up, or "
+                f"{self.job.folder}. Begin again with a lower lr (now {self.settings.lr:g}), a longer warm-up, or "
                 "fp32; or go on behind these steps with --resume."
             )
 
@@ -250,26 +250,26 @@ class _Loop:
     def _score(self) -> None:
         assert self.job.score is not None
         network = self.job.network.eval()
-        found = self.job.score()
+        result = self.job.score()
         network.train()
-        better = self._better(found)
+        better = self._better(result)
         if better:
-            self.at.best, self.at.best_loss = found.value, found.loss
+            self.at.best, self.at.best_loss = result.value, result.loss
             self.at.best_step, self.at.worse = self.at.step, 0
             self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
         else:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
-        scores = {name: score.value for name, score in found.scores.items()}
-        self._report("score", dev_loss=found.loss, main=found.main, best=better, scores=scores)
+        scores = {name: score.value for name, score in result.scores.items()}
+        self._report("score", dev_loss=result.loss, main=result.main, best=better, scores=scores)
 
-    def _better(self, found: ScoreResult) -> bool:
-        """Of equal scores the lower loss decides: BLEU stays 0 for long, accuracy where all rows get one class."""
+    def _better(self, result: ScoreResult) -> bool:
+        """Of equal scores the lower loss decides: BLEU may stay 0 for long, and so may accuracy."""
         if self.at.best is None:
             return True
-        if found.value == self.at.best:
-            return self.at.best_loss is not None and found.loss < self.at.best_loss
-        return found.value > self.at.best if found.higher else found.value < self.at.best
+        if result.value == self.at.best:
+            return self.at.best_loss is not None and result.loss < self.at.best_loss
+        return result.value > self.at.best if result.higher else result.value < self.at.best
 
     def _report(self, kind: str, **values: Any) -> None:
         if self.record is not None:
@@ -281,8 +281,8 @@ class _Loop:
         self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
         if self.settings.fsdp:
             optimizer = named_state(self.job.network, self.optimizer)
-            held = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
-            tensors = {f"{kind}|{name}": tensor for kind, part in held.items() for name, tensor in part.items()}
+            state = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
+            tensors = {f"{kind}|{name}": tensor for kind, part in state.items() for name, tensor in part.items()}
             save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
         elif self.world.is_main_process:
             save_state(
@@ -357,28 +357,28 @@ class _Loop:
 
 
 def _aside(tensor: Tensor) -> Tensor:
-    """A copy that takes no room on the device; of a shard, one beside it."""
+    """A copy on the CPU; of a shard, a copy on its device."""
     return tensor.clone() if is_shard(tensor) else tensor.cpu().clone()
 
 
 def freeze_unused(job: TrainingJob) -> None:
-    """Take what the loss never reads out of the training: ranks would wait for its gradients."""
+    """Freeze parameters that the loss does not depend on: ranks would wait for their gradients."""
     rows = job.source.epoch(0)
     inputs = rows.take(np.array([np.asarray(rows.lengths).argmin()])).to(next(job.network.parameters()).device)
-    drawn = job.task.prepare(inputs)
-    job.task.loss(job.network(drawn.tokens, drawn.target, at=drawn.at), drawn).sum.backward()
+    prepared = job.task.prepare(inputs)
+    job.task.loss(job.network(prepared.tokens, prepared.target, at=prepared.at), prepared).sum.backward()
     for parameter in job.network.parameters():
         parameter.requires_grad_(parameter.grad is not None)
         parameter.grad = None
 
 
 def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """What is random in a step depends on its number alone: nothing has to be stored to go on with it."""
+    """Seed a step by its number alone, so that a resumed run needs no stored random state."""
     words = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=7).digest()
     torch.manual_seed(int.from_bytes(words, "little"))
 
 
 def pin_memory(inputs: Inputs) -> Inputs:
-    """In memory that a GPU copies from without the host waiting."""
-    held: Inputs = map_tensors(inputs, Tensor.pin_memory)
-    return held
+    """The inputs in pinned memory, from which a GPU copies without waiting of the host."""
+    pinned: Inputs = map_tensors(inputs, Tensor.pin_memory)
+    return pinned

@@ -69,7 +69,9 @@ class Stepper:
         self.guard = LossGuard(self.device)
         self.sums = torch.zeros(2, dtype=torch.float32, device=self.device)  # loss and count of this step
         self.numbers = torch.zeros(3, dtype=torch.float64, device=self.device)  # loss, count, norm of the latest step
-        self.total = torch.zeros(2, dtype=torch.float64, device=self.device)  # loss and count since it was last asked
+        self.total = torch.zeros(
+            2, dtype=torch.float64, device=self.device
+        )  # loss and count since the last call of mean_loss
         self.compute = compiled(self._loss, dynamic=False) if compile else self._loss
         self.record = record
         self._part: _Recording | None = None
@@ -106,16 +108,16 @@ class Stepper:
             yield
 
     def mean_loss(self) -> float:
-        """Mean loss since it was last asked for; waits for the device."""
+        """Mean loss since the last call; waits for the device."""
         total, count = self.total.tolist()
         self.total.zero_()
         return total / count if count else float("nan")
 
     def _loss(self, inputs: Inputs) -> Loss:
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-            drawn = self.task.prepare(inputs)
-            output = self.run(drawn.tokens, drawn.target, at=drawn.at)
-        return self.task.loss(output, drawn)
+            prepared = self.task.prepare(inputs)
+            output = self.run(prepared.tokens, prepared.target, at=prepared.at)
+        return self.task.loss(output, prepared)
 
     def _part_now(self, inputs: Inputs) -> None:
         loss = self.compute(inputs)
@@ -161,16 +163,17 @@ class Stepper:
             if bias.grad is not None:
                 local(bias.grad).mul_(mask)
         count = self.sums[1].clamp(min=1e-12)
-        mean, held = self.sums[0] / count, [local(grad) for grad in grads]
+        mean = self.sums[0] / count
+        local_grads = [local(grad) for grad in grads]
         norm = _whole(torch.nn.utils.get_total_norm(grads)) / count
         scale = count * (norm / self.clip).clamp(min=1.0) if self.clip else count
         bad = self.guard.should_skip(mean, norm)
         if not bool(bad):
-            torch._foreach_div_(held, scale)
+            torch._foreach_div_(local_grads, scale)
             self.optimizer.step()
         self.numbers.copy_(torch.stack((mean, self.sums[1], norm)))
         self.total += torch.where(bad > 0, 0.0, self.sums.double())
-        torch._foreach_zero_(held)
+        torch._foreach_zero_(local_grads)
         self.sums.zero_()
 
     def _forget(self) -> None:
@@ -206,8 +209,8 @@ class Stepper:
 
 def gradient_free_biases(network: nn.Module) -> list[tuple[nn.Parameter, slice]]:
     """Biases of keys: their gradient is zero but for rounding, and AdamW would make steps of that rounding."""
-    found = [module.redundant_key_bias() for module in network.modules() if isinstance(module, Attention)]
-    return [held for held in found if held is not None and held[0].requires_grad]
+    biases = [module.redundant_key_bias() for module in network.modules() if isinstance(module, Attention)]
+    return [bias for bias in biases if bias is not None and bias[0].requires_grad]
 
 
 def effective_bias(bias: nn.Parameter, rows: slice) -> Tensor:

@@ -1,4 +1,4 @@
-"""The course of a training as a picture."""
+"""Training curves as a picture."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ TRAIN, DEV, PALE = "#3b6ea8", ("#c44e3b", "#4d8a57", "#8a5d9e"), "#999999"
 
 
 def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, baseline: Mapping[str, float] | None = None) -> None:
-    """Loss and dev score over steps; nothing where there is nothing to draw.
+    """Plot loss and validation scores over steps; nothing without logged steps.
 
-    Scores of the same kind as the main one are drawn with it, as two accuracies are, each with a dashed line at what is
-    `baseline` without a network: by counting words, or labels.
+    Scores of the same kind as the main one are plotted with it, such as two accuracies, each with a dashed line at its
+    `baseline`, such as that of a unigram model.
     """
     logs = [line for line in lines if line["kind"] == "log"]
     scores = [line for line in lines if line["kind"] == "score"]
@@ -40,14 +40,14 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, baseline: Mappin
 def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], baseline: Mapping[str, float]) -> None:
     steps, main = [line["step"] for line in scores], scores[-1]["main"]
     more = [name for name in scores[-1]["scores"] if name != main and _kind(name) and _kind(name) == _kind(main)]
-    alike = [main, *more][: len(DEV)]
-    for name, colour in zip(alike, DEV, strict=False):
+    shown = [main, *more][: len(DEV)]
+    for name, line_color in zip(shown, DEV, strict=False):
         known = [line for line in scores if name in line["scores"]]
-        told = [line["scores"][name] for line in known]
-        axis.plot([line["step"] for line in known], told, "o-", color=colour, label=_words(name))
+        values = [line["scores"][name] for line in known]
+        axis.plot([line["step"] for line in known], values, "o-", color=line_color, label=_words(name))
         if name in baseline:
-            axis.axhline(baseline[name], color=colour, linestyle="--", linewidth=1)
-            axis.annotate(f"by counting {baseline[name]:.3f}", (0, baseline[name]), **_beside(4, 3), color=colour)
+            axis.axhline(baseline[name], color=line_color, linestyle="--", linewidth=1)
+            axis.annotate(f"by counting {baseline[name]:.3f}", (0, baseline[name]), **_beside(4, 3), color=line_color)
     best = next((line for line in reversed(scores) if line["best"]), scores[-1])
     axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
     right = best["step"] > steps[-1] / 2
@@ -55,11 +55,11 @@ def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], baseline: Mapping[
     axis.annotate(f"best {best['scores'][main]:.4f}", (best["step"], best["scores"][main]), **where)
     axis.set(xlabel="step")
     axis.margins(y=0.2)
-    if len(alike) == 1:
+    if len(shown) == 1:
         axis.set_title(f"dev {_words(main)}")
     else:
         axis.set_title("dev", loc="left")
-        axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(alike))
+        axis.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(shown))
 
 
 def _kind(name: str) -> str:

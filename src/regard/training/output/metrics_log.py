@@ -1,4 +1,4 @@
-"""What a training writes down as it goes: metrics.jsonl, one line an event."""
+"""metrics.jsonl: one line per event of a training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.errors import FolderError
 from regard.foreign import path_inside, read_bytes
 from regard.progress import Progress
 
-MOST = 1 << 30  # bytes of metrics.jsonl; a million events have 0.2 of it
+MAX_BYTES = 1 << 30  # of metrics.jsonl; a million events take 0.2 GB
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TrainingEvent(Progress):
 
 
 def _known(value: Any) -> Any:
-    """With null for what is no number, which JSON cannot say: the loss of a step that was skipped."""
+    """With null for numbers that are not finite, which JSON does not have: the loss of a skipped step."""
     if isinstance(value, Mapping):
         return {name: _known(one) for name, one in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -59,15 +59,15 @@ OnTrainingEvent = Callable[[TrainingEvent], None]
 
 
 class Recorder:
-    """Appends events to a file. A resumed run first forgets what came after its state."""
+    """Appends events to a file. A resumed run first removes those after its saved state."""
 
     def __init__(self, folder: Path, *, step: int = 0, progress: OnTrainingEvent | None = None) -> None:
         self.path, self.progress = folder / METRICS, progress
-        kept = [line for line in read_metrics(folder) if line["step"] <= step] if step else []
-        fresh = self.path.with_suffix(".part")
+        lines = [line for line in read_metrics(folder) if line["step"] <= step] if step else []
+        new_file = self.path.with_suffix(".part")
         with _written(self.path):
-            fresh.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-            fresh.replace(self.path)
+            new_file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            new_file.replace(self.path)
 
     def __call__(self, event: TrainingEvent) -> None:
         with _written(self.path), self.path.open("a", encoding="utf-8") as file:
@@ -88,22 +88,22 @@ def _written(path: Path) -> Iterator[None]:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; one that a kill cut short, or that is no event, is left out."""
+    """The events of metrics.jsonl, without incomplete lines."""
     try:
-        text = read_bytes(path_inside(folder, METRICS), limit=MOST).decode("utf-8", "replace")
+        text = read_bytes(path_inside(folder, METRICS), limit=MAX_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return []
-    found = []
+    events = []
     for line in text.splitlines():
         with contextlib.suppress(ValueError, RecursionError):
             event = json.loads(line)
             if _is_event(event):
-                found.append(event)
-    return found
+                events.append(event)
+    return events
 
 
 def _is_event(line: Any) -> bool:
-    """Whether a line holds what its kind of event has."""
+    """Whether a line has the fields of its kind of event."""
     if not isinstance(line, dict) or not isinstance(line.get("kind"), str) or not _is_step(line.get("step")):
         return False
     if line["kind"] == "log":

@@ -1,4 +1,4 @@
-"""The folder a training writes into: whether it may, and that nobody else does meanwhile."""
+"""The folder that a training writes: checked, and locked against other processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def exclusive(training: Callable[P, R]) -> Callable[P, R]:
-    """A function with a keyword `out` that no second process, and no second thread, runs for the same folder.
+    """A decorator: only one process or thread runs the function for the same folder `out`.
 
     The ranks that torchrun started share a folder: the first of them holds the lock for all.
     """
@@ -36,10 +36,10 @@ def exclusive(training: Callable[P, R]) -> Callable[P, R]:
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The folder to write, refused where it holds something that is not to be touched."""
+    """The folder to write; an error if it has files that must not be overwritten."""
     if resume and overwrite:
         both = f"{setting('resume')} and {setting('overwrite')}"
-        raise InputError(f"{both} were both given: go on, or begin again?")
+        raise InputError(f"{both} were both given; give one of them.")
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; expected a folder to write.")
     if Path.cwd().is_relative_to(folder.resolve()):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-MOST = 2**62  # no training counts further
+MAX_COUNT = 2**62
 LENGTHS = {"guard": 6, "losses": 2}
 
 
@@ -22,12 +22,12 @@ class TrainingPosition:
     best_loss: float | None = None  # on dev, of the best weights
     best_step: int = 0
     worse: int = 0  # scores since the best
-    skipped: int = 0  # steps, as far as it was said
+    skipped: int = 0  # steps, as last reported
     tokens: int = 0
     seconds: float = 0.0
     micro_tokens: int = 0
     guard: list[float] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)  # sum and count of those not told yet
+    losses: list[float] = field(default_factory=list)  # sum and count since the last report
 
     @classmethod
     def of(cls, stored: Any) -> Self:
@@ -45,7 +45,7 @@ class TrainingPosition:
 
 def _is(name: str, kind: str, value: Any) -> bool:
     if kind == "int":
-        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
     if kind.startswith("list"):
         return isinstance(value, list) and len(value) == LENGTHS[name] and all(map(_is_number, value))
     if name == "seconds":
@@ -54,7 +54,9 @@ def _is(name: str, kind: str, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST)
+    return isinstance(value, float) or (
+        isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_COUNT
+    )
 
 
 def _expected(name: str, kind: str) -> str:

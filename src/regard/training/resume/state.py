@@ -40,9 +40,9 @@ FORMAT = 2  # of state.json; the first had no digests
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
     """Every tensor of the network once, by name."""
-    held = {name: parameter.detach() for name, parameter in network.named_parameters()}
+    weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     buffers = {name: buffer for name, buffer in network.named_buffers() if name in network.state_dict()}
-    return held | buffers
+    return weights | buffers
 
 
 @torch.no_grad()
@@ -64,15 +64,15 @@ def save_state(
     """Replace the state in the run's folder. Best weights that have not changed since are linked, not written again."""
     target = folder / STATE
     try:
-        with _whole(folder) as fresh:
-            _save(fresh / WEIGHTS, weights)
-            _save(fresh / OPTIMIZER, optimizer)
+        with _whole(folder) as new_folder:
+            _save(new_folder / WEIGHTS, weights)
+            _save(new_folder / OPTIMIZER, optimizer)
             digests: Digests = {}
             if best is not None:
-                digests = _linked(target, fresh, position.best_step)
+                digests = _linked(target, new_folder, position.best_step)
             if best is not None and not digests:
-                _save(fresh / BEST, best)
-            _write(fresh, position, identity, digests)
+                _save(new_folder / BEST, best)
+            _write(new_folder, position, identity, digests)
     except FolderError as error:
         raise _unsaved(error, target, position) from error
 
@@ -88,10 +88,10 @@ def save_sharded(
     """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
     target = folder / STATE
     try:
-        with _whole(folder) if world.is_main_process else contextlib.nullcontext(Path()) as fresh:
-            save_shards(world.broadcast_path(fresh / SHARDS), tensors)
+        with _whole(folder) if world.is_main_process else contextlib.nullcontext(Path()) as new_folder:
+            save_shards(world.broadcast_path(new_folder / SHARDS), tensors)
             if world.is_main_process:
-                _write(fresh, position, identity, {})
+                _write(new_folder, position, identity, {})
     except OSError as error:
         raise _unsaved(error, target, position) from error
 
@@ -102,12 +102,12 @@ def _whole(folder: Path) -> contextlib.AbstractContextManager[Path]:
     return atomic_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
 
 
-def _write(fresh: Path, position: TrainingPosition, identity: Mapping[str, Any], known: Digests) -> None:
+def _write(new_folder: Path, position: TrainingPosition, identity: Mapping[str, Any], known: Digests) -> None:
     """state.json, with the digest of every file beside it and of its own content. Some may be known already."""
-    names = {path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file()}
-    digests = {**known, **file_digests(fresh, sorted(names - known.keys()))}
+    names = {path.relative_to(new_folder).as_posix() for path in new_folder.rglob("*") if path.is_file()}
+    digests = {**known, **file_digests(new_folder, sorted(names - known.keys()))}
     content = {"format": FORMAT, "position": asdict(position), "identity": dict(identity), "files": digests}
-    write_json(fresh / POSITION, with_digest(content))
+    write_json(new_folder / POSITION, with_digest(content))
 
 
 def _unsaved(error: OSError, target: Path, position: TrainingPosition) -> FolderError:
@@ -117,14 +117,14 @@ def _unsaved(error: OSError, target: Path, position: TrainingPosition) -> Folder
     )
 
 
-def _linked(old: Path, fresh: Path, best_step: int) -> Digests:
+def _linked(old: Path, new_folder: Path, best_step: int) -> Digests:
     """Link the best weights of the state before where they are still the best; their name and digest then."""
     try:
         stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
         if not has_valid_digest(stored) or stored["position"]["best_step"] != best_step:
             return {}
         digest: dict[str, Any] = stored["files"][BEST]
-        os.link(old / BEST, fresh / BEST)
+        os.link(old / BEST, new_folder / BEST)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {BEST: digest}
@@ -154,7 +154,7 @@ def load_state(
     parameters: Mapping[str, Tensor] | None = None,
     world: World | None = None,
 ) -> SavedState | None:
-    """The state of a run; None where it has none. Refused where it is damaged, or what was asked for has changed.
+    """The saved state of a run; None if there is none. An error if it is damaged, or if data or settings differ.
 
     A state of a version before digests (it has a position and an identity, and nothing else) is read as well as it can
     be checked, and marked as not `checked`.
@@ -206,10 +206,10 @@ def _position(target: Path, stored: Mapping[str, Any]) -> TrainingPosition:
 
 
 def _object(target: Path, stored: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = stored.get(name)
-    if not isinstance(found, dict):
+    value = stored.get(name)
+    if not isinstance(value, dict):
         raise _damaged(target, f'{target / POSITION} has no object "{name}"')
-    return found
+    return value
 
 
 def _damaged(target: Path, problem: str) -> FolderError:
@@ -230,8 +230,8 @@ def _read(
         there = {path.relative_to(target).as_posix() for path in (target / SHARDS).rglob("*") if path.is_file()}
         if there - names:
             raise _damaged(target, f"{target / min(there - names)} is not of this state")
-        held = load_shards(target / SHARDS, parameters)
-        return SavedState(position, held["weights"], held["optimizer"], held["best"] or None)
+        shards = load_shards(target / SHARDS, parameters)
+        return SavedState(position, shards["weights"], shards["optimizer"], shards["best"] or None)
     for name in (WEIGHTS, OPTIMIZER):
         if name not in names:
             raise _damaged(target, f"{target / name} is missing")
@@ -247,9 +247,9 @@ def _load(path: Path) -> dict[str, Tensor]:
 def _fits(saved: SavedState, parameters: Mapping[str, Tensor]) -> bool:
     """Whether weights and optimizer are those of a network with these parameters."""
     shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in parameters.items()}
-    both = [held for held in (saved.weights, saved.best) if held]
-    known = [{name: (tensor.shape, tensor.dtype) for name, tensor in held.items()} for held in both]
-    return all(held == shapes for held in known) and {key.rpartition("|")[0] for key in saved.optimizer} <= set(shapes)
+    both = [weights for weights in (saved.weights, saved.best) if weights]
+    known = [{name: (tensor.shape, tensor.dtype) for name, tensor in weights.items()} for weights in both]
+    return all(one == shapes for one in known) and {key.rpartition("|")[0] for key in saved.optimizer} <= set(shapes)
 
 
 def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
