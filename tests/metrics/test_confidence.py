@@ -168,7 +168,7 @@ def test_mcnemar_is_the_binomial_test(first: int, second: int) -> None:
 
 def test_words_about_what_is_no_proportion_or_pair() -> None:
     for hits, count in ((1, 0), (3, 2), (-1, 2)):
-        with pytest.raises(InputError, match="no proportion"):
+        with pytest.raises(InputError, match="not a proportion"):
             wilson(hits, count)
     with pytest.raises(InputError, match="same rows twice"):
         paired_bootstrap([1, 2], [1])

@@ -247,7 +247,7 @@ def test_language() -> None:
         (lambda: LabelMeter(["no", "yes"]).add("yse", "yes"), 'Did you mean "yes"'),
         (lambda: LabelMeter(["no", "yes"]).add(2, 0), "Label 2 is not in 0 … 1"),
         (lambda: LabelMeter(["no", "no"]), "each once"),
-        (lambda: LabelMeter(["a", "b", "c"], main="mcc"), "no score here"),
+        (lambda: LabelMeter(["a", "b", "c"], main="mcc"), "not a score of this meter"),
         (lambda: MultiLabelMeter(["a"]).add("a", ["a"]), "expected a list of labels"),
         (
             lambda: MultiLabelMeter(["a"]).add_many(np.ones((1, 2), bool), np.ones((1, 2), bool)),

@@ -133,7 +133,7 @@ def test_too_long_is_an_error_and_leaves_the_cache_as_it_was(build, tokens):
         network.step(tokens([3]), cache)
     assert cache.max_length == 126
     network.step(tokens([2]), cache)
-    with pytest.raises(InputError, match="a sequence of 129 tokens"):
+    with pytest.raises(InputError, match="a sequence has 129 tokens"):
         network.step(tokens([1]), cache)
 
 

@@ -215,7 +215,7 @@ def test_a_network_can_be_laid_out_without_storage():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda build: build("tiny-gpt2")(Ragged.of([[1] * 129])), "129 tokens is longer than the 128"),
+        (lambda build: build("tiny-gpt2")(Ragged.of([[1] * 129])), "129 tokens, but this network reads at most 128"),
         (lambda build: build("tiny-t5")(Ragged.of([[1]])), "needs a second batch for its decoder"),
         (lambda build: build("tiny-t5")(Ragged.of([[1]]), Ragged.of([[1], [2]])), "1 source sequences but 2 targets"),
         (lambda build: build("tiny-bert")(Ragged.of([[1]]), Ragged.of([[1]])), "kind encoder reads one batch"),

@@ -22,10 +22,10 @@ def test_sections_questions_and_pairs(tmp_path: Path) -> None:
 def test_faults_name_their_line(tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text(": a\nman king woman\n")
-    with pytest.raises(DataError, match=r"q.txt line 2: holds 3 words; expected four"):
+    with pytest.raises(DataError, match=r"q.txt line 2: has 3 words; expected four"):
         read_analogies(path)
     path.write_text(": a\n")
-    with pytest.raises(DataError, match="holds no question"):
+    with pytest.raises(DataError, match="has no question"):
         read_analogies(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_analogies(tmp_path / "none.txt")

@@ -93,7 +93,7 @@ def test_joining_is_the_plain_loop(text: list[int], threshold: float) -> None:
 
 def test_what_cannot_be_is_told(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "a b c")
-    with pytest.raises(InputError, match="expected two at least"):
+    with pytest.raises(InputError, match="expected at least 2"):
         read_words([path])
     with pytest.raises(InputError, match="min_count is 0"):
         read_words([path], min_count=0)
@@ -101,5 +101,5 @@ def test_what_cannot_be_is_told(tmp_path: Path) -> None:
         read_words([path], min_count=1, phrases=[0])
     with pytest.raises(InputError, match="no file"):
         read_words([])
-    with pytest.raises(InputError, match="expected two at least"):
+    with pytest.raises(InputError, match="expected at least 2"):
         read_words([write(tmp_path / "b.txt", "")])

@@ -85,7 +85,7 @@ def test_any_word_and_number_come_back(table: dict[str, list[float]]) -> None:
         (b"2 2\na 1 2\nb 1 x\n", "line 3: could not convert"),
         (b"2 2\na 1 2\n\xff 1 2\n", "line 3: is not UTF-8"),
         (b"3 2\na 1 2\nb 1 2\n", "holds 2 vectors of 2 numbers; expected 3 of 2"),
-        (b"2 2\na 1 2\na 1 2\n", 'row 2: holds "a" twice'),
+        (b"2 2\na 1 2\na 1 2\n", 'row 2: has "a" twice'),
         (binary()[:-6], "ends in word 3 of 3, which begins at byte 3"),
         (b"9" * 12 + b" 2\n", "ends in word 1 of 999999999999"),
         (b"1 99999999999\n", "says that vectors have 99999999999 numbers"),
@@ -115,7 +115,7 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
     damaged["v.txt.xz"] = lzma.compress(TEXT)[:30] + b"\xff" * 20
     for name, content in damaged.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match="damaged or cut short"):
+        with pytest.raises(InputError, match="damaged or truncated"):
             load_vectors(tmp_path / name)
 
 

@@ -209,7 +209,7 @@ def test_texts_that_cannot_be_are_told(ids: list[int], bounds: list[int]) -> Non
 
 
 def test_too_few_words_are_told() -> None:
-    with pytest.raises(InputError, match="two or more"):
+    with pytest.raises(InputError, match="at least 2"):
         NegativeSampling(np.array([3]), NegativeSamplingSettings())
 
 

@@ -1,1 +1,1 @@
-"""How good answers are: scores, entities, answers to questions, and how sure one can be of them. Needs numpy only."""
+"""Metrics with confidence intervals: labels, numbers, tags, entities, answers, translations, language models."""

@@ -1,6 +1,6 @@
 """Scores of answers to questions, as the official scripts of SQuAD count them; 0 to 1 instead of percent.
 
-The rules are those of version 2.0, which hold for 1.1 too: gold answers that normalise to nothing are left out, no
+The rules are those of version 2.0, which hold for 1.1 too: empty gold answers (after normalization) are ignored, no
 gold answer means that the right answer is the empty one, and an empty answer is right or wrong, never half right.
 """
 
@@ -21,17 +21,17 @@ DROPPED = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(text: str) -> str:
-    """Lower case, without ASCII punctuation, articles and spare white space."""
+    """Lower case, without ASCII punctuation, articles and extra white space."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(DROPPED)).split())
 
 
 def exact_match(predicted: str, gold: str) -> float:
-    """1 where both are the same once normalised."""
+    """Exact match: 1 if both are equal after normalization, else 0."""
     return float(normalize_answer(predicted) == normalize_answer(gold))
 
 
 def token_f1(predicted: str, gold: str) -> float:
-    """F1 of the words of both."""
+    """F1 of the words of both: 2 * common words / all words (Rajpurkar et al. 2016)."""
     return _overlap(normalize_answer(predicted).split(), normalize_answer(gold).split())
 
 
@@ -43,7 +43,7 @@ def _overlap(ours: list[str], theirs: list[str]) -> float:
 
 
 def answer_scores(predicted: str, gold: Sequence[str]) -> tuple[float, float]:
-    """Exact match and F1, each with the gold answer that fits best. No gold answer: nothing is the right answer."""
+    """Exact match and F1, each with the best gold answer. Without gold answers the empty answer is right."""
     if isinstance(gold, str):
         raise InputError(f'The gold answers are the text "{gold}"; expected a list of texts, empty for no answer.')
     ours = normalize_answer(predicted)
@@ -60,11 +60,11 @@ def best_threshold(
     """The best mean score that a threshold gives, and that threshold: a question is left unanswered above it.
 
     scores: of each answer, exact match or F1, as if no question were left unanswered.
-    no_answer: how much speaks against an answer.
+    no_answer: score of leaving the question unanswered.
     answerable, answered: whether there is a gold answer; whether the predicted one is not empty.
 
-    This is `find_best_thresh` of the official script, in one sort. As there, rows of equal `no_answer` are parted in
-    the order given, and the threshold is `none` where answering nothing is best: 0 there, which suits probabilities.
+    This is `find_best_thresh` of the official script, in one sort. As there, rows of equal `no_answer` are split in
+    the given order, and the threshold is `none` where answering nothing is best: 0 there, which suits probabilities.
     """
     numbers = [np.asarray(scores, np.float64), np.asarray(no_answer, np.float64)]
     flags = [np.asarray(answerable, bool), np.asarray(answered, bool)]

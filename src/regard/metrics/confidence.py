@@ -1,10 +1,11 @@
-"""How sure a score is: 95 % intervals, and whether one system beats another on the same rows.
+"""Confidence intervals of 95 %, and tests whether one system beats another on the same rows.
 
-A share of rows has Wilson's interval. Everything else is bootstrapped by rows, with 1,000 replicates:
+A fraction of rows has Wilson's interval (Wilson 1927). Other scores are bootstrapped by rows (Efron 1979), with 1,000
+replicates:
 
 - Scores that come from sums over rows (F1 of entities, correlations, a mean) use the Poisson bootstrap: each replicate
-  weighs each row by a Poisson(1) number, which is what drawing rows with replacement comes to when there are many. So
-  a replicate is a handful of sums, rows are forgotten at once, and memory does not grow with them. Rows are weighed
+  weights each row by a Poisson(1) number, which approximates sampling rows with replacement. So a replicate is a few
+  sums, rows need not be kept, and memory does not grow with them. Rows are weighed
   1,024 at a time. The weights are a function of the seed and the row's number only: the same
   rows have the same weights in every run and for every system.
 - Rows with one label each are alike within a cell of the confusion matrix, so drawing rows is drawing cells: one
@@ -27,13 +28,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError
 
-Z = 1.959963984540054  # 97.5 % of a normal distribution lie below
+Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
 REPLICATES = 1000
 BLOCK = 1024  # rows weighed at once: 4 MB of weights
-NARROW = 16  # features up to which a block is weighed without the matrix product
-SPARSE = 12  # where fewer than one in so many numbers of a block is not 0, its columns are weighed one by one
-CELLS = 1 << 20  # counts drawn at once
-CELL_DRAWS = 1 << 24  # counts drawn in all before replicates become fewer: about a second
+NARROW = 16  # features up to which a block is summed without a matrix product
+SPARSE = 12  # with fewer than 1 in SPARSE nonzero numbers, columns are summed one by one
+CELLS = 1 << 20  # counts sampled at once
+CELL_DRAWS = 1 << 24  # counts sampled in total before the number of replicates is reduced: about a second
 
 Sums = NDArray[np.float64]
 Statistic = Callable[[Sums], Any]  # sums, features first: one number, or one for each replicate
@@ -50,16 +51,18 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much better the first system is, its interval, and how likely a difference like it is by chance alone."""
+    """The difference of two systems with its interval, and the p-value."""
 
     score: Score
     p: float
 
 
 def wilson(hits: float, count: float) -> Score:
-    """Wilson's interval of a proportion: sound for few rows and near 0 and 1, where the normal one is not."""
+    """Wilson's interval of a proportion, accurate also for few rows and near 0 and 1."""
     if count <= 0 or not 0 <= hits <= count:
-        raise InputError(f"{hits} of {count} is no proportion; expected a count above 0, and hits from 0 to it.")
+        raise InputError(
+            f"{hits} of {count} is not a proportion; expected a count above 0, and hits between 0 and the count."
+        )
     fraction = hits / count
     middle = (fraction + Z**2 / (2 * count)) / (1 + Z**2 / count)
     half = Z * math.sqrt(fraction * (1 - fraction) / count + Z**2 / (4 * count**2)) / (1 + Z**2 / count)
@@ -67,7 +70,7 @@ def wilson(hits: float, count: float) -> Score:
 
 
 def interval(value: float, replicates: ArrayLike) -> Score:
-    """The middle 95 % of the replicates, and the value itself. Replicates that drew no row (NaN) are left out."""
+    """The value with the middle 95 % of the replicates. Replicates without rows (NaN) are ignored."""
     sampled = np.asarray(replicates, np.float64)
     sampled = sampled[~np.isnan(sampled)]
     if not sampled.size:
@@ -78,14 +81,14 @@ def interval(value: float, replicates: ArrayLike) -> Score:
 
 
 def require_rows(rows: float) -> None:
-    """A score of nothing is no number."""
+    """Raise an error if nothing was added."""
     if not rows:
         raise InputError("No record was added, so there is no score; expected at least one with a gold answer.")
 
 
 @cache
 def _poisson() -> NDArray[np.float32]:
-    """Poisson(1) numbers for each of 65,536 equally likely draws."""
+    """The Poisson(1) number of each of 65,536 equally likely random values."""
     below = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(12)])
     return np.searchsorted(below, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)
 
@@ -97,7 +100,7 @@ def weights(seed: int, block: int, rows: int = BLOCK) -> NDArray[np.float32]:
 
 
 class Replicates:
-    """Sums of what rows are counted by, in all and for each replicate; flat in memory."""
+    """Sums of features over rows, in total and for each bootstrap replicate, in constant memory."""
 
     def __init__(self, width: int, *, seed: int = 0) -> None:
         self.rows = 0
@@ -107,7 +110,7 @@ class Replicates:
         self._sums = np.zeros((width, REPLICATES))
 
     def add(self, row: Sequence[float]) -> None:
-        """One row: as many numbers as there are features."""
+        """Add one row with one number per feature."""
         place = self.rows % BLOCK
         self._block[place] = row
         self.rows += 1
@@ -115,7 +118,7 @@ class Replicates:
             self._flush()
 
     def add_many(self, rows: NDArray[Any]) -> None:
-        """Rows (rows, features)."""
+        """Add rows of shape (rows, features)."""
         start = 0
         while start < len(rows):
             place = self.rows % BLOCK
@@ -172,22 +175,22 @@ def _weighed(rows: NDArray[np.float64], sampled: NDArray[np.float32]) -> NDArray
 
 
 def mean(sums: Sums) -> Any:
-    """The first sum divided by the second; NaN where a replicate drew nothing."""
+    """The first sum divided by the second; NaN for a replicate without rows."""
     return np.divide(sums[0], sums[1], out=np.full(np.shape(sums[0]), np.nan), where=np.asarray(sums[1]) != 0)[()]
 
 
 def with_ones(rows: ArrayLike) -> NDArray[np.float64]:
-    """Numbers, one a row, as features for `mean`."""
+    """Numbers, one per row, as features for `mean`."""
     numbers = np.asarray(rows, np.float64)
     return np.stack([numbers, np.ones(len(numbers))], axis=1)
 
 
 def bootstrap(rows: ArrayLike, statistic: Statistic = mean, *, seed: int = 0) -> Score:
-    """The score of rows that are here already: one number each, or (rows, features) with a statistic of their sums."""
+    """Bootstrap of rows in memory: one number each, or (rows, features) with a statistic of their sums."""
     result = _features(rows)
-    held = Replicates(result.shape[1], seed=seed)
-    held.add_many(result)
-    return held.scores(value=statistic)["value"]
+    replicates = Replicates(result.shape[1], seed=seed)
+    replicates.add_many(result)
+    return replicates.scores(value=statistic)["value"]
 
 
 def _features(rows: ArrayLike) -> NDArray[np.float64]:
@@ -201,12 +204,14 @@ def _features(rows: ArrayLike) -> NDArray[np.float64]:
 def paired_bootstrap(first: ArrayLike, second: ArrayLike, statistic: Statistic = mean, *, seed: int = 0) -> Difference:
     """How much higher the first system scores on the same rows: a paired bootstrap.
 
-    Rows as in `bootstrap`. Each replicate draws the same rows for both, so what makes a row hard for both cancels out.
-    p is two-sided: twice the share of replicates on the side of 0 that the difference is not on.
+    Rows as in `bootstrap`. Each replicate uses the same rows for both, so the difficulty of rows cancels out.
+    p is two-sided: twice the fraction of replicates on the other side of 0 than the difference.
     """
     ours, theirs = _features(first), _features(second)
     if ours.shape != theirs.shape:
-        raise InputError(f"Rows of shapes {ours.shape} and {theirs.shape} are no pairs; expected the same rows twice.")
+        raise InputError(
+            f"Rows of shapes {ours.shape} and {theirs.shape} are not pairs; expected the same rows for both systems."
+        )
     both = Replicates(2 * ours.shape[1], seed=seed)
     both.add_many(np.hstack([ours, theirs]))
     half = ours.shape[1]
@@ -221,7 +226,7 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike, statistic: Statistic =
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Exact two-sided p of McNemar's test, from the rows that only one of two systems has right."""
+    """Exact two-sided p of McNemar's test (1947), from the numbers of rows that only one system gets right."""
     many, few = max(only_first, only_second), min(only_first, only_second)
     if few < 0:
         raise InputError(f"{only_first} and {only_second} rows were given; expected counts.")
@@ -231,10 +236,10 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def resample_counts(counts: NDArray[np.int64], *, width: int = 1, seed: int = 0) -> Iterator[NDArray[np.int64]]:
-    """Counts of cells as if the rows in them had been drawn again, a few replicates (replicates, cells) at a time.
+    """Bootstrap of counts: resampled counts of shape (replicates, cells), a few replicates at a time.
 
-    width: how many numbers are made of one replicate, so that a few replicates stay small.
-    With more than 16,777 cells there are fewer than 1,000 replicates, 100 at the least, so that the time stays small.
+    width: numbers computed from one replicate, which limits the replicates per step.
+    With more than 16,777 cells there are fewer than 1,000 replicates, but at least 100, to limit the time.
     """
     rows, generator = int(counts.sum()), np.random.default_rng(seed)
     left, size = int(np.clip(CELL_DRAWS // max(len(counts), 1), 100, REPLICATES)), max(len(counts), width, 1)
@@ -247,8 +252,8 @@ def resample_counts(counts: NDArray[np.int64], *, width: int = 1, seed: int = 0)
 def spearman_interval(value: float, first: ArrayLike, second: ArrayLike) -> Score:
     """The interval of Spearman's correlation, by the infinitesimal jackknife on Fisher's scale.
 
-    Ranks depend on all rows drawn, so a bootstrap would rank every replicate anew. How the correlation moves with the
-    weight of each row has a closed form instead, ties included; the squares of these add up to the variance.
+    Ranks depend on all rows, so a bootstrap would have to rank every replicate. Instead, the derivative of the
+    correlation by the weight of each row has a closed form, also with ties; the variance is the sum of its squares.
     """
     x, y = _groups(first), _groups(second)
     left, right = (_signs(part, np.ones(len(part))) for part in (x, y))
@@ -268,7 +273,7 @@ def _groups(values: ArrayLike) -> NDArray[np.intp]:
 
 
 def _signs(groups: NDArray[np.intp], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Half of what rows below each row hold, less half of what those above hold; of ones it is the centred rank."""
-    held = np.bincount(groups, shares)
-    result: NDArray[np.float64] = (np.cumsum(held) - held / 2 - held.sum() / 2)[groups]
+    """Half of the sum over lower rows, minus half of the sum over higher rows; of ones it is the centered rank."""
+    sums = np.bincount(groups, shares)
+    result: NDArray[np.float64] = (np.cumsum(sums) - sums / 2 - sums.sum() / 2)[groups]
     return result

@@ -1,7 +1,7 @@
 """Scores of tags: entities found whole, and words tagged right.
 
 There are two ways to read tags that break the rules of IOB2, as predicted ones do. `lenient` is how conlleval reads
-them, by which most published numbers are made: an `I-` that carries on nothing opens an entity. `strict` takes an
+them, as in most published results: an `I-` without an entity before it starts one. `strict` takes an
 entity only where a `B-` opens it; other `I-` are none (`mode="strict"` of seqeval). On well-formed tags they agree.
 """
 
@@ -106,13 +106,13 @@ def entity_counts(
 
 
 def token_hits(predicted: Sequence[object], gold: Sequence[object]) -> tuple[int, int]:
-    """How many words of a record have the right tag, and how many there are; for parts of speech."""
+    """The number of words with the right tag, and of all words of a record; for parts of speech."""
     check_same_length(predicted, gold)
     return sum(ours == theirs for ours, theirs in zip(predicted, gold, strict=True)), len(gold)
 
 
 def check_same_length(predicted: Sequence[object], gold: Sequence[object]) -> None:
-    """Every word must have its tag; a record that was cut off is an error, not a smaller record."""
+    """Raise an error unless every word has a predicted tag: a truncated record is not scored."""
     if len(predicted) != len(gold):
         raise InputError(
             f"{len(predicted)} predicted tags for {len(gold)} gold ones; expected one a word. "

@@ -1,4 +1,4 @@
-"""Meters of labels: one a row, or any number of them."""
+"""Meters of labels: one per row, or any number."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LabelNames:
 
 
 class LabelMeter:
-    """One label a row: accuracy and macro F1; for two labels also F1 of the last and Matthews correlation."""
+    """One label per row: accuracy and macro F1; with two labels also F1 of the last one and Matthews correlation."""
 
     higher_is_better = True
 
@@ -58,14 +58,16 @@ class LabelMeter:
         if len(self.names) == 2:
             self._statistics |= {"f1": _last_f1, "mcc": matthews_correlation}
         if main not in ("accuracy", *self._statistics):
-            raise InputError(f'"{main}" is no score here.{did_you_mean(main, ["accuracy", *self._statistics])}')
+            raise InputError(
+                f'"{main}" is not a score of this meter.{did_you_mean(main, ["accuracy", *self._statistics])}'
+            )
 
     @property
     def rows(self) -> int:
         return self.confusion.rows + len(self._gold)
 
     def add(self, predicted: Label, gold: Label) -> None:
-        ours, theirs = self.names.number(predicted), self.names.number(gold)  # both, before either is kept
+        ours, theirs = self.names.number(predicted), self.names.number(gold)  # check both before adding
         if self._custom:
             self._custom.add(self.names.labels[ours], self.names.labels[theirs])
         self._predicted.append(ours)
@@ -99,7 +101,7 @@ class LabelMeter:
         return {self.main: result[self.main], **result, **self._custom.scores()}
 
     def report(self) -> ClassificationReport:
-        """Scores of each label, and which is taken for which."""
+        """Scores of each label, and the confusion matrix."""
         self._flush()
         counts, labels = self.confusion.counts(), self.names.labels
         matrix = ConfusionMatrix.of_counts(self.confusion, labels)
@@ -133,7 +135,7 @@ def _summed(cells: NDArray[np.int64], labels: NDArray[np.int64], size: int) -> N
 
 
 class MultiLabelMeter:
-    """Any number of labels a row: micro and macro F1, and the share of rows that are right as a whole."""
+    """Any number of labels per row: micro and macro F1, and the fraction of rows with exactly the right labels."""
 
     main, higher_is_better = "micro_f1", True
 
@@ -141,7 +143,7 @@ class MultiLabelMeter:
         self.names = LabelNames(labels)
         self._replicates = Replicates(1 + 3 * len(self.names), seed=seed)
         self._custom = CustomScores("labels", seed=seed)
-        self._waiting: list[tuple[list[int], list[int]]] = []  # rows that were added alone: many at once cost less
+        self._waiting: list[tuple[list[int], list[int]]] = []  # single rows, added in blocks, which is faster
 
     @property
     def rows(self) -> int:
@@ -204,7 +206,7 @@ class MultiLabelMeter:
         }
 
     def report(self) -> ClassificationReport:
-        """Scores of each label, and how often it was missed or wrongly given."""
+        """Scores of each label, and its table of hits, misses and false predictions."""
         counts, labels = self.counts(), self.names.labels
         confusion = MultilabelConfusion.of_counts(counts, labels, self.rows)
         return ClassificationReport(

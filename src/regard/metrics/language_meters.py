@@ -1,4 +1,4 @@
-"""Meters of language models: hidden words that were guessed, what they cost, next sentences, and preferences."""
+"""Meters of language models: masked tokens, perplexity in both directions, next sentences, sentence pairs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from regard.metrics.number_meters import MeanMeter, PerplexityMeter
 
 
 class MaskedCounts(NamedTuple):
-    """What a model made of one sequence: of `words` hidden ones so many right, their negative log-likelihood."""
+    """Results of one sequence: masked tokens, how many were predicted, and their negative log-likelihood."""
 
     correct: int
     tokens: int
     nll: float
-    next_sentence: bool | None = None  # whether it told a next sentence from another one; None where it was not asked
+    next_sentence: bool | None = None  # whether next-sentence prediction was right; None without it
 
 
 class MaskedMeter:
-    """Share of hidden words that were guessed, perplexity of them, and share of next sentences told from others."""
+    """Accuracy and perplexity of masked tokens, and accuracy of next-sentence prediction (Devlin et al. 2019)."""
 
     main, higher_is_better = "masked_accuracy", True
 
@@ -33,7 +33,7 @@ class MaskedMeter:
         return self._words.rows
 
     def add(self, predicted: MaskedCounts, gold: object = None) -> None:
-        """One sequence. What is true of it is counted in what was made of it."""
+        """Add one sequence; the gold values are part of the counts."""
         self._words.add(predicted.correct, predicted.tokens)
         self._nll.add(predicted.nll, predicted.tokens)
         if predicted.next_sentence is not None:
@@ -45,7 +45,7 @@ class MaskedMeter:
 
 
 class BidirectionalMeter:
-    """Perplexity of words guessed from what stands before them, from what stands after, and of both together."""
+    """Perplexity of tokens from the left context, from the right context, and of both together."""
 
     main, higher_is_better = "perplexity", False
 
@@ -57,7 +57,7 @@ class BidirectionalMeter:
         return self._both.rows
 
     def add(self, nll: tuple[float, float], counts: tuple[int, int]) -> None:
-        """The sums over a sequence, ahead and back, and how many words they are over."""
+        """Add a sequence: negative log-likelihoods and token counts, forward and backward."""
         self._both.add(sum(nll), sum(counts))
         self._ahead.add(nll[0], counts[0])
         self._back.add(nll[1], counts[1])
@@ -68,7 +68,7 @@ class BidirectionalMeter:
 
 
 class PreferenceMeter:
-    """The share of pairs whose good sentence is the likelier one; also by kind, where there are several."""
+    """The fraction of pairs whose correct sentence is more likely, also by kind (BLiMP, Warstadt et al. 2020)."""
 
     main, higher_is_better = "accuracy", True
 
@@ -81,7 +81,7 @@ class PreferenceMeter:
         return self._pairs.total()
 
     def add(self, right: bool, kind: str | None = None) -> None:
-        """Whether the good sentence of a pair was preferred, and what the other one has wrong."""
+        """Add a pair: whether the correct sentence was preferred, and the kind of error of the other one."""
         self._pairs[kind] += 1
         self._right[kind] += right
 

@@ -1,8 +1,8 @@
-"""Meters: what a task adds its answers to, record by record, and asks for scores with their 95 % intervals.
+"""Meters accumulate predictions and gold values record by record, and compute scores with their 95 % intervals.
 
-Every meter holds counts, not rows, so evaluation takes no more memory for a million rows than for ten thousand. Two
-cannot, and keep a few numbers a row: NumberMeter, since ranks need every number, and AnswerMeter where it has to find
-a threshold. Adding rows in one order or in blocks of any size gives the same scores.
+A meter keeps counts, not rows, so a million rows take no more memory than ten thousand. Two meters keep a few numbers
+per row: NumberMeter, since ranks need every number, and AnswerMeter if it has to find a threshold. The order of rows
+and the size of blocks do not change the scores. The registry (registry.py) describes every score, and adds new ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Meter(Protocol):
-    """What training, evaluation and comparison know about scores."""
+    """The interface of all meters."""
 
     @property
     def main(self) -> str:
@@ -37,14 +37,14 @@ class Meter(Protocol):
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of it is better."""
+        """Whether higher values of the main score are better."""
 
     @property
     def rows(self) -> int:
         """Records added so far."""
 
     def add(self, predicted: Any, gold: Any, /) -> None:
-        """One record."""
+        """Add one record."""
 
     def scores(self) -> dict[str, Score]:
         """Each score with its interval, the main one first. More records may be added afterwards."""

@@ -1,4 +1,4 @@
-"""Meters of numbers: one a row, means of them, and what a language model pays for a text."""
+"""Meters of numbers: regression, means, and perplexity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.metrics.scores import explained_variance, mae, mse, pearson, r2, rat
 
 
 class NumberMeter:
-    """A number a row: Pearson and Spearman correlation, errors, R². Keeps 16 bytes a row, for the ranks."""
+    """One number per row: Pearson and Spearman correlation, errors, R². Keeps 16 bytes per row for the ranks."""
 
     main, higher_is_better = "pearson", True
 
@@ -61,7 +61,7 @@ class NumberMeter:
         return {"pearson": scores.pop("pearson"), "spearman": ranked, **scores, **self._custom.scores()}
 
     def _replicate_scores(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
-        """Replicates from sums of squares, of numbers that were shifted and scaled so that no digit is lost."""
+        """Bootstrap replicates from sums of squares of standardized numbers, which avoids cancellation."""
         unit = float(np.abs(ours - theirs).max()) or 1.0
         scale = [float(part.std()) or 1.0 for part in (ours, theirs)]
         replicates = Replicates(8, seed=self._seed)
@@ -82,7 +82,7 @@ class NumberMeter:
 
 
 class MeanMeter:
-    """The mean of a number: `add(total, count)`, such as masked tokens that were right, and how many there were."""
+    """The mean of a number: `add(total, count)`, such as correct masked tokens and all masked tokens."""
 
     def __init__(self, name: str = "mean", *, higher_is_better: bool = True, seed: int = 0) -> None:
         self.main, self.higher_is_better = name, higher_is_better
@@ -93,7 +93,7 @@ class MeanMeter:
         return self._replicates.rows
 
     def add(self, total: float, count: float = 1) -> None:
-        """The sum of one record, and over how many."""
+        """Add the sum of one record and its count."""
         if not math.isfinite(total) or count < 0:
             raise InputError(f"Record {self.rows + 1} has the sum {total} of {count}; expected a number, and a count.")
         self._replicates.add((total, count))
@@ -104,10 +104,9 @@ class MeanMeter:
 
 
 class PerplexityMeter:
-    """Perplexity, from the negative log-likelihood (natural logarithm) of each record. Less is better.
+    """Perplexity: exp of the mean negative log-likelihood (natural logarithm) of a token. Lower is better.
 
-    A token costs less where tokens are short, so only what a word or a character costs can be held against a model
-    with another vocabulary.
+    Short tokens are easier to predict, so models with different vocabularies are compared by word or by character.
     """
 
     main, higher_is_better = "perplexity", False
@@ -120,7 +119,7 @@ class PerplexityMeter:
         return self._replicates.rows
 
     def add(self, nll: float, count: int, characters: int = 0, words: int = 0) -> None:
-        """The sum over a record, its tokens, and its characters and words where what they cost is wanted too."""
+        """Add the negative log-likelihood of a record, its tokens, and optionally its characters and words."""
         if not math.isfinite(nll) or min(count, characters, words) < 0:
             raise InputError(
                 f"Record {self.rows + 1} has the sum {nll} over {count} tokens, {characters} characters and {words} "
@@ -140,5 +139,5 @@ class PerplexityMeter:
 
 
 def _perplexity(sums: Sums) -> Any:
-    with np.errstate(over="ignore"):  # infinite, as it should be
+    with np.errstate(over="ignore"):  # infinity is the right result
         return np.exp(mean(sums))

@@ -64,7 +64,7 @@ class ConfusionMatrix:
         return table
 
     def most_confused(self, limit: int = 10) -> list[ConfusedPair]:
-        """The pairs of classes that were mistaken for each other most often, the most frequent first."""
+        """The most frequently confused pairs of classes, the most frequent first."""
         wrong = [(count, pair) for pair, count in self.cells.items() if pair[0] != pair[1] and count]
         wrong.sort(key=lambda one: (-one[0], one[1]))
         return [ConfusedPair(self.labels[true], self.labels[ours], count) for count, (true, ours) in wrong[:limit]]
@@ -97,7 +97,7 @@ class MultilabelConfusion:
 
 @dataclass(frozen=True)
 class ClassificationReport:
-    """What an evaluation tells about each class. Empty where a task has no classes."""
+    """Scores of each class, averages and confusion matrix. Empty for tasks without classes."""
 
     unit: str = "class"  # what a line is about: class, label, tag, or entity
     classes: dict[str, ClassScore] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class ClassificationReport:
 
 @runtime_checkable
 class HasReport(Protocol):
-    """A meter that knows about classes."""
+    """A meter with scores per class."""
 
     def report(self) -> ClassificationReport:
         """Scores of each class, of the records added so far."""
@@ -139,7 +139,7 @@ def class_scores(counts: LabelCounts, labels: Sequence[str]) -> dict[str, ClassS
 
 
 def averages(counts: LabelCounts, *, micro: bool = False, absent: bool = False) -> dict[str, ClassScore]:
-    """Macro and support-weighted means over the classes; `micro` counts every row alike."""
+    """Macro and support-weighted means over the classes; `micro` weights every row equally."""
     support = int(counts.gold.sum())
     means = {"macro": counts.macro(absent=absent), "weighted": counts.weighted()}
     if micro:

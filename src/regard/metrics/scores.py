@@ -1,8 +1,8 @@
 """Scores of labels and numbers, from counts.
 
 Everything about labels comes from three counts a label: how often it was hit, predicted and true. The counts may have
-axes before the one of the labels (a thousand replicates of a bootstrap, say); the scores then have them too. What would
-divide by nothing is 0, as scikit-learn has it, and no warning is given.
+axes before the one of the labels (a thousand replicates of a bootstrap, say); the scores then have them too. A division
+by zero gives 0, as in scikit-learn, without a warning.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ class LabelCounts:
         return self.gold
 
     def micro(self) -> Average:
-        """Every hit counts alike; for one label a row all three are the accuracy."""
+        """Micro average: every row counts equally; with one label per row all three are the accuracy."""
         hits, predicted, gold = self.hits.sum(-1), self.predicted.sum(-1), self.gold.sum(-1)
         return Average(ratio(hits, predicted), ratio(hits, gold), f1(hits, predicted, gold))
 
     def macro(self, *, absent: bool = False) -> Average:
-        """Every label counts alike. One that is neither predicted nor true anywhere is left out, unless `absent`."""
+        """Macro average: every label counts equally. Labels that never occur are ignored, unless `absent`."""
         weights = np.ones(self.gold.shape) if absent else (self.gold + self.predicted > 0).astype(np.float64)
         return self._mean(weights)
 
     def weighted(self) -> Average:
-        """Every label counts as often as it is true."""
+        """Average weighted by the number of true rows of each label."""
         return self._mean(self.gold)
 
     def _mean(self, weights: NDArray[Any]) -> Average:
@@ -94,7 +94,7 @@ class LabelCounts:
 
 
 class ConfusionCounts:
-    """A confusion matrix that grows with the cells that occur, not with rows: thousands of labels stay small."""
+    """A sparse confusion matrix: memory grows with the cells that occur, so thousands of labels are possible."""
 
     def __init__(self, labels: int) -> None:
         if labels < 1:
@@ -144,19 +144,19 @@ class ConfusionCounts:
 
 
 def confusion(predicted: ArrayLike, gold: ArrayLike, labels: int) -> Integers:
-    """How often each label (row) was taken for each (column)."""
+    """The confusion matrix: how often each true label (row) was predicted as each label (column)."""
     result = ConfusionCounts(labels)
     result.add_many(predicted, gold)
     return result.table()
 
 
 def accuracy(table: NDArray[Any]) -> float:
-    """The share of rows on the diagonal of a confusion matrix."""
+    """The fraction of rows on the diagonal of a confusion matrix."""
     return float(ratio(np.trace(table), table.sum()))
 
 
 def matthews_correlation(counts: LabelCounts) -> Any:
-    """The correlation of predicted and true label, for any number of labels; 0 if one of them never changes."""
+    """Matthews correlation of predicted and true labels (Gorodkin 2004 for several); 0 if one side is constant."""
     hits, rows = counts.hits.sum(-1, dtype=np.float64), counts.gold.sum(-1, dtype=np.float64)
     predicted, gold = np.asarray(counts.predicted, np.float64), np.asarray(counts.gold, np.float64)
     together = hits * rows - (predicted * gold).sum(-1)
@@ -165,18 +165,18 @@ def matthews_correlation(counts: LabelCounts) -> Any:
 
 
 def subset_accuracy(predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> float:
-    """The share of rows whose labels are all right; tables (rows, labels) of True and False."""
+    """The fraction of rows whose labels are all right; boolean tables (rows, labels)."""
     return float(ratio((predicted == gold).all(-1).sum(), len(gold)))
 
 
 def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Linear correlation; 0 where one side never changes, since nothing can be seen then."""
-    first, second = _centred(predicted), _centred(gold)
+    """Pearson's linear correlation; 0 if one side is constant."""
+    first, second = _centered(predicted), _centered(gold)
     below = math.sqrt(float(first @ first)) * math.sqrt(float(second @ second))
     return float(np.clip(ratio(first @ second, below), -1, 1))
 
 
-def _centred(values: ArrayLike) -> Numbers:
+def _centered(values: ArrayLike) -> Numbers:
     result = np.asarray(values, np.float64)
     if not result.size or (result == result[0]).all():  # the mean of equal numbers need not be that number
         return np.zeros(result.shape)
@@ -184,14 +184,14 @@ def _centred(values: ArrayLike) -> Numbers:
 
 
 def ranks(values: ArrayLike) -> Numbers:
-    """The rank of each value from 1; equal ones share the mean of theirs."""
+    """The rank of each value from 1; ties get their mean rank."""
     _, groups, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
     shared: Numbers = (np.cumsum(counts) - (counts - 1) / 2)[groups]
     return shared
 
 
 def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Correlation of ranks."""
+    """Spearman's correlation: Pearson's correlation of the ranks."""
     return pearson(ranks(predicted), ranks(gold))
 
 
@@ -206,9 +206,9 @@ def mae(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def r2(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """The share of the variance that is explained. Where gold never changes: 1 if all is right, else 0."""
+    """R²: the fraction of the variance that is explained. If gold is constant: 1 if all is right, else 0."""
     missed = float(np.square(np.subtract(gold, predicted, dtype=np.float64)).sum())
-    return float(explained_variance(missed, np.square(_centred(gold)).sum()))
+    return float(explained_variance(missed, np.square(_centered(gold)).sum()))
 
 
 def explained_variance(missed: ArrayLike, whole: ArrayLike) -> Any:

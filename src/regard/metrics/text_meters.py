@@ -1,4 +1,4 @@
-"""Meters of texts: tags of words, and answers to questions."""
+"""Meters of tags, entities, and answers to questions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANSWERED = ("no answer", "answer")
 
 
 class EntityMeter:
-    """The tags of a record: F1 of entities as conlleval counts it, and by strict IOB2 (`f1_strict`)."""
+    """Entities from the tags of a record: F1 as conlleval counts it, and by strict IOB2 (`f1_strict`)."""
 
     main, higher_is_better = "f1", True
 
@@ -54,7 +54,7 @@ class EntityMeter:
         add_entities(self._confusion, our_strict, their_strict)
 
     def report(self) -> ClassificationReport:
-        """Scores of each type by strict IOB2, and which is taken for which where the boundaries are right."""
+        """Scores of each type by strict IOB2, and the confusion of types with the right boundaries."""
         types, counts = self.strict.types, self.strict.counts()
         if not types:
             return ClassificationReport("entity")
@@ -77,7 +77,7 @@ class EntityMeter:
 
 
 class TokenMeter:
-    """The tags of a record: the share of words that are right. The interval knows that words come in records."""
+    """The fraction of words with the right tag. The interval takes into account that words of a record are related."""
 
     main, higher_is_better = "accuracy", True
 
@@ -107,7 +107,7 @@ class TokenMeter:
 class AnswerMeter:
     """Answers to questions: F1 and exact match, as SQuAD counts them.
 
-    Where some questions have no answer, both are also told apart (`has_answer_f1`, `has_answer_exact`,
+    If some questions have no answer, both kinds are also scored separately (`has_answer_f1`, `has_answer_exact`,
     `no_answer_exact`). Where records come with `no_answer`, a question is left unanswered above `threshold`, and
     `best_f1`, `best_exact` are the scores with the threshold that fits these records best, as the official script finds
     it. They are a little too good, since it was found on the same records; their intervals take it as given.
@@ -129,7 +129,7 @@ class AnswerMeter:
         return self._replicates.rows
 
     def add(self, predicted: str, gold: Sequence[str], no_answer: float | None = None) -> None:
-        """The best answer, the gold answers (none: there is no answer), and what speaks for leaving it unanswered."""
+        """Add the best answer, the gold answers (none: unanswerable), and the score of leaving it unanswered."""
         if self.rows and (no_answer is not None) != bool(self._flags):
             raise InputError("Some records come with a no-answer score and some without; expected all or none.")
         if no_answer is not None and not math.isfinite(no_answer):
@@ -149,7 +149,7 @@ class AnswerMeter:
         self._replicates.add((exact, words, 1, exact * answerable, words * answerable, answerable))
 
     def report(self) -> ClassificationReport:
-        """Which questions were answered, of those with and those without an answer; empty where all have one."""
+        """Which questions were answered, with and without a gold answer; empty if all have one."""
         some_without = any(true == ANSWERED[False] for true, _ in self._confusion.cells)
         return self._confusion.report("question", ANSWERED[::-1]) if some_without else ClassificationReport("question")
 

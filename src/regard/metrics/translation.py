@@ -1,4 +1,4 @@
-"""Translations held against references: BLEU and chrF as sacreBLEU counts them, with its signatures."""
+"""BLEU and chrF of translations, as sacreBLEU computes them (Post 2018), with its signatures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _metrics() -> dict[str, Any]:
 
 
 def signatures() -> dict[str, str]:
-    """How each score was counted, in sacreBLEU's words."""
+    """sacreBLEU's signature of each score: version, tokenization, smoothing."""
     result = {}
     for name, metric in _metrics().items():
         metric.num_refs = 1
@@ -30,7 +30,11 @@ def signatures() -> dict[str, str]:
 
 
 class TranslationMeter:
-    """BLEU and chrF of all translations together, from 0 to 100. Both come from counts that add up over rows."""
+    """Corpus BLEU and chrF, from 0 to 100.
+
+    BLEU (Papineni et al. 2002) is the geometric mean of the precisions of 1- to 4-grams, times a penalty for short
+    translations. chrF (Popović 2015) is the F-score of character n-grams. Both come from counts that add up over rows.
+    """
 
     main, higher_is_better = "bleu", True
 

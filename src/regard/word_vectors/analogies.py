@@ -1,4 +1,4 @@
-"""Files of analogies as Google's: sections begin with a colon, a question is four words, a is to b as c is to d."""
+"""Analogy files in Google's format: sections start with a colon; a question is four words, a is to b as c is to d."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Question = tuple[str, str, str, str]
 
 
 def read_analogies(path: str | Path) -> dict[str, list[Question]]:
-    """Questions by section. A line of two words is a pair: a section of pairs asks each of them of each other one."""
+    """Questions by section. A line of two words is a pair; every two pairs of a section make a question."""
     sections: dict[str, list[Question]] = {}
     pairs: dict[str, list[tuple[str, str]]] = {}
     name = ""
@@ -26,14 +26,14 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
             pairs.setdefault(name, []).append((words[0], words[1]))
         elif words:
             raise DataError(
-                f"holds {pluralize(len(words), 'word')}",
+                f"has {pluralize(len(words), 'word')}",
                 file=str(path),
                 line=number,
-                expected="four, or a pair, or a section after a colon",
-                fix="Write phrases with _ for the blank.",
+                expected="four words, a pair, or a section name after a colon",
+                fix="Write phrases with _ instead of a space.",
             )
     for section, section_pairs in pairs.items():
         sections.setdefault(section, []).extend((*first, *second) for first, second in permutations(section_pairs, 2))
     if not sections:
-        raise DataError("holds no question", file=str(path), expected="lines of four words")
+        raise DataError("has no question", file=str(path), expected="lines of four words")
     return sections

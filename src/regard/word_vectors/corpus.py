@@ -1,7 +1,6 @@
-"""A text as a run of word ids: words in small letters, the rare ones left out, frequent neighbours joined to phrases.
+"""A text as an array of word ids: lower case, without rare words, with frequent neighbors joined to phrases.
 
-The run takes four bytes a word, twelve while phrases are joined, and each distinct word about 150; that is all that is
-held. The files are read once.
+Memory: four bytes per word, twelve while phrases are joined, and about 150 per distinct word. Files are read once.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from regard.text.text_files import read_chunks
 
 Ints = npt.NDArray[np.integer[Any]]
 
-MARK, LINE = -1, -2  # in the place of a word: anything else that is no blank, and the end of a line
-DISCOUNT = 4  # sights of a phrase that do not count, so that a pair of rare words is none by chance
+MARK, LINE = -1, -2  # instead of a word id: punctuation, and the end of a line
+DISCOUNT = 4  # subtracted from the count of a phrase, so that rare pairs are not joined by chance
 
 
 @dataclass(frozen=True)
 class WordCorpus:
-    """Words from the most frequent down, how often each was seen, the text in them, and where its lines begin."""
+    """Words by decreasing frequency, their counts, the text as word ids, and the bounds of its lines."""
 
     words: tuple[str, ...]
     counts: npt.NDArray[np.int64]
     ids: npt.NDArray[np.int32]
     bounds: npt.NDArray[np.int64]
-    words_read: int  # words read, the rare ones too
+    words_read: int  # including rare words
 
 
 def read_words(
@@ -49,14 +48,15 @@ def read_words(
     encoding: str | None = None,
     progress: OnProgress | None = None,
 ) -> WordCorpus:
-    """The words of text files, or their first `most`; a word is a run of letters and digits.
+    """The words of text files, or the first `max_words`; a word is a run of letters and digits.
 
     `phrases` are the thresholds of passes that join neighbours, as word2phrase does: words a and b become a_b where
-    (count of both − discount) × words / (count of a × count of b) is above. A second pass finds phrases of up to four.
-    The words of a phrase stay, and the phrase stands after them: a word that is seen in phrases alone has a vector too.
+    (count of both − discount) × words / (count of a × count of b) is above the threshold (Mikolov et al. 2013). A
+    second pass finds phrases of up to four words. The words of a phrase are kept before it, so that words that occur
+    in phrases only have a vector too.
     """
     if min_count < 1 or (max_words is not None and max_words < 1):
-        raise InputError(f"min_count is {min_count} and most is {max_words}, expected 1 or more.")
+        raise InputError(f"min_count is {min_count} and max_words is {max_words}, expected 1 or more.")
     words, run, words_read = _numbered(files, max_words, progress, encoding)
     for threshold in phrases:
         words, run = join_phrases(words, run, threshold, min_count=min_count)
@@ -67,7 +67,7 @@ def read_words(
 
 @cache
 def token_pattern() -> re.Pattern[str]:
-    """Runs of letters and digits, with the marks that combine with them; else runs of what is neither nor blank."""
+    """Matches words (letters, digits and combining marks), and runs of other characters except blanks."""
     combining = "".join(
         re.escape(letter) for letter in map(chr, range(sys.maxunicode // 16)) if unicodedata.category(letter)[0] == "M"
     )
@@ -77,7 +77,7 @@ def token_pattern() -> re.Pattern[str]:
 def _numbered(
     files: Sequence[str | Path], max_words: int | None, progress: OnProgress | None, encoding: str | None
 ) -> tuple[list[str], npt.NDArray[np.int32], int]:
-    """Words in the order they are met, and the text in their numbers, with marks and ends of lines."""
+    """Distinct words in order of occurrence, and the text as their numbers, with punctuation and line ends."""
     numbers: dict[str, int] = {}
     run, words_read = array("i"), 0
     for piece in _texts(files, progress, encoding):
@@ -95,17 +95,17 @@ def _numbered(
         if not token[0].isalnum():
             new[number] = LINE if "\n" in token else MARK
     text = new[np.frombuffer(run, np.int32)] if run else np.zeros(0, np.int32)
-    if max_words is not None and words_read > max_words:  # the last piece held more
+    if max_words is not None and words_read > max_words:  # the last chunk had more
         text = text[: np.flatnonzero(text >= 0)[max_words - 1] + 1]
         words_read = max_words
     return words, text, words_read
 
 
 def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: str | None) -> Iterator[str]:
-    """Pieces in small letters; a break of line after each file, so that no window goes from one into the next."""
+    """Lower-case chunks of text, with a line break after each file, so that no window spans two files."""
     names = [files] if isinstance(files, str | Path) else files
     if not names:
-        raise InputError("no file was given. Give at least one text file, plain or packed as .gz or .xz.")
+        raise InputError("no file was given. Give at least one text file, plain or compressed (.gz, .xz).")
     sizes = [path.stat().st_size if path.exists() else 0 for path in map(Path, names)]
     for number, name in enumerate(names):
         before = sum(sizes[:number])
@@ -121,12 +121,12 @@ def _texts(files: Sequence[str | Path], progress: OnProgress | None, encoding: s
 def join_phrases(
     words: list[str], run: npt.NDArray[np.int32], threshold: float, *, min_count: int
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """One pass: neighbours with nothing but a blank between them, joined from the left where they belong together."""
+    """One pass: neighbors with only a blank between them are joined, from the left, if their score is high enough."""
     if not threshold > 0:
         raise InputError(f"the threshold of phrases is {threshold}, expected more than 0.")
     size = len(words)
     counts = np.bincount(run[run >= 0], minlength=size)
-    often = np.append(counts >= min_count, [False, False])  # MARK and LINE look at the end
+    often = np.append(counts >= min_count, [False, False])  # MARK and LINE index from the end
     places = np.flatnonzero(often[run[:-1]] & often[run[1:]])
     keys = run[places].astype(np.int64) * size + run[places + 1]
     pairs, which, times = np.unique(keys, return_inverse=True, return_counts=True)
@@ -145,7 +145,7 @@ def join_phrases(
 
 
 def insert_phrase_words(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Every phrase of the run after its words."""
+    """The text with the words of every phrase inserted before it."""
     numbers = {word: number for number, word in enumerate(words)}
     flat, starts = array("i"), array("q")
     for number, word in enumerate(words):
@@ -154,7 +154,7 @@ def insert_phrase_words(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDA
             flat.extend([numbers[part] for part in word.split("_")])
         flat.append(number)
     starts.extend([len(flat), len(flat) + 1, len(flat) + 2])
-    flat.extend([LINE, MARK])  # which look at the end
+    flat.extend([LINE, MARK])  # indexed from the end
     begins = np.frombuffer(starts, np.int64)
     sizes = np.diff(begins)[run]
     firsts = np.cumsum(sizes) - sizes
@@ -164,7 +164,7 @@ def insert_phrase_words(words: list[str], run: npt.NDArray[np.int32]) -> npt.NDA
 
 
 def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
-    """Of places that follow each other the first, third, fifth …, as a joining from the left takes them."""
+    """Of consecutive positions the first, third, fifth …, as joining from the left chooses them."""
     index = np.arange(len(places))
     begins = np.ones(len(places), bool)
     begins[1:] = np.diff(places) != 1
@@ -173,15 +173,15 @@ def _alternate(places: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _frequent_words(words: list[str], run: npt.NDArray[np.int32], min_count: int, words_read: int) -> WordCorpus:
-    """Without marks and rare words, numbered from the most frequent down; equals in the order they were met."""
+    """The text without punctuation and rare words; words numbered by decreasing frequency."""
     lines = np.cumsum(run == LINE)[run >= 0]
     run = run[run >= 0]
     counts = np.bincount(run, minlength=len(words))
     order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts >= min_count)]
     if len(order) < 2:
         raise InputError(
-            f"of {words_read:,} words {len(order)} were seen {min_count} times or more, expected two at least. "
-            "Give more text, or a smaller min count."
+            f"of {words_read:,} words, {len(order)} occur {min_count} times or more; expected at least 2. "
+            "Give more text, or a smaller min_count."
         )
     new = np.full(len(words), -1, np.int32)
     new[order] = np.arange(len(order))

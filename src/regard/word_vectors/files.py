@@ -1,7 +1,7 @@
-"""Vectors of words in the formats of word2vec, text and binary, and in GloVe's, which is the text without its header.
+"""Word vector files: word2vec's text and binary formats, and GloVe's, which is the text format without a header.
 
 The header is `count width`. Then, for each word: in the text format a line `word number number …`; in the binary one
-the word, a blank, the numbers as 4-byte little-endian floats, and a line break, which some programs leave out.
+the word, a blank, the numbers as 4-byte little-endian floats, and a line break, which some programs omit.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from regard.foreign import file_errors, open_regular_file
 from regard.text.decompress import DECOMPRESSION_ERRORS, decompressed
 from regard.word_vectors.vectors import WordVectors
 
-WIDEST = 1 << 20  # numbers of a vector
-LONGEST = 1 << 16  # bytes of a word
+WIDEST = 1 << 20  # maximum width of a vector
+LONGEST = 1 << 16  # maximum bytes of a word
 SUFFIXES = {".bin": True, ".txt": False, ".vec": False}
 
 
 def check_target(path: str | Path) -> bool:
-    """Whether a file of that name is written binary; refused where the name does not say, or it has no place."""
+    """Whether a file of that name is binary; an error for other suffixes and for a path that cannot be written."""
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} must end in .bin (word2vec's binary format), .txt or .vec (its text format).")
@@ -35,12 +35,12 @@ def check_target(path: str | Path) -> bool:
 
 
 def save_vectors(vectors: WordVectors, path: str | Path) -> None:
-    """Write the format that the name says, whole or not at all."""
+    """Write the format of the suffix: .bin, .txt or .vec. The file appears only when it is complete."""
     path = Path(path)
     binary = check_target(path)
     for word in vectors.words:
         if not word or " " in word or "\n" in word:
-            raise InputError(f"the word {word!r} cannot be written: the formats end a word at a blank.")
+            raise InputError(f"the word {word!r} cannot be written: in these formats a blank ends a word.")
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         file.write(f"{len(vectors)} {vectors.table.shape[1]}\n".encode())
         for word, row in zip(vectors.words, vectors.table.astype("<f4", copy=False), strict=True):
@@ -49,7 +49,7 @@ def save_vectors(vectors: WordVectors, path: str | Path) -> None:
 
 
 def load_vectors(path: str | Path) -> WordVectors:
-    """Read any of the formats, told apart by what the file holds, plain or packed as .gz or .xz."""
+    """Read any of the formats, recognized by content, plain or compressed (.gz, .xz)."""
     with file_errors(path, DataError):
         return _loaded(Path(path))
 
@@ -72,7 +72,7 @@ def _loaded(path: Path) -> WordVectors:
     except FolderError as error:  # not a regular file
         raise InputError(str(error)) from error
     except DECOMPRESSION_ERRORS as error:
-        raise InputError(f"{path} is packed, but damaged or cut short: {error}. Copy it again.") from error
+        raise InputError(f"{path} is compressed, but damaged or truncated: {error}. Copy it again.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
@@ -86,7 +86,7 @@ def _sizes(header: bytes) -> tuple[int, int] | None:
 
 
 def _is_text(line: bytes, width: int) -> bool:
-    """Whether a line is a word and that many numbers: what four bytes a number make by chance hardly is."""
+    """Whether a line is a word and that many numbers in text; binary data hardly ever is."""
     parts = line.rstrip(b"\r\n").rstrip(b" ").rsplit(b" ", width)
     with contextlib.suppress(ValueError):
         return len(parts) == width + 1 and bool(len([float(part) for part in parts[1:]]) == width)
@@ -119,7 +119,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
         place = file.tell()
         word = bytearray()
         while (letter := file.read(1)) not in (b" ", b"") and len(word) < LONGEST:
-            if letter != b"\n" or word:  # the end of the row before
+            if letter != b"\n" or word:  # the line break of the previous row
                 word += letter
         numbers = file.read(4 * width)
         if len(numbers) < 4 * width:
@@ -127,7 +127,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
                 f"ends in word {row + 1} of {count}, which begins at byte {place}",
                 file=str(path),
                 expected=f"a word, a blank and {4 * width} bytes",
-                fix="The file is cut short, or is of another format. Copy it again.",
+                fix="The file is truncated or has another format. Copy it again.",
             )
         try:
             yield word.decode(), np.frombuffer(numbers, "<f4").astype(np.float32)
@@ -145,7 +145,7 @@ def _gathered(
     for word, row in rows:
         if word in words:
             raise DataError(
-                f'holds "{shorten(word, 60)}" twice', file=str(path), row=len(words) + 1, expected="one vector a word"
+                f'has "{shorten(word, 60)}" twice', file=str(path), row=len(words) + 1, expected="one vector per word"
             )
         words[word] = None
         table.append(row)
@@ -153,7 +153,7 @@ def _gathered(
         message = f"holds {pluralize(len(table), 'vector')} of {pluralize(len(table[0]) if table else 0, 'number')}"
         raise DataError(message, file=str(path), expected=f"{sizes[0]} of {sizes[1]}, as its first line says")
     if not table:
-        raise DataError("holds no vector", file=str(path), expected="a word and its numbers")
+        raise DataError("has no vector", file=str(path), expected="a word and its numbers")
     return WordVectors(tuple(words), np.stack(table))
 
 

@@ -1,8 +1,13 @@
-"""How often words stand near each other, and GloVe: vectors whose products are the logarithms of those counts.
+"""GloVe (Pennington et al. 2014): word vectors whose products are the logarithms of co-occurrence counts.
 
-A pair at distance d counts 1 / d. Pairs are counted in chunks: the numbers of both words as one integer, sorted, equals
-added; chunks are merged two and two as they reach the same size. A distinct pair takes 12 bytes, twice that while two
-runs are merged; past `most` of them the lightest are forgotten, and how many is told.
+It works as follows:
+1. Count how often two words occur within a window; a pair at distance d counts 1 / d.
+2. Fit two vectors and two biases per word so that (word vector) . (context vector) + biases = log count, by weighted
+   least squares: a pair with weight w counts min(1, w / x_max) ** 0.75, so that rare pairs have little influence.
+3. The vector of a word is the sum of its two vectors.
+
+Pairs are counted in chunks: both ids as one integer, sorted, equal ones added; chunks of similar size are merged. A
+distinct pair takes 12 bytes, twice that during a merge. Beyond `max_pairs` the lightest pairs are dropped.
 """
 
 from __future__ import annotations
@@ -18,20 +23,20 @@ from regard.errors import InputError, setting
 from regard.progress import OnProgress, Progress
 from regard.word_vectors.negative_sampling import AdaGradTable, Floats, Ints, check_text
 
-CHUNK = 1 << 20  # words of a text that are counted at once
-PAIRS = 1 << 15  # pairs of a step, at most
-STEPS = 200  # of an epoch, at least, where there are pairs enough for steps of 64
+CHUNK = 1 << 20  # words counted at once
+PAIRS = 1 << 15  # maximum pairs per step
+STEPS = 200  # minimum steps per epoch, if there are enough pairs for steps of 64
 Run = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
 class Cooccurrences:
-    """Distinct pairs of words, the smaller number left, with what they weigh together."""
+    """Distinct pairs of words, the smaller id on the left, with their weights (distance-weighted counts)."""
 
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
-    dropped: int = 0  # distinct pairs that were too light to be held
+    dropped: int = 0  # distinct pairs that were removed to limit memory
 
     def __len__(self) -> int:
         return len(self.left)
@@ -49,7 +54,7 @@ def count_cooccurrences(
     """Pairs of words in the same line, at most `window` apart."""
     check_text(ids, bounds, words)
     if window < 1 or max_pairs < 1:
-        raise InputError(f"{setting('window')} is {window} and most is {max_pairs}, expected 1 or more.")
+        raise InputError(f"{setting('window')} is {window} and max_pairs is {max_pairs}, expected 1 or more.")
     lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
     runs: list[Run] = []
     forgotten = 0
@@ -69,7 +74,7 @@ def count_cooccurrences(
 
 
 def _near(ids: Ints, lines: Ints, first: int, window: int, words: int) -> Run:
-    """Every pair whose left word stands in the chunk, with its weight."""
+    """All pairs whose left word is in the chunk, with their weights."""
     keys, weights = [], []
     for distance in range(1, window + 1):
         last = min(first + CHUNK, len(ids) - distance)
@@ -86,7 +91,7 @@ def _near(ids: Ints, lines: Ints, first: int, window: int, words: int) -> Run:
 
 
 def _added(keys: npt.NDArray[np.int64], weights: npt.NDArray[np.float32]) -> Run:
-    """Each key once, in order, with the sum of its weights."""
+    """Each distinct key in order, with the sum of its weights."""
     if not len(keys):
         return keys, weights
     order = np.argsort(keys, kind="stable")
@@ -100,7 +105,7 @@ def _merged(one: Run, other: Run) -> Run:
 
 
 def _heaviest(run: Run, max_pairs: int) -> tuple[Run, int]:
-    """The run without its lightest pairs where it holds more than `most`: half of `most` are left."""
+    """If there are more than `max_pairs` pairs, the heaviest half of `max_pairs`, and how many were dropped."""
     keys, weights = run
     if len(keys) <= max_pairs:
         return run, 0
@@ -110,12 +115,12 @@ def _heaviest(run: Run, max_pairs: int) -> tuple[Run, int]:
 
 @dataclass(frozen=True)
 class GloveSettings:
-    """How vectors are learned from pairs."""
+    """Training settings of GloVe."""
 
     width: int = 100
     epochs: int = 15
     lr: float = 0.1
-    x_max: float = 100.0  # a pair this heavy counts in full, a lighter one by (weight / enough) to the power of 3/4
+    x_max: float = 100.0  # weight from which a pair counts in full; below, (weight / x_max) ** 0.75
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -128,7 +133,7 @@ class GloveSettings:
 
 
 class Glove:
-    """Two vectors and biases a word, in rows [vector, bias, 1] and [vector, 1, bias]: a product is the whole sum."""
+    """Two vectors and biases per word, in rows [vector, bias, 1] and [vector, 1, bias]: a product adds the biases."""
 
     def __init__(self, words: int, settings: GloveSettings) -> None:
         self.settings = settings
@@ -143,9 +148,9 @@ class Glove:
         return rows
 
     def train(self, pairs: Cooccurrences, *, progress: OnProgress | None = None) -> Floats:
-        """Go over all pairs, epoch after epoch; the sum of the two vectors of each word."""
+        """Train on all pairs for the set number of epochs; returns the sum of the two vectors of each word."""
         if len(pairs) == 0:
-            raise InputError("there is no pair of words to learn from. Give lines of two words or more.")
+            raise InputError("there is no pair of words to train on. Give lines of at least two words.")
         total, done = len(pairs) * self.settings.epochs, 0
         for _ in range(self.settings.epochs):
             for inner, outer, weights in self.batches(pairs):
@@ -156,7 +161,7 @@ class Glove:
         return self.word_table.rows_VD[:, :-2] + self.context_table.rows_VD[:, :-2]
 
     def batches(self, pairs: Cooccurrences) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """One epoch in any order; which word of a pair takes the inner vector is drawn."""
+        """One epoch in random order; which word of a pair uses the word table is random."""
         order = self.random.permutation(len(pairs)).astype(np.int32 if len(pairs) < 1 << 31 else np.int64)
         size = min(PAIRS, max(64, len(pairs) // STEPS))
         for first in range(0, len(order), size):
@@ -166,7 +171,7 @@ class Glove:
             yield np.where(turned, right, left), np.where(turned, left, right), pairs.weights[some]
 
     def step(self, inner: Ints, outer: Ints, weights: Floats, rate: float) -> None:
-        """One step down Σ f(weight) · (product − log weight)² / 2."""
+        """One step of gradient descent on Σ f(weight) · (product − log weight)² / 2."""
         x, y = (
             torch.from_numpy(table.rows_VD).index_select(0, torch.from_numpy(ids.astype(np.int64)))
             for table, ids in ((self.word_table, inner), (self.context_table, outer))
@@ -175,6 +180,6 @@ class Glove:
         fraction = (weight / self.settings.x_max).clamp(max=1).pow(0.75)
         slope = (fraction * (weight.log() - (x * y).sum(1)))[:, None]
         up, across = slope * y, slope * x
-        up[:, -1], across[:, -2] = 0, 0  # the ones stay
+        up[:, -1], across[:, -2] = 0, 0  # the constant ones are not trained
         self.word_table.ascend(inner, up.numpy(), rate)
         self.context_table.ascend(outer, across.numpy(), rate)

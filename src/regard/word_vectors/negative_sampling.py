@@ -1,15 +1,19 @@
-"""Word vectors learned from their neighbours, with negative sampling: skip-gram and CBOW.
+"""Word vectors with negative sampling: skip-gram and CBOW (word2vec, Mikolov et al. 2013).
 
-A text is a run of word ids. It is cut into blocks of `LENGTH` centres, each with the neighbours of its first and last
-centre. Within a block all scores are one matrix product, of which the band of the window is kept: more arithmetic than
-is needed, but arithmetic is what a processor has plenty of, and a row of a table is fetched once a block instead of
-once a pair. The drawn words are shared by the centres of a block, each weighed so that a pair meets `negatives` of
-them. The products are numpy's, in as many threads as there are cores: `torch.bmm` took three times as long here.
+Both train two vectors per word, so that the product of word and context vector is high for neighbors in the text and
+low for randomly sampled words. Skip-gram predicts every neighbor from the center word; CBOW predicts the center word
+from the mean of its neighbors.
 
-A neighbour at distance d counts (window − d + 1) / window, the mean over a window of random size as word2vec draws it.
-Steps are AdaGrad's with one number a row, so that a rare word moves further at each of its few sights.
+The text is split into blocks of `LENGTH` center words with the neighbors of the first and last. All scores of a block
+are one matrix product, of which only the window is used: more arithmetic than needed, but a row of the table is
+fetched once per block instead of once per pair. The negative words are shared by the centers of a block and weighted,
+so that a pair has `negatives` of them on average. Products use numpy in several threads; `torch.bmm` was three times
+slower here.
 
-Letters of shapes: B blocks, L centres, C = L + 2 × window contexts, K drawn words, D width, V words.
+A neighbor at distance d counts (window − d + 1) / window, the expected value of word2vec's random window size. Steps
+are AdaGrad with one accumulator per row (Duchi et al. 2011), so that rare words take larger steps.
+
+Shapes: B blocks, L centers, C = L + 2 × window contexts, K negative words, D width, V words.
 """
 
 from __future__ import annotations
@@ -30,25 +34,25 @@ from regard.progress import OnProgress, Progress
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]
 
-LENGTH = 64  # centres of a block
-BLOCKS = 64  # blocks of a step
-NEGATIVES = 64  # words drawn for a block
-POWER = 0.75  # of the counts that words are drawn by
+LENGTH = 64  # center words of a block
+BLOCKS = 64  # blocks per step
+NEGATIVES = 64  # negative words per block
+POWER = 0.75  # negative words are sampled by count ** POWER
 
 
 @dataclass(frozen=True)
 class NegativeSamplingSettings:
-    """How vectors are learned from neighbours."""
+    """Training settings of skip-gram and CBOW."""
 
     kind: Literal["skipgram", "cbow"] = "skipgram"
     width: int = 100
     window: int = 5
     negatives: float = 5.0
-    subsample: float = 1e-4  # words more frequent than this are left out now and then; 0 leaves none out
+    subsample: float = 1e-4  # words with a higher relative frequency are randomly left out; 0 disables it
     epochs: int = 5
-    lr: float = 0.1  # falls to nothing in a straight line
+    lr: float = 0.1  # learning rate, decays linearly to 0
     seed: int = 0
-    threads: int = 0  # 0: as many as torch uses; the result is the same for any number
+    threads: int = 0  # 0: as many as torch uses; the result does not depend on it
 
     def __post_init__(self) -> None:
         if self.kind not in ("skipgram", "cbow"):
@@ -66,7 +70,7 @@ class NegativeSamplingSettings:
 
 @dataclass
 class AdaGradTable:
-    """Rows that are moved by AdaGrad, with the sum of mean squares each row has seen."""
+    """A table of vectors trained by AdaGrad, with the sum of mean squared gradients per row."""
 
     rows_VD: Floats
     squares_V: Floats
@@ -76,7 +80,7 @@ class AdaGradTable:
         return cls(rows_VD, np.full(len(rows_VD), 1e-8, np.float32))
 
     def ascend(self, ids: Ints, gradients: Floats, lr: float) -> None:
-        """Move rows up their gradients; those of one row are added first."""
+        """One step of gradient ascent; gradients of the same row are added first."""
         rows, sums = sum_rows(ids, gradients)
         squares_V = torch.from_numpy(self.squares_V)
         squares = squares_V.index_select(0, rows) + sums.square().mean(1)
@@ -86,7 +90,7 @@ class AdaGradTable:
 
 
 def sum_rows(ids: Ints, rows: Floats) -> tuple[torch.Tensor, torch.Tensor]:
-    """The distinct ids in order, and for each the sum of its rows, added in the order they are given."""
+    """The distinct ids in order, and for each the sum of its rows, added in the given order."""
     ordered, order = torch.sort(torch.from_numpy(np.ascontiguousarray(ids).astype(np.int64)), stable=True)
     results, counts = torch.unique_consecutive(ordered, return_counts=True)
     sums = torch.nn.functional.embedding_bag(order, torch.from_numpy(rows), counts.cumsum(0) - counts, mode="sum")
@@ -95,17 +99,17 @@ def sum_rows(ids: Ints, rows: Floats) -> tuple[torch.Tensor, torch.Tensor]:
 
 @dataclass(frozen=True)
 class CenterBlocks:
-    """Some blocks of a text with the words drawn for them."""
+    """Blocks of a text with their negative words."""
 
     centers_BL: Ints
     contexts_BC: Ints
-    weights_BLC: Floats  # of each neighbour; 0 for what is none
+    weights_BLC: Floats  # of each neighbor; 0 outside of the window
     negatives_BK: Ints
 
 
 @dataclass(frozen=True)
 class BlockGradients:
-    """Of the log likelihood, a row for each centre, context and drawn word."""
+    """Gradients of the log-likelihood, one row for each center, context and negative word."""
 
     centers: Floats
     contexts: Floats
@@ -113,7 +117,10 @@ class BlockGradients:
 
 
 def skipgram_gradients(inner_VD: Floats, outer_VD: Floats, blocks: CenterBlocks, negatives: float) -> BlockGradients:
-    """Sum over centres and neighbours of w · (log σ(x·y) + Σ log σ(−x·n)), the centre's x inner, y and n outer."""
+    """Skip-gram: gradients of the sum over centers and neighbors of w · (log σ(x·y) + Σ log σ(−x·n)).
+
+    x is the word vector of the center, y and n are the context vectors of the neighbor and of the negative words.
+    """
     x_BLD, y_BCD, n_BKD = inner_VD[blocks.centers_BL], outer_VD[blocks.contexts_BC], outer_VD[blocks.negatives_BK]
     near_BLC = sigmoid(-(x_BLD @ y_BCD.swapaxes(1, 2)))
     near_BLC *= blocks.weights_BLC
@@ -127,7 +134,10 @@ def skipgram_gradients(inner_VD: Floats, outer_VD: Floats, blocks: CenterBlocks,
 
 
 def cbow_gradients(inner_VD: Floats, outer_VD: Floats, blocks: CenterBlocks, negatives: float) -> BlockGradients:
-    """Sum over centres of log σ(h·y) + Σ log σ(−h·n); h is the weighed mean of the inner rows of the neighbours."""
+    """CBOW: gradients of the sum over centers of log σ(h·y) + Σ log σ(−h·n).
+
+    h is the weighted mean of the word vectors of the neighbors, y and n are context vectors of center and negatives.
+    """
     c_BCD, y_BLD, n_BKD = inner_VD[blocks.contexts_BC], outer_VD[blocks.centers_BL], outer_VD[blocks.negatives_BK]
     total_BL1 = blocks.weights_BLC.sum(-1, keepdims=True)
     has_BL1 = (total_BL1 > 0).astype(np.float32)
@@ -141,7 +151,7 @@ def cbow_gradients(inner_VD: Floats, outer_VD: Floats, blocks: CenterBlocks, neg
 
 
 def sigmoid(x: Floats) -> Floats:
-    """In place; written with tanh, which neither overflows nor is slow."""
+    """The logistic function in place, with tanh, which is fast and does not overflow."""
     x *= np.float32(0.5)
     np.tanh(x, out=x)
     x += np.float32(1)
@@ -150,21 +160,21 @@ def sigmoid(x: Floats) -> Floats:
 
 
 class NegativeSampling:
-    """Learns from a run of word ids; `bounds` are where its lines begin, and its end: no window goes over one."""
+    """Trains on an array of word ids; `bounds` are the bounds of its lines, which no window crosses."""
 
     def __init__(self, counts: Ints, settings: NegativeSamplingSettings) -> None:
         self.settings, self.counts = settings, np.asarray(counts, np.int64)
         if len(self.counts) < 2 or self.counts.min() < 1:
-            raise InputError(f"{len(self.counts)} words were given, expected two or more, each with its count.")
+            raise InputError(f"{len(self.counts)} words were given, expected at least 2, each with its count.")
         self.random = np.random.default_rng(settings.seed)
-        negatives = np.cumsum(self.counts**POWER)
-        self.edges = negatives / negatives[-1]
+        cumulative = np.cumsum(self.counts**POWER)
+        self.edges = cumulative / cumulative[-1]
         size = (len(self.counts), settings.width)
         start = (self.random.random(size, np.float32) - np.float32(0.5)) / np.float32(settings.width)
         self.word_table, self.context_table = AdaGradTable.of(start), AdaGradTable.of(np.zeros(size, np.float32))
 
     def train(self, ids: Ints, bounds: Ints, *, progress: OnProgress | None = None) -> Floats:
-        """Go over the text, epoch after epoch; the vectors. `progress` is told centres seen, of how many, about."""
+        """Go over the text, epoch after epoch; the vectors. `progress` is told centers seen, of how many, about."""
         check_text(ids, bounds, len(self.counts))
         threads = self.settings.threads or torch.get_num_threads()
         keep = self.keep_probability() @ self.counts / self.counts.sum()
@@ -180,7 +190,7 @@ class NegativeSampling:
         return self.word_table.rows_VD
 
     def keep_probability(self) -> npt.NDArray[np.float64]:
-        """How likely each word is kept: frequent ones less."""
+        """The probability that an occurrence of each word is kept; lower for frequent words."""
         if self.settings.subsample == 0:
             return np.ones(len(self.counts))
         rarity = self.settings.subsample * self.counts.sum() / self.counts
@@ -188,7 +198,7 @@ class NegativeSampling:
         return probability
 
     def batches(self, ids: Ints, bounds: Ints) -> Iterator[CenterBlocks]:
-        """One epoch: the text with some frequent words left out, its blocks in any order."""
+        """One epoch: the subsampled text, its blocks in random order."""
         window = self.settings.window
         keep = self.random.random(len(ids), np.float32) < self.keep_probability().astype(np.float32)[ids]
         lines = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))[keep]
@@ -207,36 +217,36 @@ class NegativeSampling:
             yield CenterBlocks(ids_BC[:, window:-window], ids_BC, weights, np.minimum(negatives, len(self.counts) - 1))
 
     def step(self, blocks: CenterBlocks, rate: float, pool: ThreadPoolExecutor, threads: int) -> None:
-        """Gradients part by part, side by side; then both tables move."""
+        """Compute the gradients in several threads, then update both tables."""
         gradients = skipgram_gradients if self.settings.kind == "skipgram" else cbow_gradients
 
         def compute(part: CenterBlocks) -> BlockGradients:
             return gradients(self.word_table.rows_VD, self.context_table.rows_VD, part, self.settings.negatives)
 
         results = list(pool.map(compute, _split(blocks, threads)))
-        centres, contexts = _flat([g.centers for g in results]), _flat([g.contexts for g in results])
+        centers, contexts = _flat([g.centers for g in results]), _flat([g.contexts for g in results])
         negatives, negative_ids = _flat([g.negatives for g in results]), blocks.negatives_BK.reshape(-1)
-        centre_ids, context_ids = blocks.centers_BL.reshape(-1), blocks.contexts_BC.reshape(-1)
+        center_ids, context_ids = blocks.centers_BL.reshape(-1), blocks.contexts_BC.reshape(-1)
         if self.settings.kind == "cbow":
-            centres, contexts, centre_ids, context_ids = contexts, centres, context_ids, centre_ids
-        self.word_table.ascend(centre_ids, centres, rate)
+            centers, contexts, center_ids, context_ids = contexts, centers, context_ids, center_ids
+        self.word_table.ascend(center_ids, centers, rate)
         self.context_table.ascend(
             np.concatenate([context_ids, negative_ids]), np.concatenate([contexts, negatives]), rate
         )
 
 
 def band(window: int) -> Floats:
-    """(L, C): how much each context counts for each centre, which stands at its own place plus `window`."""
+    """(L, C) the weight of each context for each center, whose position is its index plus `window`."""
     distance = np.abs(np.arange(LENGTH + 2 * window)[None] - np.arange(LENGTH)[:, None] - window)
     return np.where(distance == 0, 0, np.maximum(0, window + 1 - distance) / window).astype(np.float32)
 
 
 def check_text(ids: Ints, bounds: Ints, words: int) -> None:
-    """Our own rooms hand these over; a user's array may be anything."""
+    """Raise an error for bounds or ids that do not fit the text."""
     if ids.ndim != 1 or bounds.ndim != 1 or len(bounds) < 2 or bounds[0] != 0 or bounds[-1] != len(ids):
         raise InputError(f"bounds must run from 0 to the {len(ids)} ids of the text.")
     if len(ids) == 0 or ids.min() < 0 or ids.max() >= words:
-        raise InputError(f"the text is empty, or holds an id that is none of the {words} words.")
+        raise InputError(f"the text is empty, or has an id outside of the {words} words.")
 
 
 def _split(blocks: CenterBlocks, parts: int) -> list[CenterBlocks]:

@@ -1,4 +1,4 @@
-"""From text files to vectors of words: read, count, learn."""
+"""From text files to word vectors: read, count, train."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ RATES = {"skipgram": 0.1, "cbow": 0.1, "glove": 0.1}
 
 @dataclass(frozen=True)
 class VectorSettings:
-    """How vectors are learned. What is None is chosen by the kind, or by the text."""
+    """Training settings of word vectors. None is chosen by the kind."""
 
     kind: Literal["skipgram", "cbow", "glove"] = "skipgram"
     width: int = 100
     window: int = 5
     min_count: int = 5
     epochs: int | None = None
-    max_words: int | None = None  # the first so many words of the text
-    phrases: tuple[float, ...] = ()  # thresholds of the passes that join phrases; none unless told
+    max_words: int | None = None  # read only the first words of the text
+    phrases: tuple[float, ...] = ()  # score thresholds, one per pass that joins phrases
     phrase_smoothing: float = 20.0  # weight of the words of a phrase in its vector, in occurrences; 0 disables it
     negatives: float = 5.0
     subsample: float = 1e-4
@@ -48,12 +48,12 @@ class VectorSettings:
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """The vectors, and what they were learned from."""
+    """Trained vectors, with their settings and the size of the text."""
 
     vectors: WordVectors
     settings: dict[str, Any]
-    words_read: int  # words of the text
-    words_kept: int  # of them, those frequent enough to have a vector
+    words_read: int
+    words_kept: int  # occurrences of words that have a vector
     seconds: float
     cpu_seconds: float
 
@@ -65,7 +65,7 @@ def train_vectors(
     encoding: str | None = None,
     progress: OnProgress | None = None,
 ) -> TrainedVectors:
-    """Read the files once, then learn; the same files, settings and seed give the same vectors."""
+    """Read the files once, then train; the same files, settings and seed give the same vectors."""
     settings = settings or VectorSettings()
     began, cpu = time.monotonic(), time.process_time()
     text = read_words(
@@ -109,10 +109,12 @@ def _glove(text: WordCorpus, settings: VectorSettings, epochs: int, rate: float,
     pairs = count_cooccurrences(text.ids, text.bounds, len(text.words), window=settings.window, progress=progress)
     if pairs.dropped:
         warnings.warn(
-            f"{pairs.dropped:,} of the lightest pairs of words were forgotten, so that memory stays bounded; "
-            f"{len(pairs):,} are learned from. A greater min count or a smaller window needs fewer.",
+            f"{pairs.dropped:,} of the rarest word pairs were dropped to limit memory; "
+            f"{len(pairs):,} are used. A larger min_count or a smaller window gives fewer pairs.",
             stacklevel=3,
         )
-    enough = float(np.clip(text.ids.size / 1e6, 1, 100))  # 100 is for corpora of a hundred million words and more
+    enough = float(
+        np.clip(text.ids.size / 1e6, 1, 100)
+    )  # the 100 of the paper is for corpora of 100 million words and more
     how = GloveSettings(width=settings.width, epochs=epochs, lr=rate, x_max=enough, seed=settings.seed)
     return Glove(len(text.words), how).train(pairs, progress=progress)

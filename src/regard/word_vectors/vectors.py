@@ -1,6 +1,6 @@
-"""Words with one vector each: the nearest ones, analogies, and how many of a set of analogies come out right.
+"""Word vectors: nearest neighbors, analogies, and the accuracy on a set of analogies.
 
-`negative` and `cooccurrence` learn such vectors; reading and writing them is `word_vectors/files.py`.
+`negative_sampling` and `glove` train them; `files` reads and writes them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from regard.errors import InputError
 Floats = npt.NDArray[np.float32]
 Question = tuple[str, str, str, str]  # a is to b as c is to d
 
-AT_ONCE = 1 << 24  # scores that are held at once: 64 MB
+AT_ONCE = 1 << 24  # scores in memory at once: 64 MB
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A word and how near it is: the cosine, or what the method of an analogy makes of three."""
+    """A word and its score: the cosine similarity, or the score of an analogy."""
 
     word: str
     score: float
@@ -32,7 +32,7 @@ class Neighbor:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """Analogies of one section, or of all: right ones of those whose four words are known, of all that were asked."""
+    """Results of analogy questions: correct ones, those with four known words, and all."""
 
     right: int
     known: int
@@ -40,7 +40,7 @@ class AnalogyScore:
 
     @property
     def accuracy(self) -> float:
-        """Of the known ones; 0 where none is."""
+        """Fraction of correct answers to known questions; 0 if there are none."""
         return self.right / self.known if self.known else 0.0
 
 
@@ -53,9 +53,9 @@ class WordVectors:
 
     def __post_init__(self) -> None:
         if self.table.ndim != 2 or len(self.table) != len(self.words) or not self.words:
-            raise InputError(f"{len(self.words)} words do not go with a table of shape {self.table.shape}.")
+            raise InputError(f"{len(self.words)} words do not match a table of shape {self.table.shape}.")
         if len(self.rows) != len(self.words):
-            raise InputError("a word stands in the list twice. Every word has one vector.")
+            raise InputError("a word occurs twice. Give every word once.")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -74,26 +74,26 @@ class WordVectors:
 
     @cached_property
     def unit(self) -> Floats:
-        """The table with every row of length 1; a row of zeros stays."""
+        """The table with rows normalized to length 1; rows of zeros stay zero."""
         lengths = np.linalg.norm(self.table, axis=1, keepdims=True)
         unit: Floats = (self.table / np.maximum(lengths, np.float32(1e-12))).astype(np.float32)
         return unit
 
     def find(self, word: str) -> int | None:
-        """The row of a word as it is written, else in small letters."""
+        """The row of a word as written, else in lower case; None if it has no vector."""
         return self.rows.get(word, self.rows.get(word.lower()))
 
     def row(self, word: str) -> int:
-        """The row of a word that must be there."""
+        """The row of a word; an error if it has no vector."""
         result = self.find(word)
         if result is None:
             near = difflib.get_close_matches(word.lower(), self.words[:100_000], n=1, cutoff=0.6)
             fix = f' Did you mean "{near[0]}"?' if near else ""
-            raise InputError(f'"{word}" is not one of the {len(self):,} words that have a vector.{fix}')
+            raise InputError(f'"{word}" is not one of the {len(self):,} words with a vector.{fix}')
         return result
 
     def nearest(self, word: str | npt.ArrayLike, top: int = 10) -> list[Neighbor]:
-        """The words with the greatest cosine to a word, itself left out, or to a vector."""
+        """The words with the highest cosine similarity to a word (itself excluded) or to a vector."""
         if isinstance(word, str):
             row = self.row(word)
             return self._best(self.unit @ self.unit[row], [row], top)
@@ -103,18 +103,18 @@ class WordVectors:
         return self._best(self.unit @ (vector / max(float(np.linalg.norm(vector)), 1e-12)), [], top)
 
     def similarity(self, one: str, other: str) -> float:
-        """The cosine of two words."""
+        """The cosine similarity of two words."""
         return float(self.unit[self.row(one)] @ self.unit[self.row(other)])
 
     def analogy(self, a: str, b: str, c: str, top: int = 5, *, method: Literal["add", "mul"] = "add") -> list[Neighbor]:
-        """What is to c as b is to a: (man, king, woman) should give queen. The three are left out."""
+        """Words that are to c as b is to a: (man, king, woman) should give queen. The three words are excluded."""
         rows = np.array([[self.row(word) for word in (a, b, c)]])
         return self._best(self._scores(rows, method)[0], rows[0].tolist(), top)
 
     def analogies(
         self, questions: Mapping[str, Sequence[Question]], *, method: Literal["add", "mul"] = "add"
     ) -> dict[str, AnalogyScore]:
-        """For each section, how often the best word is the fourth; a question with an unknown word is not asked."""
+        """Score per section: how often the best word is the fourth; questions with unknown words are skipped."""
         return {name: self._section(section, method) for name, section in questions.items()}
 
     def _section(self, questions: Sequence[Question], method: str) -> AnalogyScore:
@@ -129,7 +129,11 @@ class WordVectors:
         return AnalogyScore(right, len(known), len(questions))
 
     def _scores(self, rows: npt.NDArray[np.int64], method: str) -> Floats:
-        """Of every word for each (a, b, c): b − a + c, or b · c / a with cosines in 0 … 1 (Levy and Goldberg 2014)."""
+        """Scores of all words for each (a, b, c).
+
+        "add": cosine with b − a + c (3CosAdd, Mikolov et al. 2013). "mul": cos b · cos c / cos a, with cosines shifted
+        to 0 … 1 (3CosMul, Levy and Goldberg 2014).
+        """
         if method not in ("add", "mul"):
             raise InputError(f'method "{method}" is not one of add, mul.')
         a, b, c = (self.unit[rows[:, i]] for i in range(3))
@@ -152,15 +156,16 @@ class WordVectors:
 
 
 def total_score(scores: Mapping[str, AnalogyScore]) -> AnalogyScore:
-    """All sections as one."""
+    """The sum over all sections."""
     every = scores.values()
     return AnalogyScore(sum(s.right for s in every), sum(s.known for s in every), sum(s.total for s in every))
 
 
 def smooth_phrases(vectors: WordVectors, counts: npt.NDArray[np.int64], strength: float) -> WordVectors:
-    """Phrases (a_b) seen seldom lean on the words they are made of: n sights of their own against `strength` of those.
+    """Smooth the vectors of phrases (a_b) toward the sum of their words.
 
-    Directions are mixed, lengths stay. A phrase with a part that has no vector stays as it is.
+    The direction is the mean of both, weighted by the count of the phrase and by `strength`; the length is unchanged.
+    Phrases with a word that has no vector are unchanged.
     """
     table = vectors.table.copy()
     for row, word in enumerate(vectors.words):
