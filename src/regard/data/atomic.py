@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, links that stay links, and devices and pipes that are written to.
+"""Atomic writes: a file is written completely or not at all. Links stay links; devices and pipes are written directly.
 
 A regular file is written under a hidden name beside it (`.NAME.part`) that takes its place at the end. The part is
 locked while its process lives: one that a killed process left behind is written over, one in use is an error.
@@ -59,7 +59,7 @@ def part_of(real: Path) -> Path:
 
 
 def put_in_place(part: Path, real: Path) -> None:
-    """Flush a finished part and give it the name of the file, with the permissions of the one that it replaces."""
+    """Flush a finished part and rename it to the file, with the permissions of the file that it replaces."""
     with part.open("rb") as file:
         os.fsync(file.fileno())
     if real.exists():
@@ -151,7 +151,7 @@ def _opened(target: Path) -> int:
 
 
 def _descriptor(target: Path) -> int | None:
-    """The number of the open file that a name such as /dev/stdout or /dev/fd/63 stands for.
+    """The file descriptor that a name such as /dev/stdout or /dev/fd/63 refers to.
 
     Opening the name again would cut short, or write over, what the shell has redirected it to.
     """
@@ -222,7 +222,7 @@ def _files(given: Any) -> Iterator[tuple[str, os.stat_result]]:
     several = given if isinstance(given, tuple | list) else [given]
     if not all(isinstance(one, str | Path) for one in several):  # rows in memory
         return
-    with suppress(OSError, DataError):  # what is wrong with the input is said when it is read
+    with suppress(OSError, DataError):  # errors of the input are reported when it is read
         if isinstance(given, str | Path) and str(given) != "-" and Path(given).expanduser().is_dir():
             groups = [group for part in split_files(Path(given).expanduser()).values() for group in part]
         else:

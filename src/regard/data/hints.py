@@ -1,4 +1,4 @@
-"""Other ways to read or to train on data that are usually meant: what `check` reports and `train` says."""
+"""Suggestions of other options for reading or training, shown by `regard check` and `regard train`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.data.schema import Schema
 
 
 class Hint(NamedTuple):
-    """What was seen, and the flag that may be meant. `kind` is that of the finding."""
+    """An observation and the option to try. `kind` is that of the finding."""
 
     kind: str
     message: str
@@ -18,7 +18,7 @@ class Hint(NamedTuple):
 
 
 def reading_hints(found: Schema, labels: Collection[str], *, task: str | None, kind: str | None) -> list[Hint]:
-    """Hints about data with these distinct class labels. `task` and `kind` are what the user said."""
+    """Hints about data with these distinct class labels. `task` and `kind` are the options given by the user."""
     suggestions = []
     if task is None and found.task == "pair" and found.labels == "number":
         suggestions.append(Hint("similarity", SIMILARITY, EMBED))

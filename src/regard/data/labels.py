@@ -143,7 +143,7 @@ def _number(row: Row, column: str, value: Any) -> float:
 def infer_label_style(
     values: Sequence[Any], column: str, *, kind: str | None = None, separator: str | None = None
 ) -> LabelStyle:
-    """How these labels are written; `kind` and `separator` are what the user or another file says."""
+    """How these labels are written; `kind` and `separator` are given by the user or by another file."""
     present = [value for value in values if value is not None and value != ""]
     listed = bool(present) and all(_only(value) is not value for value in present)
     kind = kind or ("single" if listed and len(present) > 1 else infer_label_kind(present, column))

@@ -19,7 +19,7 @@ DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see
 
 
 def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple[Source, ...]]:
-    """The sources to read one after the other; a tuple of two holds aligned lines."""
+    """The sources to read in order; a tuple of two has aligned lines."""
     if in_memory(where):
         return [(MemorySource(where, split),)]
     if isinstance(where, tuple):

@@ -1,4 +1,4 @@
-"""From a path, a folder, a glob, two aligned files or stdin to records, one at a time.
+"""Read records one at a time from a path, a folder, a glob, two aligned files or stdin.
 
     reader = read("reviews.csv", columns={"text": "review", "label": "stars"})
     reader.schema  # format, task and columns, and how they were inferred
@@ -39,7 +39,7 @@ from regard.data.sources import Source, suffix_of
 from regard.errors import DataError, pluralize, shorten
 from regard.foreign import file_errors
 
-HEAD_BYTES = 4096  # bytes that show whether a file holds several splits
+HEAD_BYTES = 4096  # bytes that show whether a file contains several splits
 
 
 def read(

@@ -47,7 +47,7 @@ class Source:
     def __init__(self, name: str | Path, *, sheet: str | None = None, suffix: str | None = None) -> None:
         self.encoding: str | None = None
         self.sheet, self._suffix = sheet, suffix
-        self.split: str | None = None  # the split to read of a file that holds several
+        self.split: str | None = None  # the split to read if the file contains several
         self._guess: EncodingGuess | None = None
         self.name = "stdin" if str(name) == "-" else str(name)
         self.path = None if str(name) == "-" else Path(name)
@@ -64,7 +64,7 @@ class Source:
         return suffix_of(self.path) if self.path is not None else ""
 
     def head(self, size: int = FIRST_READ) -> bytes:
-        """The first bytes, unpacked: at least `size` of them and two whole lines, where there are so many."""
+        """The first bytes, decompressed: at least `size` and two whole lines, if the file has as many."""
         with self._text() as stream:
             content = stream.read(size)
             while content.count(b"\n") < 2 and len(content) < MAX_LINE_BYTES and not has_first_item(content):
@@ -99,7 +99,7 @@ class Source:
             yield stream
 
     def detected_encoding(self) -> EncodingGuess:
-        """The encoding, as the user named it or as it was recognized; then it is reported, once."""
+        """The encoding as given by the user or as detected; a detected one other than UTF-8 is reported once."""
         if self._guess is None:
             with file_errors(self.name, DataError):
                 self._guess = self._detect()
@@ -199,7 +199,7 @@ class _Replay(io.RawIOBase):
         return len(chunk)
 
     def close(self) -> None:
-        """Stays open: the second reader goes on where the first has stopped."""
+        """Stay open: the second reader continues where the first stopped."""
 
 
 def suffix_of(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""Tags of words: entities written in four ways, kept in one.
+"""Tag schemes of words: entities in IOB1, IOB2, IOBES and BILOU, converted to IOB2.
 
-IOB2 is kept: `B-PER` opens an entity, `I-PER` carries it on, `O` is none. Read besides it are IOB1 (`B-` only between
-two neighbours of one kind), IOBES and BILOU (an own letter for the last word and for an entity of one word).
+In IOB2 `B-PER` begins an entity, `I-PER` continues it, and `O` is outside. IOB1 uses `B-` only between two adjacent
+entities of one type; IOBES and BILOU have further letters for the last word and for entities of one word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LETTERS = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bilou": "BILU"}
 
 
 class TagError(DataError):
-    """A tag that cannot stand where it does; `word` counts from 0 in its sentence."""
+    """A tag that is not allowed at its position; `word` is the index of the word in its sentence."""
 
     def __init__(self, what: str, word: int, *, expected: str | None = None, fix: str | None = None) -> None:
         super().__init__(what, expected=expected, fix=fix)
@@ -28,7 +28,8 @@ class TagError(DataError):
 def infer_scheme(sequences: Iterable[Sequence[str]]) -> str:
     """How these tags are written; `plain` where they are no entities, such as parts of speech."""
     letters: set[str] = set()
-    continued, opened = True, True  # every I- carries on what stands before it; every B- parts two of one kind
+    continued = True  # every I- follows a tag of the same entity type
+    opened = True  # every B- separates two entities of the same type
     for tags in sequences:
         if not all(TAG.fullmatch(tag) for tag in tags):
             return "plain"
@@ -77,7 +78,7 @@ def _unfinished(scheme: str) -> str:
 
 
 def _opens(tags: Sequence[str], number: int, before: str, scheme: str) -> bool:
-    """Whether a tag begins an entity, once it is known to be allowed where it stands."""
+    """Whether a tag begins an entity. Raises TagError if it is not allowed at its position."""
     tag = tags[number]
     letter, same = tag[:1], before != "O" and before[1:] == tag[1:]
     if TAG.fullmatch(tag) is None or letter not in LETTERS[scheme]:

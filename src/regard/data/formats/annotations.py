@@ -1,7 +1,7 @@
 """Exports of annotation tools: doccano, spaCy, Label Studio and Prodigy.
 
-Each is brought into plain rows first: a text, and beside it a list of spans or the names of classes. What a span looks
-like differs between them: see `regard.data.spans`.
+Each is first converted to plain rows: a text with a list of spans or class names. The tools write spans in different
+ways: see `regard.data.spans`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BESIDES = ("id", "annotator", "created_at", "updated_at")  # what JSON-MIN adds 
 Values = Mapping[str, Any]
 
 
-# Layouts of rows
+# Export formats
 
 
 def export_tool(sample: Sequence[Values]) -> str:
@@ -53,7 +53,7 @@ def _is_binary(sample: Sequence[Values]) -> bool:
 def convert_rows(
     rows: Iterator[Row], layout: str, columns: Mapping[str, str], bad: OnBadRow, *, labeled: bool
 ) -> Iterator[Row]:
-    """Rows of a tool as plain rows. Without `labeled` every text is kept, whatever was said of it."""
+    """Rows of an annotation tool as plain rows. Without `labeled`, rejected and skipped texts are kept too."""
     for row in rows:
         try:
             values = _plain(row, layout, columns, labeled=labeled)
@@ -117,7 +117,7 @@ def _label_studio(row: Row, *, labeled: bool) -> dict[str, Any]:
 
 
 def _results(row: Row) -> list[Values]:
-    """What the annotator said. Several annotations must agree, or one be marked as ground truth."""
+    """The results of the annotation. Several annotations must agree, or one must be marked as ground truth."""
     all_annotations = [one for one in _annotations(row.values) or () if isinstance(one, dict)]
     usable = [one for one in all_annotations if not one.get("was_cancelled") and not one.get("skipped")]
     if not usable:
@@ -140,13 +140,13 @@ def _comparable(results: Sequence[Values]) -> list[str]:
     return sorted(f"{result.get('from_name')} {result.get('value')}" for result in results)
 
 
-# Which column is what
+# Column roles
 
 
 def annotated_roles(
     names: Sequence[str], sample: Sequence[Values], columns: Mapping[str, str], task: str | None, file: str
 ) -> dict[str, str]:
-    """The columns the user named, and besides them those whose values are spans or classes of an annotation tool."""
+    """The columns named by the user, and those whose values are spans or classes of an annotation tool."""
     if task not in (None, "tag", "classify") or {"entities", "tags", "tokens"} & set(columns) or _tagged(names, sample):
         return dict(columns)
     values = {name: [parse_json_cell(row.get(name)) for row in sample] for name in names}
@@ -191,7 +191,7 @@ def _is_words(value: Any) -> bool:
 
 
 def _all_spans(values: Sequence[Any]) -> bool:
-    """Whether a column holds spans: at least one, and nothing else."""
+    """Whether a column contains spans: at least one, and nothing else."""
     lists = [value for value in values if value is not None]
     if not any(lists) or not all(isinstance(value, list) for value in lists):
         return False
@@ -199,7 +199,7 @@ def _all_spans(values: Sequence[Any]) -> bool:
 
 
 def _all_classes(name: str, values: Sequence[Any]) -> bool:
-    """Whether a column holds Label Studio's choices, spaCy's cats or Prodigy's accepted options."""
+    """Whether a column contains Label Studio's choices, spaCy's cats or Prodigy's accepted options."""
     present = [value for value in values if value is not None]
     if any(isinstance(value, dict) and isinstance(value.get("choices"), list) for value in present):
         return True
@@ -209,7 +209,7 @@ def _all_classes(name: str, values: Sequence[Any]) -> bool:
 
 
 def _named_label(columns: Mapping[str, str], spans: Sequence[str], task: str | None, file: str) -> dict[str, str]:
-    """The user named the label column; where it holds spans, these are entities."""
+    """The roles if the user has named the label column; if that contains spans, they are entities."""
     if columns["label"] not in spans:
         return dict(columns)
     if task == "classify":

@@ -1,4 +1,4 @@
-"""CoNLL: a word a line with its columns, a blank line after each sentence."""
+"""CoNLL: one word with its columns per line, and a blank line after each sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fields(line: str, *, tabs: bool) -> list[str]:
 
 
 def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
-    """A sentence a row: each column, named by its number from 0, is a list; "line" holds the line of each word.
+    """One row per sentence: each column, named by its number from 0, is a list; "line" has the line of each word.
 
     A line that opens a document (-DOCSTART-) ends a sentence too; comments are no words. A sentence with a bad line is
     bad as a whole.

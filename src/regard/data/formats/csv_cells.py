@@ -37,14 +37,14 @@ def read_cells(stream: BinaryIO, name: str, bad: OnBadRow, *, delimiter: str, qu
 
 
 def _table_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int, str]]:
-    """All lines but Excel's first one, sep=; which says what separates the columns."""
+    """All lines except a first line such as "sep=;", in which Excel names the delimiter."""
     for number, line in read_lines(stream, name, bad):
         if number > 1 or not SEPARATOR.fullmatch(line):
             yield number, line
 
 
 class _Feed:
-    """Lines for the csv module, which can be given back: a row that fails takes only its first line with it."""
+    """Lines for the csv module that can be read again: a row with an error consumes only its first line."""
 
     def __init__(self, source: Iterator[tuple[int, str]]) -> None:
         self.source, self.returned = source, list[tuple[int, str]]()

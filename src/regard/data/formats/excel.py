@@ -60,7 +60,7 @@ def _seekable(stream: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
 
 
 def _check_archive(file: BinaryIO, name: str) -> None:
-    """Sizes are told before anything is unpacked, and kept to by the zip module."""
+    """Check sizes before anything is decompressed; the zip module enforces them."""
     start = file.read(4)
     if start == OLD_XLS:
         fix = "Save it as .xlsx without a password, or as CSV."
@@ -93,7 +93,7 @@ def _workbook(file: BinaryIO) -> Any:
 
 
 def _sheet(workbook: Any, name: str, sheet_name: str | None) -> tuple[Any, int]:
-    """The sheet to read, and how many others might have been meant."""
+    """The sheet to read, and the number of other visible sheets."""
     sheets = {sheet.title: sheet for sheet in workbook.worksheets}
     if sheet_name is not None:
         if sheet_name not in sheets:
@@ -108,7 +108,7 @@ def _sheet(workbook: Any, name: str, sheet_name: str | None) -> tuple[Any, int]:
 
 def _values(sheet: Any) -> Iterator[list[str]]:
     """The values of every row, without empty ones at its end; nothing at all for an empty row."""
-    sheet.reset_dimensions()  # what the file says of its size may be wrong
+    sheet.reset_dimensions()  # the size recorded in the file may be wrong
     for row in sheet.iter_rows(values_only=True):
         values = [_text(value) for value in row]
         while values and not values[-1]:

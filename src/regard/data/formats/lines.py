@@ -12,7 +12,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int, str]]:
-    """Numbered lines with their ends. One that is not UTF-8 or holds a NUL goes to `bad`."""
+    """Numbered lines with their line ends. Lines that are not UTF-8 or contain NUL go to `bad`."""
     for number, text, fault in read_lines_with_errors(stream, name):
         if fault is None:
             yield number, text
@@ -21,7 +21,7 @@ def read_lines(stream: BinaryIO, name: str, bad: OnBadRow) -> Iterator[tuple[int
 
 
 def read_lines_with_errors(stream: BinaryIO, name: str) -> Iterator[tuple[int, str, DataError | None]]:
-    """Numbered lines, and what is wrong with those that cannot be used."""
+    """Numbered lines, each with its error or None."""
     for number, raw in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), b""), 1):
         if number == 1:
             raw = raw.removeprefix(BOM)
@@ -49,12 +49,12 @@ def _not_utf8(error: UnicodeDecodeError, raw: bytes, name: str, number: int) -> 
 
 
 def strip_line_end(line: str) -> str:
-    """A line without its end."""
+    """A line without its line end."""
     return line.removesuffix("\n").removesuffix("\r")
 
 
 def check_strings(value: Any, place: Place, column: str) -> None:
-    """JSON and Parquet can hold what no file of text can: NUL, and half of a surrogate pair."""
+    """Reject NUL and lone surrogates, which JSON and Parquet can contain but text files cannot."""
     if isinstance(value, str):
         if "\0" in value:
             raise place.error(f"character {value.index(chr(0)) + 1} is a NUL, which belongs in no text", column=column)

@@ -1,4 +1,4 @@
-"""Parquet, some rows at a time."""
+"""Parquet, read in groups of rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ ROWS = 256  # at once; with texts of a megabyte each, some hundred megabytes
 
 
 def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
-    """The rows by the names of their columns. A packed or piped file is laid down on disk first, for it is read from
-    its end."""
+    """The rows by column name. A compressed or piped file is copied to disk first, as Parquet is read from its end."""
     with tempfile.TemporaryFile() as copy:
         file: BinaryIO = stream
         if not isinstance(getattr(stream, "raw", None), io.FileIO):
@@ -60,7 +59,7 @@ def _values(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _check_sizes(about: Any, name: str) -> None:
-    """Columns that unpack to absurdly much, by what the file says of them."""
+    """Reject columns with an implausible compression ratio, by the sizes in the metadata."""
     for group in range(about.num_row_groups):
         for number in range(about.num_columns):
             column = about.row_group(group).column(number)

@@ -1,4 +1,4 @@
-"""Plain text: documents with a blank line between them, a text a line, or two files whose lines belong together."""
+"""Plain text: documents separated by blank lines, one text per line, or two files with aligned lines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from regard.errors import DataError, pluralize
 
 TREC_LINE = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")
 
-LONGEST_DOCUMENT = 1 << 24  # characters; a longer one is given in parts, cut between lines
+LONGEST_DOCUMENT = 1 << 24  # characters; a longer document is split into parts, between lines
 
 MIN_LINES = 5  # lines that are read before lengths are compared
-MAX_RATIO, SLACK = 2.5, 5  # how many times as long as expected is odd, so many characters more on both sides
+MAX_RATIO = 2.5  # of a length to the expected one
+SLACK = 5  # characters added to both lengths before they are compared
 
 
 def document_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
-    """A document a row; one too long to hold comes in parts, all but the last marked."""
+    """One row per document; a very long one is split into parts, and all but the last are marked with `continues`."""
     document: list[str] = []
     first, size = 1, 0
     for number, line in read_lines(stream, name, on_bad):
@@ -51,7 +52,7 @@ def _document(document: list[str], place: Place, *, continues: bool) -> Row:
 
 
 def line_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
-    """A text a row, an empty line too."""
+    """One row per line, including empty ones."""
     for number, line in read_lines(stream, name, on_bad):
         yield Row(Place(name, number), {"text": strip_line_end(line)}, line)
 
@@ -71,7 +72,7 @@ def trec_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> 
 
 
 class _LengthCheck:
-    """Whether lines are about as long as those beside them, and the first that are not."""
+    """Finds the first line whose length does not match that of its translation."""
 
     def __init__(self) -> None:
         self.left, self.right, self.first_mismatch = 0, 0, 0

@@ -1,4 +1,4 @@
-"""Rows as a file of the format that its name says: CSV, TSV, JSON lines or Parquet.
+"""Write rows to a file in the format of its suffix: CSV, TSV, JSON lines or Parquet.
 
 Rows are first written as JSON lines, and become a table when all of them are there: only then all columns, and what
 kind of values each holds, are known. Memory does not grow with the number of rows.
@@ -149,7 +149,7 @@ def _groups(lines: Path) -> Iterator[list[JsonRow]]:
 
 
 def _column_types(lines: Path, names: Sequence[str]) -> dict[str, pyarrow.DataType | None]:
-    """What each column holds in all rows; None where the values are of several kinds, which are written as text."""
+    """The type of each column over all rows; None for mixed types, which are written as text."""
     import pyarrow
 
     column_types: dict[str, pyarrow.DataType | None] = dict.fromkeys(names, pyarrow.null())
