@@ -19,13 +19,13 @@ def bad(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_table_with_line_and_mend(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_line_and_fix(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", str(bad)]) == 0
     said = capsys.readouterr().out
     assert "rows      4" in said
     assert "labels    a 2, b 2" in said
     assert "the text is empty" in said
-    assert "→ Leave the rows out; --fix does." in said
+    assert "→ Remove the rows (done by --fix)." in said
     assert said.index("error") < said.index("warning")
 
 
