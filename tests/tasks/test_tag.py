@@ -80,8 +80,8 @@ def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
 def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
     examples = task.examples(tagged[:1], small.preprocessing(), labelled=True)
     found = small.tokenizer.encode(tagged[0].text)
-    before = [None, *found.words]
-    for place, word in enumerate(found.words):
+    before = [None, *found.word_ids]
+    for place, word in enumerate(found.word_ids):
         first = word is not None and word != before[place]
         expected = NAMES.index(tagged[0].tags[word]) if first else IGNORE
         assert examples.by_token["label"][place] == expected

@@ -59,5 +59,5 @@ def test_how_answers_are_shown() -> None:
     assert repr(label) == "LabelAnswer(label='good', score=0.9877, scores={'good': 0.9877, 'bad': 0.01235})"
     found = EntitiesAnswer(3, tags=("B-PER", "O"), entities=(TaggedSpan(0, 3, "PER", "Ida", 0.5),))
     assert repr(found) == (
-        "EntitiesAnswer(entities=[Named(start=0, end=3, label='PER', text='Ida', score=0.5)], windows=3)"
+        "EntitiesAnswer(entities=[TaggedSpan(start=0, end=3, label='PER', text='Ida', score=0.5)], windows=3)"
     )
