@@ -44,7 +44,7 @@ def test_a_gpu_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_number_formats_by_name() -> None:
     assert device.pick_dtype("bf16") == device.pick_dtype(torch.bfloat16) == torch.bfloat16
-    with pytest.raises(InputError, match='number format "int3" is not known'):
+    with pytest.raises(InputError, match='dtype "int3" is not known'):
         device.pick_dtype("int3")
 
 

@@ -1,4 +1,4 @@
-"""Settings of a network: plain values, checked when made, the same for every family."""
+"""Configuration of a network: plain values, checked when created, the same for every family."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CELLS = ("gru", "lstm")
 ALIGNMENTS = ("none", "dot", "bilinear", "additive")
 CENTERS = ("monotone", "predicted")
 
-# Far above every published network. A settings file that asks for more is damaged, and is refused before anything is
-# allocated: layers may share weights, and fixed tables are computed, so that stored tensors bound neither.
+# Far above every published network. A config with larger values is damaged and refused before anything is allocated:
+# layers may share weights and tables are computed, so the stored tensors do not limit them.
 LIMITS = {
     "layers": 4096,
     "decoder_layers": 4096,
@@ -36,20 +36,20 @@ LIMITS = {
     "segments": 1 << 20,
     "buckets": 1 << 20,
 }
-MAX_POSITION_TABLE = 1 << 24  # numbers in a fixed table of positions: 32,768 tokens of width 512
+MAX_POSITION_TABLE = 1 << 24  # numbers in a table of sinusoidal positions: 32,768 tokens of width 512
 
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """How tokens look at each other."""
+    """The attention layers."""
 
     heads: int
     kv_heads: int | None = None  # heads of keys and values; fewer than `heads` is grouped, 1 is multi-query
     head_width: int | None = None  # width // heads when None
     score: str = "scaled"
     select: str = "soft"
-    window: int | None = None  # how far a local layer looks to each side
-    global_every: int = 0  # with a window: each n-th layer, from the first, looks everywhere; 0 for none
+    window: int | None = None  # how many tokens a local layer attends to on each side
+    global_every: int = 0  # with a window: every n-th layer, from the first, attends everywhere; 0 for none
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -68,11 +68,11 @@ class AttentionConfig:
 
 @dataclass(frozen=True)
 class RotaryScaling:
-    """Stretching rotary positions beyond the length they were trained for."""
+    """Scaling of rotary positions to longer texts than in pretraining."""
 
     kind: str  # "linear", "llama3" or "yarn"
     factor: float
-    original_length: int | None = None  # length of the pretraining; needed by llama3 and yarn
+    original_length: int | None = None  # maximum length in pretraining; needed by llama3 and yarn
     low: float = 1.0  # llama3: low_freq_factor; yarn: beta_slow
     high: float = 4.0  # llama3: high_freq_factor; yarn: beta_fast
     attention_factor: float | None = None  # yarn: factor on cosine and sine, from `factor` when None
@@ -88,20 +88,20 @@ class RotaryScaling:
         if self.original_length is not None:
             _positive("the original length of rotary positions", self.original_length)
         if not 0 < self.factor < math.inf:
-            raise InputError(f"rotary positions can be stretched by a factor above 0, not {self.factor}.")
+            raise InputError(f"the factor of rotary scaling must be above 0, not {self.factor}.")
         if self.kind != "linear" and self.original_length is None:
             raise InputError(f'rotary scaling "{self.kind}" needs the original length of the positions.')
 
 
 @dataclass(frozen=True)
 class PositionConfig:
-    """How a token knows its place."""
+    """The positions of tokens."""
 
     kind: str = "learned"
-    max_tokens: int | None = 512  # most tokens of a sequence; None where nothing limits them
-    offset: int = 0  # rows of a learned table that stand before place 0
+    max_tokens: int | None = 512  # maximum tokens of a sequence; None for no limit
+    offset: int = 0  # rows of a learned table before position 0
     theta: float = 10000.0  # rotary base
-    local_theta: float | None = None  # rotary base of local layers, where it differs
+    local_theta: float | None = None  # rotary base of local layers, if different
     scaling: RotaryScaling | None = None
     buckets: int = 32  # relative
     max_distance: int = 128  # relative: distances beyond share the last bucket
@@ -112,7 +112,7 @@ class PositionConfig:
         if self.kind == "rotary" and not all(1 < theta < math.inf for theta in thetas):
             raise InputError(f"rotary positions need a base (theta) above 1, not {self.theta} and {self.local_theta}.")
         if self.max_tokens is None and self.kind in ("learned", "sinusoidal", "sinusoidal-halves"):
-            raise InputError(f'{self.kind} positions need "longest": how many places the table has.')
+            raise InputError(f'{self.kind} positions need "max_tokens", the number of positions of the table.')
         _at_most(self, "max_tokens", "buckets")
         if self.max_tokens is not None:
             _positive("max_tokens", self.max_tokens)
@@ -123,13 +123,13 @@ class PositionConfig:
 
 @dataclass(frozen=True)
 class PoolConfig:
-    """How a sequence becomes one vector before it is classified."""
+    """Pooling: how a sequence becomes one vector for classification."""
 
     pooling: str = "first"
     activation: str = "tanh"
     norm: bool = False
     bias: bool = True
-    transform_tokens: bool = False  # the same transform also stands before token and span outputs
+    transform_tokens: bool = False  # the same transform is also used by token and span heads
 
     def __post_init__(self) -> None:
         _one_of("pooling", self.pooling, POOLS)
@@ -138,30 +138,30 @@ class PoolConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A Transformer. Every family is a choice of these."""
+    """The configuration of a Transformer; every family is a choice of these values."""
 
     vocabulary: int
     width: int
-    layers: int  # of the encoder, or of a decoder that stands alone
-    ffn_width: int  # width inside the feed-forward part
+    layers: int  # of the encoder, or of a decoder-only network
+    ffn_width: int  # width of the hidden layer of the feed-forward part
     attention: AttentionConfig
     positions: PositionConfig = field(default_factory=PositionConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)
     kind: Kind = "encoder"
-    decoder_layers: int = 0  # of the decoder beside an encoder
+    decoder_layers: int = 0  # of the decoder of an encoder-decoder
     activation: str = "gelu"
     norm: str = "layer"
     norm_first: bool = False  # pre-norm with a final norm; else post-norm
     eps: float = 1e-12
     bias: bool = True
-    segments: int = 0  # kinds of segment ids; 0 for none
-    embedding_width: int | None = None  # factorised embeddings, projected up to `width`
+    segments: int = 0  # number of segment ids; 0 for none
+    embedding_width: int | None = None  # factorized embeddings, projected to `width`
     embedding_norm: bool = True
-    embedding_scale: bool = False  # embeddings times sqrt(width)
+    embedding_scale: bool = False  # multiply embeddings by sqrt(width)
     distinct_layers: int | None = None  # fewer than `layers` when layers share weights
-    tied: bool = True  # output words share the embedding matrix
-    output: str = "plain"  # or "scaled", hidden states times width ** -0.5; or "biased", words by a fixed bias
-    target_vocabulary: int | None = None  # of a decoder with words of its own; the encoder's when None
+    tied: bool = True  # the output layer shares the embedding matrix
+    output: str = "plain"  # or "scaled": hidden states times width ** -0.5; or "biased": logits plus a fixed bias
+    target_vocabulary: int | None = None  # of a decoder with its own vocabulary; the encoder's when None
     dropout: float = 0.1
     init_std: float | None = 0.02  # standard deviation of initial weights; by fan-in when None
 
@@ -179,7 +179,9 @@ class ModelConfig:
                 f"eps of the norms must be above 0 and below 1, not {self.eps}. Published values: 1e-12 to 1e-5."
             )
         if self.init_std is not None and not 0 <= self.init_std < math.inf:
-            raise InputError(f"the spread of initial weights must be a number of at least 0, not {self.init_std}.")
+            raise InputError(
+                f"init_std, the standard deviation of initial weights, must be at least 0, not {self.init_std}."
+            )
         if self.distinct_layers is not None and self.distinct_layers > self.layers:
             raise InputError(f"{self.layers} layers cannot be made of {self.distinct_layers} distinct ones.")
         _one_of("kind", self.kind, ("encoder", "decoder", "encoder-decoder"))
@@ -209,7 +211,7 @@ class ModelConfig:
 
     @property
     def output_vocabulary(self) -> int:
-        """How many words it may say."""
+        """Size of the output vocabulary."""
         return self.target_vocabulary or self.vocabulary
 
     @property
@@ -227,9 +229,10 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class RecurrentConfig:
-    """A recurrent network. Encoder-decoders are the bottleneck, or have attention over all states of the encoder.
+    """The configuration of a recurrent network: a decoder, an encoder-decoder, or a bidirectional language model.
 
-    An encoder reads from both sides; it is a language model, as a decoder is, so neither side may see the other.
+    Without attention (score "none"), an encoder-decoder passes on the last state only. An encoder is a forward and a
+    backward language model, which do not see each other.
     """
 
     vocabulary: int
@@ -239,13 +242,13 @@ class RecurrentConfig:
     kind: Kind = "encoder-decoder"
     cell: str = "gru"
     bidirectional: bool = True
-    score: str = "none"  # how a state of the decoder and one of the encoder fit; none is the bottleneck
-    window: int | None = None  # local attention: how far to each side of its centre; None for global
-    center: str = "monotone"  # of a local window: the same place in the source, or one that is predicted
-    input_feeding: bool = False  # what the last step looked at goes into the next
-    sampling: float = 0.0  # share of the decoder's own words it is fed at the end of training; grows from none
-    tied: bool = False  # output words share the embedding matrix
-    target_vocabulary: int | None = None  # of a decoder with words of its own; the encoder's when None
+    score: str = "none"  # attention score of decoder and encoder states; none for no attention
+    window: int | None = None  # local attention: tokens on each side of its center; None for global attention
+    center: str = "monotone"  # of a local window: the same position in the source, or a predicted one
+    input_feeding: bool = False  # the attention output of a step is an input of the next
+    sampling: float = 0.0  # scheduled sampling: fraction of own predictions as inputs at the end of training
+    tied: bool = False  # the output layer shares the embedding matrix
+    target_vocabulary: int | None = None  # of a decoder with its own vocabulary; the encoder's when None
     dropout: float = 0.2
 
     def __post_init__(self) -> None:
@@ -260,7 +263,7 @@ class RecurrentConfig:
         _one_of("center", self.center, CENTERS)
         if self.kind != "encoder-decoder" and self.score != "none":
             raise InputError(
-                f'a {self.kind} that stands alone has nothing to look at with score "{self.score}". Use none.'
+                f'a {self.kind}-only network has no attention over a source, but score is "{self.score}". Use none.'
             )
         if self.kind == "encoder" and 2 * self.embedding_width != self.width:
             raise InputError(
@@ -268,28 +271,30 @@ class RecurrentConfig:
                 f"direction: half of the width {self.width}."
             )
         if self.kind != "decoder" and self.bidirectional and self.width % 2:
-            raise InputError(f"two directions cannot share the width {self.width}. Use an even width.")
+            raise InputError(f"two directions need an even width, not {self.width}.")
         side = self.width // 2 if self.kind == "encoder" else self.width
         if self.tied and self.embedding_width != side:
             raise InputError(
-                f"output words cannot share embeddings of width {self.embedding_width} with states of width {side}. "
+                f"tied embeddings of width {self.embedding_width} do not fit states of width {side}. "
                 "Make them equal, or set tied to false."
             )
         if self.window is not None and (self.window < 1 or self.score == "none"):
-            raise InputError(f"a window of {self.window} needs attention to limit, and at least 1 token to each side.")
+            raise InputError(
+                f"a window of {self.window} needs attention (score not none) and at least 1 token on each side."
+            )
         if self.input_feeding and self.score == "none":
-            raise InputError("input feeding needs attention: without it there is nothing looked at to feed.")
+            raise InputError("input feeding needs attention. Set score, or leave input_feeding out.")
         if not 0 <= self.sampling <= 1:
-            raise InputError(f"sampling is {self.sampling:g}, expected a share from 0 to 1.")
+            raise InputError(f"sampling is {self.sampling:g}, expected a fraction from 0 to 1.")
 
     @property
     def output_vocabulary(self) -> int:
-        """How many words it may say."""
+        """Size of the output vocabulary."""
         return self.target_vocabulary or self.vocabulary
 
     @property
     def decoder_layers(self) -> int:
-        """Of the decoder beside an encoder."""
+        """Layers of the decoder of an encoder-decoder."""
         return self.layers if self.kind == "encoder-decoder" else 0
 
     @property

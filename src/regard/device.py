@@ -1,4 +1,4 @@
-"""What the hardware can do, asked by capability and never by name."""
+"""Devices, dtypes and the capabilities of the hardware."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXTRAS = {
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """The device asked for; "auto" is what the environment variable REGARD_DEVICE names, or the fastest one present."""
+    """The device of that name; "auto" is the environment variable REGARD_DEVICE, or a GPU if there is one."""
     if name == "auto":
         name = os.environ.get("REGARD_DEVICE", "").strip() or "auto"
     if name == "auto":
@@ -47,21 +47,21 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def pick_dtype(name: str | torch.dtype) -> torch.dtype:
-    """A number format by its short name."""
+    """A dtype by its short name."""
     if isinstance(name, torch.dtype) and name in DTYPES.values():
         return name
     if name not in DTYPES:
-        raise InputError(f'number format "{name}" is not known. Choose one of: {", ".join(DTYPES)}.')
+        raise InputError(f'dtype "{name}" is not known. Choose one of: {", ".join(DTYPES)}.')
     return DTYPES[str(name)]
 
 
 def has_flash(index: int = 0) -> bool:
-    """Whether that GPU runs FlashAttention (Ampere and later). Plain enough for the compiler to see through."""
+    """Whether that GPU runs FlashAttention (Ampere and later). torch.compile can trace it."""
     return torch.cuda.get_device_capability(index) >= (8, 0)
 
 
 def has_cudnn(index: int = 0) -> bool:
-    """Whether that GPU runs cuDNN's attention (Hopper and later). As plain."""
+    """Whether that GPU runs cuDNN's attention (Hopper and later). torch.compile can trace it."""
     return _CUDNN and torch.cuda.get_device_capability(index) >= (9, 0)
 
 
@@ -70,14 +70,14 @@ def has_triton() -> bool:
     return _TRITON
 
 
-# Asked here, not in the functions: a question to torch that is no tensor breaks the graph of whoever compiles it.
+# Computed here, not in the functions, where they would break a compiled graph.
 _TRITON = importlib.util.find_spec("triton") is not None
 _CUDNN = torch.backends.cudnn.is_available()
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A graphics card that torch can use."""
+    """A GPU that torch can use."""
 
     name: str
     memory: int  # bytes
@@ -88,7 +88,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class DeviceReport:
-    """What this machine has, and what regard will use of it."""
+    """The hardware and software of this machine, and what regard uses of it."""
 
     python: str
     system: str
@@ -98,7 +98,7 @@ class DeviceReport:
     threads: int
     memory: int | None  # bytes
     gpus: tuple[Gpu, ...]
-    kernels: dict[str, str]  # attention kernel by where it runs and in what number format
+    kernels: dict[str, str]  # attention kernel by device and dtype
     compiler: str | None  # what torch.compile needs for the CPU
     extras: dict[str, str | None]  # the command that installs it; None where it is present
     offline: bool
@@ -106,7 +106,7 @@ class DeviceReport:
 
 
 def device_report() -> DeviceReport:
-    """Ask the machine. Nothing is imported or started for it but torch."""
+    """Collect the report; imports only torch."""
     return DeviceReport(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
@@ -125,7 +125,7 @@ def device_report() -> DeviceReport:
 
 
 def _kernels() -> dict[str, str]:
-    """The kernels `model.kernels.pick_kernel` takes for plain attention with heads of the usual widths."""
+    """The kernels `model.kernels.pick_kernel` picks for plain attention with common head widths."""
     kernels = {"cpu": "grouped", "cpu, in training with attention dropout": "packed"}
     if torch.cuda.is_available():
         kernels["cuda, bf16 or fp16"] = "varlen" if has_flash() else "flex"
@@ -148,7 +148,7 @@ def _gpu(index: int) -> Gpu:
 def _memory() -> int | None:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system tells
+    except (AttributeError, ValueError, OSError):  # not available on every system
         return None
 
 
@@ -161,7 +161,7 @@ def _install(extra: str) -> str:
 
 
 def _hub_cache() -> Path:
-    """Where huggingface_hub keeps its downloads, by the same environment variables."""
+    """The download folder of huggingface_hub, from the same environment variables."""
     if os.environ.get("HF_HUB_CACHE"):
         return Path(os.environ["HF_HUB_CACHE"])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

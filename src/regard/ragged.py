@@ -1,4 +1,4 @@
-"""The batch everything shares: one flat run of tokens and the bounds of each sequence.
+"""The batch of all packages: the flat tokens of all sequences, and the bounds of each sequence.
 
 There is no padding and so no attention mask. Sequence `b` is `ids[bounds[b] : bounds[b + 1]]`.
 """
@@ -16,15 +16,15 @@ from regard.errors import InputError, pluralize
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """A batch of sequences of different lengths, stored without a gap.
+    """A batch of sequences of different lengths, stored without padding.
 
-    `longest` is kept as a number beside the bounds because kernels need it on the host, and reading it back from
-    a GPU would stall the queue. It may be larger than the longest sequence present (a compiled step fixes it).
+    `max_length` is a Python number because kernels need it on the host, and reading it from a GPU would wait for it.
+    It may be larger than the longest sequence (a compiled step uses a fixed value).
     """
 
     ids: Tensor  # (N,) int64
-    bounds: Tensor  # (B + 1,) int32, from 0 to N, never falling
-    positions: Tensor  # (N,) int64, place of each token in its own sequence
+    bounds: Tensor  # (B + 1,) int32, from 0 to N, never decreasing
+    positions: Tensor  # (N,) int64, position of each token in its sequence
     max_length: int
     segments: Tensor | None = None  # (N,) int64
 
@@ -36,7 +36,7 @@ class Ragged:
         segments: Sequence[Sequence[int]] | None = None,
         device: torch.device | str = "cpu",
     ) -> Ragged:
-        """Lay lists of ids end to end."""
+        """A batch from lists of ids."""
         lengths = [len(sequence) for sequence in sequences]
         flat = torch.tensor([token for sequence in sequences for token in sequence], dtype=torch.int64)
         kinds = None
@@ -47,7 +47,7 @@ class Ragged:
 
     @classmethod
     def from_flat(cls, ids: Tensor, lengths: Sequence[int], *, segments: Tensor | None = None) -> Ragged:
-        """Give bounds and positions to tokens that already lie end to end."""
+        """A batch from flat ids and the lengths of the sequences."""
         counts = torch.tensor(lengths, dtype=torch.int64)
         bounds = torch.zeros(len(lengths) + 1, dtype=torch.int32)
         torch.cumsum(counts, 0, out=bounds[1:])
@@ -92,30 +92,30 @@ class Ragged:
         )
 
     def split(self, values: Tensor) -> list[Tensor]:
-        """Cut something with one row a token back into one tensor a sequence."""
+        """Split a tensor with one row per token into one tensor per sequence."""
         if values.shape[0] != self.tokens:
-            raise InputError(f"the batch holds {self.tokens} tokens, but {values.shape[0]} rows were to be split.")
+            raise InputError(f"the batch has {self.tokens} tokens, but the tensor has {values.shape[0]} rows.")
         return list(torch.split(values, self.lengths.tolist()))
 
     def first(self) -> Tensor:
-        """(B,) index of the first token of each sequence; of some other token for an empty one."""
+        """(B,) index of the first token of each sequence; any valid index for an empty one."""
         return self.bounds[:-1].long().clamp(max=max(self.tokens - 1, 0))
 
     def last(self) -> Tensor:
-        """(B,) index of the last token of each sequence; of some other token for an empty one."""
+        """(B,) index of the last token of each sequence; any valid index for an empty one."""
         return (self.bounds[1:].long() - 1).clamp(min=0)
 
     def mean(self, values_ND: Tensor) -> Tensor:
         """(B, D) mean over the tokens of each sequence; zeros for an empty one."""
-        exact = torch.promote_types(values_ND.dtype, torch.float32)  # a sum in bf16 soon stops growing
+        exact = torch.promote_types(values_ND.dtype, torch.float32)  # bf16 cannot hold large sums
         sums_BD = values_ND.new_zeros(len(self), values_ND.shape[1], dtype=exact)
         sums_BD = sums_BD.index_add_(0, self.sequence_ids, values_ND.to(exact))
         return (sums_BD / self.lengths.clamp(min=1).unsqueeze(1)).to(values_ND.dtype)
 
     def max(self, values_ND: Tensor) -> Tensor:
-        """(B, D) greatest value over the tokens of each sequence; zeros for an empty one."""
-        # One operation of torch's own, which looks for the greatest again when gradients flow: a compiled one would
-        # compare rounded with unrounded numbers, find none, and divide by nothing.
+        """(B, D) maximum over the tokens of each sequence; zeros for an empty one."""
+        # One torch operation: the backward pass of a compiled version would compare rounded with unrounded numbers,
+        # find no maximum, and divide by zero.
         lengths = self.lengths.long()
         found_BD = torch.segment_reduce(values_ND.contiguous(), "max", lengths=lengths, unsafe=True)
         return found_BD.masked_fill((lengths == 0).unsqueeze(1), 0.0)
@@ -125,7 +125,7 @@ class Ragged:
         count = len(self)
         wrong = [row for row in rows if not -count <= row < count]
         if wrong:
-            raise InputError(f"sequence {wrong[0]} was asked for, but the batch holds {count}.")
+            raise InputError(f"sequence {wrong[0]} does not exist: the batch has {count}.")
         edges = self.bounds.tolist()
         spans = [(edges[row % count], edges[row % count + 1]) for row in rows]
         index = torch.cat([torch.arange(start, end) for start, end in spans] or [torch.arange(0)])
@@ -157,12 +157,12 @@ class Ragged:
     def fixed(self, *, tokens: int, sequences: int, max_length: int) -> Ragged:
         """The same batch in fixed shapes, so that one compiled graph serves every batch.
 
-        What is left of the token budget is filled by repeating tokens of the batch as sequences of their own, and
-        what is left of the bounds by empty sequences: the first `len(self)` sequences are untouched, and no padding
-        token exists. Results for the filling are to be ignored.
+        The rest of the tokens repeats tokens of the batch as extra sequences, and the rest of the bounds are empty
+        sequences: the first `len(self)` sequences are unchanged, and no padding token exists. Ignore the results of
+        the extra sequences.
         """
         if self.tokens == 0:
-            raise InputError("a batch without tokens cannot be brought to a fixed shape; leave it out.")
+            raise InputError("a batch without tokens cannot have a fixed shape. Leave it out.")
         spare = tokens - self.tokens
         rows = -(-spare // max_length) if spare > 0 else 0
         if spare < 0 or len(self) + rows > sequences or self.max_length > max_length:

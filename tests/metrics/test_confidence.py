@@ -170,7 +170,7 @@ def test_words_about_what_is_no_proportion_or_pair() -> None:
     for hits, count in ((1, 0), (3, 2), (-1, 2)):
         with pytest.raises(InputError, match="not a proportion"):
             wilson(hits, count)
-    with pytest.raises(InputError, match="same rows twice"):
+    with pytest.raises(InputError, match="same rows for both"):
         paired_bootstrap([1, 2], [1])
     with pytest.raises(InputError, match="not empty"):
         bootstrap([])

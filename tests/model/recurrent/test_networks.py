@@ -263,7 +263,7 @@ def test_half_precision_outside_keeps_states_and_scores_exact(network, pair):
         ({"cell": "gro"}, 'cell "gro" is not known.*gru'),
         ({"score": "scaled"}, "not known"),
         ({"width": 7}, "even width"),
-        ({"tied": True}, "share embeddings"),
+        ({"tied": True}, "tied embeddings"),
         ({"window": 2}, "needs attention"),
         ({"input_feeding": True}, "needs attention"),
         ({"sampling": 1.5}, "from 0 to 1"),
