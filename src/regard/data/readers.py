@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from regard.data.aligned import aligned_schema, file_suffixes
 from regard.data.atomic import check_output_path, open_text
 from regard.data.columns import Columns
 from regard.data.formats.annotations import convert_rows
-from regard.data.formats.binary_files import check_text
 from regard.data.formats.json_files import splits_inside
 from regard.data.formats.json_start import has_splits
 from regard.data.formats.lines import read_lines
@@ -198,7 +198,7 @@ class Reader:
             source.detected_encoding()  # may warn; outside of `file_errors`, as the warning may be turned into an error
         with file_errors(sources[0].name, DataError):
             if len(sources) == 2:
-                return _aligned_schema(sources, options)
+                return aligned_schema(sources, options)
             return infer_schema(sources[0], options)
 
     @contextlib.contextmanager
@@ -295,7 +295,7 @@ def rows_of(sources: tuple[Source, ...], schema: Schema, on_bad: OnBadRow) -> It
         streams = [stack.enter_context(source.open()) for source in sources]
         if len(streams) == 2:
             names = (sources[0].name, sources[1].name)
-            yield from aligned_rows(streams[0], streams[1], names, _suffixes(sources), on_bad)
+            yield from aligned_rows(streams[0], streams[1], names, file_suffixes(sources), on_bad)
         else:
             yield from read_rows(streams[0], sources[0].name, schema, on_bad)
 
@@ -309,26 +309,3 @@ def _converted(rows: Iterator[Row], schema: Schema, on_bad: OnBadRow) -> Iterato
     if not schema.export:
         return rows
     return convert_rows(rows, schema.export, schema.columns, on_bad, labeled=schema.task != "text")
-
-
-def _suffixes(sources: tuple[Source, ...]) -> tuple[str, str]:
-    """What distinguishes two aligned files: the suffixes of their names, or their order."""
-    first, second = (source.suffix.removeprefix(".") for source in sources)
-    return ("0", "1") if first == second else (first, second)
-
-
-def _aligned_schema(sources: tuple[Source, ...], options: ReadOptions) -> Schema:
-    """The schema of two files with corresponding lines; their columns are named by their suffixes."""
-    if options.task not in (None, "translate") or options.format not in (None, "aligned"):
-        raise DataError("two aligned files were given (task translate)", expected=f"data for {options.task}")
-    for source in sources:
-        check_text(source.head(), source.name)
-    suffixes = _suffixes(sources)
-    columns = dict(zip(("source", "target"), suffixes, strict=True))
-    for role, suffix in options.columns.items():
-        if role not in columns or suffix not in suffixes:
-            expected = f"source or target, {' or '.join(suffixes)}"
-            raise DataError(f'there is no file for {role}="{suffix}"', expected=expected)
-        other = suffixes[1 - suffixes.index(suffix)]
-        columns = {"source": suffix, "target": other} if role == "source" else {"source": other, "target": suffix}
-    return Schema("aligned", "translate", columns, "two files were given, line by line", header=False)

@@ -155,7 +155,7 @@ def _decodable_length(part: bytes) -> int:
     for back in range(1, min(4, len(part)) + 1):
         byte = part[-back]
         if byte >= 0xC0:  # the first byte of a letter of several
-            size = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            size = 2 + (byte >= 0xE0) + (byte >= 0xF0)
             return len(part) if size <= back else len(part) - back
         if byte < 0x80:
             break

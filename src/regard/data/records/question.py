@@ -82,8 +82,10 @@ def _answers(row: Row, columns: ColumnMap, context: str) -> tuple[AnswerSpan, ..
 
 def _answer_pairs(row: Row, answers: Any, column: str, columns: ColumnMap) -> list[tuple[Any, Any]]:
     if isinstance(answers, str):
+        if not answers:
+            return []
         start = row.values.get(columns.get("start", "answer_start"))
-        return [(answers, None if start in (None, "") else start)] if answers else []
+        return [(answers, None if start in (None, "") else start)]
     if isinstance(answers, dict):
         texts, starts = answers.get("text"), answers.get("answer_start", answers.get("start"))
         if isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts):
