@@ -18,45 +18,45 @@ if TYPE_CHECKING:
 
 
 class UsageError(Exception):
-    """Arguments that do not go together."""
+    """Wrong arguments; the exit status is 2."""
 
 
 def check_batch_tokens(settings: object) -> None:
-    """A batch of no token would do nothing, or all at once."""
-    given = getattr(settings, "batch_tokens", None)
-    if given is not None and given < 1:
-        raise InputError(f"--batch-tokens is {given}, expected at least 1 token.")
+    """Raise InputError if --batch-tokens is below 1."""
+    batch_tokens = getattr(settings, "batch_tokens", None)
+    if batch_tokens is not None and batch_tokens < 1:
+        raise InputError(f"--batch-tokens is {batch_tokens}, expected at least 1 token.")
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One object on one line."""
+    """Print one object on one line."""
     print(json.dumps(value, ensure_ascii=False))
 
 
 def untrained_field(model: Model) -> dict[str, Any]:
-    """What JSON says of a model whose weights are randomly initialized; nothing of any other."""
+    """The JSON field of a model whose weights are randomly initialized; empty for any other."""
     return {"untrained": True} if model.untrained else {}
 
 
 def print_table(rows: Sequence[tuple[str, str]]) -> None:
-    """Two columns, the left one as wide as its longest word."""
+    """Print two columns, the left one as wide as its longest cell."""
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         print(f"{left.ljust(width)}  {right}")
 
 
 def print_scores(scores: Mapping[str, Score]) -> None:
-    """A line a score, with its interval."""
+    """Print one line per score, with its interval."""
     width = max(5, *(len(name) for name in scores))
     values = {name: f"{score.value:.4f}" for name, score in scores.items()}
-    room = max(map(len, values.values()))
-    print(f"{'score'.ljust(width)}  {'value'.rjust(room)}   95 % interval")
+    width_of_values = max(map(len, values.values()))
+    print(f"{'score'.ljust(width)}  {'value'.rjust(width_of_values)}   95 % interval")
     for name, score in scores.items():
-        print(f"{name.ljust(width)}  {values[name].rjust(room)}   {score.low:.4f} to {score.high:.4f}")
+        print(f"{name.ljust(width)}  {values[name].rjust(width_of_values)}   {score.low:.4f} to {score.high:.4f}")
 
 
 def print_status(line: str) -> None:
-    """Something about the work, on stderr."""
+    """Print a line about the work on stderr."""
     print(escape_control_characters(line), file=sys.stderr, flush=True)
 
 
@@ -69,7 +69,7 @@ def progress_bar(*, after: float = 2.0) -> Iterator[OnProgress | None]:
     from rich import progress as rich_progress
     from rich.console import Console
 
-    began = time.monotonic()
+    started = time.monotonic()
     bar = rich_progress.Progress(
         *rich_progress.Progress.get_default_columns()[:2],
         rich_progress.MofNCompleteColumn(),
@@ -80,7 +80,7 @@ def progress_bar(*, after: float = 2.0) -> Iterator[OnProgress | None]:
     stage = bar.add_task("")
 
     def show(work: Progress) -> None:
-        if time.monotonic() - began >= after:
+        if time.monotonic() - started >= after:
             bar.start()
         bar.update(stage, description=work.stage, completed=work.done, total=work.total)
 
@@ -93,38 +93,38 @@ def progress_bar(*, after: float = 2.0) -> Iterator[OnProgress | None]:
 @contextlib.contextmanager
 def progress_rows(*, every: float = 0.5, after: float = 2.0) -> Iterator[OnProgress]:
     """A count and its speed on stderr, for work of unknown size; nothing where stderr is no terminal."""
-    looking, began = sys.stderr.isatty(), time.monotonic()
-    last = began + after - every
+    is_terminal, started = sys.stderr.isatty(), time.monotonic()
+    last = started + after - every
 
     def show(work: Progress) -> None:
         nonlocal last
         now = time.monotonic()
-        if looking and now - last >= every:
+        if is_terminal and now - last >= every:
             last = now
-            speed = work.done / (now - began)
+            speed = work.done / (now - started)
             print(f"\r{work.done:,} {work.stage}, {speed:,.0f} a second", end="", file=sys.stderr, flush=True)
 
     try:
         yield show
     finally:
-        if looking and last > began + after - every:
+        if is_terminal and last > started + after - every:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def shorten(text: str, most: int = 40) -> str:
+def shorten(text: str, max_length: int = 40) -> str:
     """The beginning of a text, on one line."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return flat if len(flat) <= max_length else f"{flat[: max_length - 1]}…"
 
 
 def format_rate(count: int, seconds: float) -> str:
-    """A speed in words; a slow one is not none."""
+    """A rate such as "1,200 a second"; slow ones with two digits."""
     speed = count / max(seconds, 1e-9)
     return f"{speed:,.0f} a second" if speed >= 10 else f"{speed:.2g} a second"
 
 
 def format_bytes(count: int) -> str:
-    """A size in words."""
+    """A size such as "1.5 GB"."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix
 
 WIDTH = 100  # columns of a matrix
-MOST_CLASSES = 40  # lines of the table; of more classes, those with the lowest F1
-WORST = 20
-MOST_PAIRS = 10
+MAX_CLASSES = 40  # lines of the table; of more classes, those with the lowest F1
+LOWEST_CLASSES = 20
+MAX_PAIRS = 10
 LABEL = 28  # characters of a name
 NOTES = {"entity": " (strict IOB2; O: no entity with these boundaries)"}
 
@@ -32,17 +32,17 @@ def print_report(report: ClassificationReport) -> None:
 
 
 def _print_classes(report: ClassificationReport) -> None:
-    every = list(report.classes.items())
-    lines = every
-    if len(every) > MOST_CLASSES:
-        known = [line for line in every if line[1].support]
-        lines = sorted(known, key=lambda line: (line[1].f1, line[0]))[:WORST]
+    all_classes = list(report.classes.items())
+    lines = all_classes
+    if len(all_classes) > MAX_CLASSES:
+        known = [line for line in all_classes if line[1].support]
+        lines = sorted(known, key=lambda line: (line[1].f1, line[0]))[:LOWEST_CLASSES]
     means = [(f"{name} average", score) for name, score in report.averages.items()]
     rows = [[report.unit, "precision", "recall", "f1", "support"]]
     rows += [_class_row(name, score) for name, score in [*lines, *means]]
     _print_columns(rows)
-    if len(lines) < len(every):
-        print(f"The {len(lines)} of {len(every):,} with the lowest F1; --json has all.")
+    if len(lines) < len(all_classes):
+        print(f"The {len(lines)} of {len(all_classes):,} with the lowest F1; --json has all.")
 
 
 def _class_row(name: str, score: ClassScore) -> list[str]:
@@ -58,7 +58,7 @@ def _print_confusion(confusion: ConfusionMatrix, note: str) -> None:
         print(f"confusion matrix: rows are true, columns are predicted{note}")
         _print_columns(rows)
         return
-    pairs = confusion.most_confused(MOST_PAIRS)
+    pairs = confusion.most_confused(MAX_PAIRS)
     if pairs:
         print(f"most confused{note}")
         lines = [[shorten(pair.true, LABEL), shorten(pair.predicted, LABEL), f"{pair.count:,}"] for pair in pairs]
@@ -67,7 +67,7 @@ def _print_confusion(confusion: ConfusionMatrix, note: str) -> None:
 
 def _matrix_rows(confusion: ConfusionMatrix, *, numbered: bool) -> list[list[str]] | None:
     """The matrix as text, its columns under names or numbers; None where it is too wide."""
-    if len(confusion.labels) > MOST_CLASSES:
+    if len(confusion.labels) > MAX_CLASSES:
         return None
     names = [shorten(name, LABEL) for name in confusion.labels]
     heads = [str(number) for number in range(1, len(names) + 1)] if numbered else names

@@ -1,4 +1,4 @@
-"""What reaches the terminal: no control character of foreign text, and no failure for want of a letter or a stream.
+"""Safe output: control characters in texts are shown as escapes, and missing characters or streams are no failure.
 
 Everything that a command prints on stdout passes through `plain_stdout`. On stderr bars draw with control characters of
 their own; lines about the work and errors go there through `print_error` and `shared.print_said`.
@@ -22,7 +22,7 @@ LONG = 500  # characters of an argument that the parser would repeat
 
 
 class Plain:
-    """A stream that shows control characters instead of sending them; what is not text passes as it is."""
+    """A stream that writes control characters as escapes."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -37,7 +37,7 @@ class Plain:
 
 @contextlib.contextmanager
 def plain_stdout() -> Iterator[None]:
-    """Show control characters in all that is printed."""
+    """Write control characters as escapes in everything that is printed."""
     with contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
         yield
 
@@ -48,7 +48,7 @@ def drawing_stdout() -> TextIO:
 
 
 def print_error(message: object) -> None:
-    """One error or warning on stderr, of a length that can be read."""
+    """Print an error or a warning on stderr, shortened if it is very long."""
     with contextlib.suppress(OSError, ValueError):  # stderr may be closed
         print(f"regard: {shorten_message(escape_control_characters(str(message)))}", file=sys.stderr, flush=True)
 
@@ -74,19 +74,19 @@ def prepare_streams() -> None:
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     """Letters as JSON escapes them, so that JSON stays JSON on a terminal that knows ASCII only."""
     assert isinstance(error, UnicodeEncodeError)
-    found = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
-    units = [found[place : place + 2].hex() for place in range(0, len(found), 2)]
+    encoded = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    units = [encoded[place : place + 2].hex() for place in range(0, len(encoded), 2)]
     return "".join(f"\\u{unit}" for unit in units), error.end
 
 
-def parsed(parse: Callable[[], Parsed], given: list[str]) -> Parsed:
+def parsed(parse: Callable[[], Parsed], words: list[str]) -> Parsed:
     """What a parser makes of arguments. Its errors repeat them: with long or strange ones they are cut and plain."""
-    if all(len(word) <= LONG and escape_control_characters(word) == word for word in given):
+    if all(len(word) <= LONG and escape_control_characters(word) == word for word in words):
         return parse()
-    said = io.StringIO()
+    messages = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(messages):
             return parse()
     finally:
-        if said.getvalue():
-            print(shorten_message(escape_control_characters(said.getvalue())), file=sys.stderr, end="")
+        if messages.getvalue():
+            print(shorten_message(escape_control_characters(messages.getvalue())), file=sys.stderr, end="")

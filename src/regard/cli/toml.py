@@ -19,43 +19,43 @@ PATHS = ("out", "skip_bad")
 FLAGS = ("resume", "overwrite", "json")
 
 
-def without_config(given: Sequence[str]) -> tuple[list[str], Path | None]:
+def without_config(words_given: Sequence[str]) -> tuple[list[str], Path | None]:
     """The arguments without --config, and the file it names."""
     rest: list[str] = []
-    found: Path | None = None
-    words = iter(given)
+    path: Path | None = None
+    words = iter(words_given)
     for word in words:
         if word == "--config":
             name = next(words, None)
             if name is None:
                 raise UsageError("--config was given without a file. Write --config run.toml.")
-            found = Path(name)
+            path = Path(name)
         elif word.startswith("--config="):
-            found = Path(word.partition("=")[2])
+            path = Path(word.partition("=")[2])
         else:
             rest.append(word)
-    return rest, found
+    return rest, path
 
 
 def read_config(path: Path, command: type) -> dict[str, Any]:
     """What a file says, as fields of a command; settings of the training under `settings`."""
-    own = {field.name for field in fields(command)} - {"settings", "config"}
+    command_fields = {field.name for field in fields(command)} - {"settings", "config"}
     values: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     try:
         for name, value in _read(path).items():
             plain = name.replace("-", "_")
-            if plain in own:
+            if plain in command_fields:
                 values[plain] = _value(plain, value)
             else:
                 rest[name] = value
-        _check_names(rest, own)
-        with warnings.catch_warnings(record=True) as said:
+        _check_names(rest, command_fields)
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             values["settings"] = Settings.of(rest)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    for one in said:
+    for one in caught:
         warnings.warn(f"{path}: {one.message}", UserWarning, stacklevel=2)
     return values
 
@@ -82,15 +82,15 @@ def _value(name: str, value: Any) -> Any:
     return Path(str(value)) if name in PATHS else value
 
 
-def _check_names(given: Mapping[str, Any], own: set[str]) -> None:
-    """A name that is near one of the command's own is not a setting of the training with a slip in it."""
+def _check_names(words_given: Mapping[str, Any], command_fields: set[str]) -> None:
+    """Raise InputError for a name that is a misspelled argument of the command."""
     from difflib import get_close_matches
 
     settings = {field.name for field in fields(Settings)}
-    for name in given:
+    for name in words_given:
         plain = name.replace("-", "_")
         if plain in settings or plain.startswith("lora.") or plain in OLD_NAMES:
             continue
-        near = get_close_matches(plain, [*own, *settings, *OLD_NAMES], n=1)
-        if near and near[0] in own:
-            raise InputError(f'there is no setting "{name}".{did_you_mean(plain, own)}')
+        near = get_close_matches(plain, [*command_fields, *settings, *OLD_NAMES], n=1)
+        if near and near[0] in command_fields:
+            raise InputError(f'there is no setting "{name}".{did_you_mean(plain, command_fields)}')

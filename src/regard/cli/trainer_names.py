@@ -1,4 +1,4 @@
-"""Flags under the names that users of transformers' Trainer know them by, said in ours."""
+"""Flags of transformers' Trainer, translated to ours."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ BARE = (
 SETTING = re.compile(r"\b([a-z_]+)=(\w+)")  # as Python writes it
 
 
-def translate_flags(given: Sequence[str]) -> list[str]:
-    """The arguments in our names; what was changed is said on stderr."""
-    rest, place = [], 0
-    while place < len(given):
-        word = given[place]
-        place += 1
+def translate_flags(words: Sequence[str]) -> list[str]:
+    """The arguments with our flags; changes are reported on stderr."""
+    translated_words, index = [], 0
+    while index < len(words):
+        word = words[index]
+        index += 1
         name, equals, value = word.removeprefix("--").partition("=")
         plain = name.replace("-", "_")
         if not word.startswith("--") or plain not in {*OWN, *OLD_NAMES, *NOT_NEEDED}:
-            rest.append(word)
+            translated_words.append(word)
             continue
-        takes = plain not in (*BARE, *SWITCHES)
-        follows = given[place] if place < len(given) else None
-        if not equals and follows is not None and (takes or follows.lower() in ("true", "false")):
-            value, equals = follows, "="
-            place += 1
-        rest += _ours(name, plain, value if equals else None)
-    return rest
+        has_value = plain not in (*BARE, *SWITCHES)
+        following = words[index] if index < len(words) else None
+        if not equals and following is not None and (has_value or following.lower() in ("true", "false")):
+            value, equals = following, "="
+            index += 1
+        translated_words += _translate_flag(name, plain, value if equals else None)
+    return translated_words
 
 
-def _ours(name: str, plain: str, value: str | None) -> list[str]:
+def _translate_flag(name: str, plain: str, value: str | None) -> list[str]:
     if plain in NOT_NEEDED:
-        _say(f"--{name} is not needed: {SETTING.sub(_flag, NOT_NEEDED[plain])}.")
+        _print_note(f"--{name} is not needed: {SETTING.sub(_flag, NOT_NEEDED[plain])}.")
         return []
     ours = OWN.get(plain, OLD_NAMES.get(plain, ""))
     flag = f"--{ours.replace('_', '-')}" if ours else "DATA, without a flag,"
     if plain != ours:
-        _say(f"--{name} is called {flag} here.")
+        _print_note(f"--{name} is called {flag} here.")
     if plain in SWITCHES:
         on = value is None or value.lower() != "false"
         if ours == "compile":
@@ -69,9 +69,9 @@ def _ours(name: str, plain: str, value: str | None) -> list[str]:
     return [flag] if value is None else [flag, trainer_value(ours, value)]
 
 
-def _flag(found: re.Match[str]) -> str:
-    return f"--{found[1].replace('_', '-')} {found[2]}"
+def _flag(match: re.Match[str]) -> str:
+    return f"--{match[1].replace('_', '-')} {match[2]}"
 
 
-def _say(words: str) -> None:
+def _print_note(words: str) -> None:
     print_error(words)

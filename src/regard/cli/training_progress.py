@@ -1,4 +1,4 @@
-"""How a training goes, on stderr: a bar where a person is looking, a line a score where nobody is."""
+"""Progress of a training on stderr: a bar in a terminal, otherwise one line per evaluation."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ class TrainingProgress:
 
     def lines(self) -> list[tuple[str, str]]:
         """The loss and the score in little drawings, from their first to their last."""
-        drawn = [("loss", self.losses)] if self.losses else []
+        curves = [("loss", self.losses)] if self.losses else []
         if self.scores:
-            drawn.append((f"dev {self.scores[-1][0]}", [value for _, value in self.scores]))
-        return [(name, f"{held[0]:.3f} {spark(held)} {held[-1]:.3f}") for name, held in drawn if len(held) > 1]
+            curves.append((f"dev {self.scores[-1][0]}", [value for _, value in self.scores]))
+        return [
+            (name, f"{values[0]:.3f} {spark(values)} {values[-1]:.3f}") for name, values in curves if len(values) > 1
+        ]
 
     def __enter__(self) -> TrainingProgress:
         return self
@@ -115,13 +117,13 @@ class TrainingProgress:
             print_status(line)
 
 
-def spark(values: Sequence[float], most: int = 32) -> str:
+def spark(values: Sequence[float], max_bars: int = 32) -> str:
     """Numbers as bars of eight heights, the means of neighbours where there are many."""
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
         return ""
-    size = min(len(known), most)
-    parts = [known[i * len(known) // size : (i + 1) * len(known) // size] for i in range(size)]
+    size = min(len(finite), max_bars)
+    parts = [finite[i * len(finite) // size : (i + 1) * len(finite) // size] for i in range(size)]
     means = [sum(part) / len(part) for part in parts]
     low, high = min(means), max(means)
     return "".join(BARS[int((value - low) / ((high - low) or 1.0) * (len(BARS) - 1) + 0.5)] for value in means)

@@ -1,4 +1,4 @@
-"""An untrained model of a known shape."""
+"""Untrained models from presets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model writes: text continued, or answered by an encoder-decoder."""
+"""Text generation: continuations of prompts, or answers of an encoder-decoder."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class GenerationMixin:
     @overload
     def generate(self, prompt: Sequence[str], **settings: Any) -> list[str]: ...
     def generate(self, prompt: str | Sequence[str], **settings: Any) -> str | list[str]:
-        """What the prompt is continued with, or each of several."""
+        """The generated text for a prompt, or one text for each of several prompts."""
         texts = self.writer.texts([prompt] if isinstance(prompt, str) else list(prompt), settings)
         return texts[0] if isinstance(prompt, str) else texts
 
     def generate_ids(self, prompts: Sequence[Sequence[int]], **settings: Any) -> list[list[int]]:
-        """The new ids of each prompt; of an encoder-decoder, what comes after its start token."""
+        """The generated ids for each prompt; for an encoder-decoder, those after its start token."""
         return self.writer.ids(prompts, settings)
 
     def continuations(
@@ -42,7 +42,7 @@ class GenerationMixin:
         return self.writer.continuations(prompts, settings)
 
     def stream(self, prompt: str, **settings: Any) -> Iterator[str]:
-        """The continuation in pieces of text, each as soon as it is certain."""
+        """The generated text in pieces, each as soon as it is final."""
         return self.writer.stream(prompt, settings)
 
     @functools.cached_property

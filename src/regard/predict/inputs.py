@@ -1,4 +1,4 @@
-"""What a caller hands over to be answered, as the records of a task."""
+"""The inputs of `Model.predict` as records of a task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.errors import InputError
 from regard.text.encoding import Encoding
 
 RECORDS = (ClassifyRecord, PairRecord, TagRecord, AnswerRecord, TranslateRecord, DocumentRecord)
-WANTED = {
+EXPECTED = {
     ClassifyRecord: "a text",
     DocumentRecord: "a text",
     TagRecord: "a text, or a list of words",
@@ -89,7 +89,7 @@ def as_record(item: Any, kind: type[Any], number: int) -> Record:
     if isinstance(item, RECORDS):
         place = item.place
         if not isinstance(item, ClassifyRecord | TagRecord | DocumentRecord):
-            raise InputError(f"input {number} is a {type(item).__name__}; this model needs {WANTED[kind]}.")
+            raise InputError(f"input {number} is a {type(item).__name__}; this model needs {EXPECTED[kind]}.")
         item = item.text
     if kind in ROLES:
         first, second = _two(item, kind, number)
@@ -117,7 +117,7 @@ def _one(item: Any, kind: type[Any], number: int) -> str:
     if isinstance(item, Mapping):
         item = _column(item, "text", number)
     if not isinstance(item, str):
-        raise InputError(f"input {number} is {item!r:.80} ({type(item).__name__}); this model needs {WANTED[kind]}.")
+        raise InputError(f"input {number} is {item!r:.80} ({type(item).__name__}); this model needs {EXPECTED[kind]}.")
     return item
 
 
@@ -127,7 +127,7 @@ def _two(item: Any, kind: type[Any], number: int) -> tuple[str, str]:
     elif isinstance(item, Sequence) and not isinstance(item, str | bytes) and len(item) == 2:
         first, second = item
     else:
-        raise InputError(f"input {number} is {item!r:.80}; this model needs {WANTED[kind]}.")
+        raise InputError(f"input {number} is {item!r:.80}; this model needs {EXPECTED[kind]}.")
     for text in (first, second):
         if not isinstance(text, str):
             raise InputError(f"input {number} holds {text!r:.80} ({type(text).__name__}); expected texts.")

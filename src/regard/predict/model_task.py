@@ -89,13 +89,13 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     return task.from_head(head, labels=checkpoint.labels, problem_type=checkpoint.hf_config.get("problem_type"))
 
 
-def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
+def _restored(stored: Trained, checkpoint: Checkpoint) -> Task:
     from regard.tasks import task_class
     from regard.tasks.task import class_count
 
     fix = f"Remove {RUN} to go by config.json alone."
     try:
-        task = task_class(kept.task).from_settings(kept.settings)
+        task = task_class(stored.task).from_settings(stored.settings)
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {fix}") from error
     _check_labels(task, checkpoint, fix)
@@ -103,8 +103,10 @@ def _restored(kept: Trained, checkpoint: Checkpoint) -> Task:
     for name, size in task.heads.items():
         head = there.get(name)
         if head is None or (name in ("sequence", "token") and class_count(head) != size):
-            held = "none" if head is None else f"one of {class_count(head)}"
-            raise FolderError(f"{RUN}: the task needs a {name} head of {size} classes, the network has {held}. {fix}")
+            present = "none" if head is None else f"one of {class_count(head)}"
+            raise FolderError(
+                f"{RUN}: the task needs a {name} head of {size} classes, the network has {present}. {fix}"
+            )
     return task
 
 

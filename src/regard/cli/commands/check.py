@@ -86,17 +86,17 @@ def run(command: CheckCommand) -> None:
     for flag, path in outputs.items():
         if path is not None:
             check_output_path(path, flag, inputs=(command.data, command.dev), others=outputs)
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "task": command.task,
         "format": command.format,
         "encoding": command.encoding,
         "labels": command.labels,
     }
-    told["columns"] = None if command.columns is None else parse_columns(command.columns)
+    options["columns"] = None if command.columns is None else parse_columns(command.columns)
     reading = _target_model(command.model)
     with progress_bar() as progress:
         found = check(
-            command.data, dev=command.dev, skip_bad=command.skip_bad, model=reading, progress=progress, **told
+            command.data, dev=command.dev, skip_bad=command.skip_bad, model=reading, progress=progress, **options
         )
     if command.model is None and found.task == "translate":
         found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
@@ -104,12 +104,12 @@ def run(command: CheckCommand) -> None:
     if command.fix is not None and found.complete:
         from regard.data.check.fixing.fixed_copy import write_fixed_copy
 
-        fixed = write_fixed_copy(command.data, command.fix, **told)
+        fixed = write_fixed_copy(command.data, command.fix, **options)
     if command.html is not None:
         from regard.data.check.page import html_page
 
         _write(command.html, html_page(found, name=command.data))
-    _say(command, found, fixed)
+    _print_report(command, found, fixed)
     if not found.complete or (command.strict and found.count("error")):
         raise SystemExit(1)
 
@@ -149,7 +149,7 @@ def _write(path: Path, content: str) -> None:
         file.write(content)
 
 
-def _say(command: CheckCommand, found: CheckReport, fixed: FixedCopy | None) -> None:
+def _print_report(command: CheckCommand, found: CheckReport, fixed: FixedCopy | None) -> None:
     if command.json:
         print_json(found.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
         return
@@ -171,8 +171,8 @@ def _summary(found: CheckReport) -> list[tuple[str, str]]:
     rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.format or "unknown")]
     if found.labels:
         shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:MAX_LABELS]]
-        rest = len(found.labels) - len(shown)
-        rows.append(("labels", ", ".join(shown) + (f" and {rest} more" if rest else "")))
+        remaining = len(found.labels) - len(shown)
+        rows.append(("labels", ", ".join(shown) + (f" and {remaining} more" if remaining else "")))
     if found.numbers:
         rows.append(("labels", "numbers from {min:g} to {max:g}, mean {mean:g}".format(**found.numbers)))
     if found.lengths is not None:

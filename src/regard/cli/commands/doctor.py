@@ -29,32 +29,32 @@ class DoctorCommand:
 def run(command: DoctorCommand) -> None:
     from regard.device import device_report
 
-    found = device_report()
+    report = device_report()
     if command.json:
-        print_json({"regard": __version__, **dataclasses.asdict(found)})
+        print_json({"regard": __version__, **dataclasses.asdict(report)})
     else:
-        print_table(_diagnosis(found))
+        print_table(_table_rows(report))
 
 
-def _diagnosis(found: DeviceReport) -> list[tuple[str, str]]:
-    memory = "unknown" if found.memory is None else format_bytes(found.memory)
+def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
+    memory = "unknown" if report.memory is None else format_bytes(report.memory)
     rows = [
-        ("regard", f"{__version__} (Python {found.python}, torch {found.torch}, {found.system})"),
-        ("device", f"{found.device}, by --device auto"),
-        ("cpu", f"{found.cores} cores, {found.threads} threads used; memory {memory}"),
+        ("regard", f"{__version__} (Python {report.python}, torch {report.torch}, {report.system})"),
+        ("device", f"{report.device}, by --device auto"),
+        ("cpu", f"{report.cores} cores, {report.threads} threads used; memory {memory}"),
     ]
-    for number, gpu in enumerate(found.gpus):
+    for number, gpu in enumerate(report.gpus):
         formats = "bf16, fp16, fp32" if gpu.bf16 else "fp16, fp32"
         rows.append(
             (f"cuda:{number}", f"{gpu.name}, {format_bytes(gpu.memory)}, capability {gpu.capability}, {formats}")
         )
-    if not found.gpus:
+    if not report.gpus:
         rows.append(("gpu", "none that torch can use"))
-    rows += [(f"attention on {where}", kernel) for where, kernel in found.kernels.items()]
-    rows.append(("torch.compile", found.compiler or "not on the CPU: no C++ compiler found; install g++ or clang++"))
-    rows += [(f"extra {name}", "installed" if command is None else command) for name, command in found.extras.items()]
+    rows += [(f"attention on {where}", kernel) for where, kernel in report.kernels.items()]
+    rows.append(("torch.compile", report.compiler or "not on the CPU: no C++ compiler found; install g++ or clang++"))
+    rows += [(f"extra {name}", "installed" if command is None else command) for name, command in report.extras.items()]
     rows.append(
-        ("hub", f"{'offline (HF_HUB_OFFLINE)' if found.offline else 'asked for hub ids only'}; {found.hub_cache}")
+        ("hub", f"{'offline (HF_HUB_OFFLINE)' if report.offline else 'asked for hub ids only'}; {report.hub_cache}")
     )
     return rows
 

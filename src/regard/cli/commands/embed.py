@@ -92,10 +92,14 @@ def run(command: EmbedCommand) -> None:
         vectors = _embed(model, texts, command, progress)
     if command.output is not None:
         _write_arrays(command.output, vectors)
-        said: dict[str, Any] = {"texts": len(texts), "width": int(vectors[0].shape[-1]), "output": str(command.output)}
-        said |= untrained_field(model)
-        print_json(said) if command.json else print(
-            f"{pluralize(len(texts), 'text')}, {pluralize(said['width'], 'number')} each: {command.output}"
+        summary: dict[str, Any] = {
+            "texts": len(texts),
+            "width": int(vectors[0].shape[-1]),
+            "output": str(command.output),
+        }
+        summary |= untrained_field(model)
+        print_json(summary) if command.json else print(
+            f"{pluralize(len(texts), 'text')}, {pluralize(summary['width'], 'number')} each: {command.output}"
         )
     elif command.json:
         name = "vectors" if command.pooling == "none" else "vector"
@@ -121,10 +125,10 @@ def _embed(
 
 
 def _check_name(path: Path, *, per_token: bool) -> None:
-    wanted = ".npz" if per_token else ".npy"
-    if path.suffix != wanted:
+    suffix = ".npz" if per_token else ".npy"
+    if path.suffix != suffix:
         why = "one array a text (--pooling none)" if per_token else "one vector a text"
-        raise UsageError(f"--output {path} must end in {wanted} for {why}.")
+        raise UsageError(f"--output {path} must end in {suffix} for {why}.")
 
 
 def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:

@@ -94,7 +94,7 @@ def run(command: EvaluateCommand) -> None:
         check_output(path, flag, inputs=(command.data,), model=command.model, others=outputs)
     model = load(command.model, device=command.device, dtype=command.dtype)
     with progress_rows() as progress:
-        found = evaluate(
+        evaluation = evaluate(
             model,
             command.data,
             split=command.split,
@@ -109,35 +109,35 @@ def run(command: EvaluateCommand) -> None:
             batch_tokens=command.batch_tokens,
             progress=progress,
         )
-    print_status(f"data: {found.data}")
-    if found.bad:
-        print_status(f"{pluralize(found.bad, 'row')} could not be used, listed in {command.skip_bad}")
+    print_status(f"data: {evaluation.data}")
+    if evaluation.bad:
+        print_status(f"{pluralize(evaluation.bad, 'row')} could not be used, listed in {command.skip_bad}")
     if command.confusion is not None:
-        found.plot(command.confusion)
+        evaluation.plot(command.confusion)
         print_status(f"confusion matrix: {command.confusion}")
     if command.json:
-        print_json(_json(found))
+        print_json(_json(evaluation))
         return
-    print_scores(found.scores)
-    for name, signature in found.signatures.items():
+    print_scores(evaluation.scores)
+    for name, signature in evaluation.signatures.items():
         print(f"{name}: {signature}")
-    print_report(found.report)
-    rows = pluralize(found.rows, found.unit.removesuffix("s"))
-    print(f"\n{rows} in {found.seconds:.1f} s, {format_rate(found.rows, found.seconds)}.")
+    print_report(evaluation.report)
+    rows = pluralize(evaluation.rows, evaluation.unit.removesuffix("s"))
+    print(f"\n{rows} in {evaluation.seconds:.1f} s, {format_rate(evaluation.rows, evaluation.seconds)}.")
     if command.answers is not None:
         print(f"The answers: {command.answers}")
 
 
-def _json(found: Evaluation) -> dict[str, Any]:
+def _json(evaluation: Evaluation) -> dict[str, Any]:
     names = ["task", "rows", "scores", "seconds", "folder"]
-    names += ["signatures"] if found.signatures else []
-    names += ["classes", "averages", "confusion"] if found.classes else []
-    every = found.json()
+    names += ["signatures"] if evaluation.signatures else []
+    names += ["classes", "averages", "confusion"] if evaluation.classes else []
+    every = evaluation.json()
     return {name: every[name] for name in names}
 
 
 def _check_picture(path: Path) -> None:
-    """Whether it can be drawn there, before the work is done."""
+    """Check that the plot can be written, before the evaluation runs."""
     from regard.data.atomic import check_output_path
     from regard.metrics.report_plot import plot_format
 
@@ -146,20 +146,23 @@ def _check_picture(path: Path) -> None:
 
 
 def _overlap(command: EvaluateCommand, model: Model) -> float | None:
-    """As it was given, or from a stride, in words that say what it is called here."""
+    """The overlap of windows: as given, or computed from --stride."""
     if command.stride is None:
         return command.overlap
     from regard.evaluation import default_window
 
     if command.overlap is not None:
         raise UsageError("--stride and --overlap say the same; give one of them.")
-    room = command.window or default_window(model)
-    if not 1 <= command.stride <= room:
-        raise UsageError(f"--stride {command.stride} was given; windows have {room} tokens, so use 1 to {room}.")
+    max_tokens = command.window or default_window(model)
+    if not 1 <= command.stride <= max_tokens:
+        raise UsageError(
+            f"--stride {command.stride} was given; windows have {max_tokens} tokens, so use 1 to {max_tokens}."
+        )
     print_status(
-        f"--stride {command.stride} is --overlap {1 - command.stride / room:g} here, with windows of {room} tokens."
+        f"--stride {command.stride} is --overlap {1 - command.stride / max_tokens:g} here, "
+        f"with windows of {max_tokens} tokens."
     )
-    return 1 - command.stride / room
+    return 1 - command.stride / max_tokens
 
 
 COMMAND = Command(name="evaluate", arguments=EvaluateCommand, help=HELP, run=run)

@@ -85,13 +85,13 @@ EARLY: dict[str, bool | str] = {"yes": True, "no": False, "never": "never"}
 
 
 def settings_of(command: GenerateCommand) -> dict[str, Any]:
-    """What was said on the command line, under the names of Python."""
-    rest = ("model", "texts", "interactive", "literal", "device", "dtype", "json")
-    every = {name: value for name, value in asdict(command).items() if name not in rest}
-    given = {name: value for name, value in every.items() if not (value is None or value is False or value == ())}
+    """The options of the command line as keyword arguments of `Model.generate`."""
+    not_settings = ("model", "texts", "interactive", "literal", "device", "dtype", "json")
+    values = {name: value for name, value in asdict(command).items() if name not in not_settings}
+    options = {name: value for name, value in values.items() if not (value is None or value is False or value == ())}
     if command.early_stop is not None:
-        given["early_stop"] = EARLY[command.early_stop]
-    return given
+        options["early_stop"] = EARLY[command.early_stop]
+    return options
 
 
 def run(command: GenerateCommand) -> None:
@@ -113,32 +113,32 @@ def run(command: GenerateCommand) -> None:
 
 
 def _streams(settings: dict[str, Any], model: Model) -> bool:
-    """Whether tokens are final as they come: not with beams, nor with several answers."""
+    """Whether tokens are final when they are generated: not with beams or several continuations."""
     beams: int = {**model.writer.defaults, **settings}.get("beams", 1)
     return beams == 1 and settings.get("best", 1) == 1
 
 
 def flow(model: Model, prompt: str, settings: dict[str, Any]) -> None:
-    """The text as it is written."""
+    """Print the text while it is generated."""
     for piece in model.stream(prompt, **settings):
         print(piece, end="", flush=True)
     print()
 
 
 def tell(model: Model, prompts: list[str], settings: dict[str, Any], *, as_json: bool) -> None:
-    """All continuations of all prompts, in order."""
-    for prompt, found in zip(prompts, model.continuations(prompts, **settings), strict=True):
+    """Print all continuations of all prompts, in order."""
+    for prompt, continuations in zip(prompts, model.continuations(prompts, **settings), strict=True):
         if as_json:
-            for rank, one in enumerate(found, 1):
+            for rank, one in enumerate(continuations, 1):
                 print_json({"prompt": prompt, "rank": rank, **asdict(one)})
-        elif len(found) == 1:
-            print(found[0].text)
+        elif len(continuations) == 1:
+            print(continuations[0].text)
         else:
-            print_table([(f"{one.score:.3f}", one.text.replace("\n", "\\n")) for one in found])
+            print_table([(f"{one.score:.3f}", one.text.replace("\n", "\\n")) for one in continuations])
 
 
 def converse(model: Model, settings: dict[str, Any], *, as_json: bool) -> None:
-    """Prompt after prompt, each on its own, until the input ends."""
+    """Read prompts, one per line, until the input ends."""
     if sys.stdin is None:
         raise InputError("standard input is closed, so no prompt can be read. Give prompts after the model.")
     model.writer  # noqa: B018  # says at once that a model cannot write

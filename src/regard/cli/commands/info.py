@@ -23,13 +23,13 @@ class InfoCommand:
 
 
 def run(command: InfoCommand) -> None:
-    from regard.predict import info as look_up
+    from regard.predict import info as model_info
 
-    found = dataclasses.asdict(look_up(command.model))
+    values = dataclasses.asdict(model_info(command.model))
     if command.json:
-        print_json(found)
+        print_json(values)
     else:
-        print_table([(name.replace("_", " "), _shown(name, value)) for name, value in found.items()])
+        print_table([(name.replace("_", " "), _shown(name, value)) for name, value in values.items()])
 
 
 def _shown(name: str, value: object) -> str:

@@ -92,7 +92,7 @@ def run(command: PredictCommand) -> None:
 
 
 def _check(command: PredictCommand) -> None:
-    """What can be said before anything is read."""
+    """Check the arguments before anything is read."""
     check_texts(
         command.texts, command.input, command.columns, None if command.context is not None else command.encoding
     )
@@ -113,7 +113,7 @@ def _check(command: PredictCommand) -> None:
 
 
 def _context(command: PredictCommand, model: Model) -> str | None:
-    """The text that all questions are about, where one was given."""
+    """The context of all questions, if one was given."""
     if command.context is None:
         return None
     from regard.predict.batch.rows import input_roles, read_context
@@ -125,7 +125,7 @@ def _context(command: PredictCommand, model: Model) -> str | None:
 
 
 def input_rows(command: PredictCommand, model: Model, context: str | None) -> Iterator[InputRow]:
-    """What is to be answered."""
+    """The rows to predict on."""
     from regard.data.columns import parse_columns
     from regard.predict.batch.rows import file_rows, input_roles, text_rows
     from regard.predict.model_task import trained
@@ -171,13 +171,13 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
             progress=progress,
         )
     _print_notes(command, done)
-    found = {"rows": done.rows, "output": str(command.output)}
+    summary = {"rows": done.rows, "output": str(command.output)}
     if not command.json:
         print_status(f"{pluralize(done.rows, 'answer')}: {command.output}")
     elif is_stream(command.output):  # which may be stdout, where the answers are
-        print_status(json.dumps(found))
+        print_status(json.dumps(summary))
     else:
-        print_json(found)
+        print_json(summary)
 
 
 def _print_notes(command: PredictCommand, done: Predictions) -> None:
@@ -193,7 +193,7 @@ def _print_notes(command: PredictCommand, done: Predictions) -> None:
 
 
 def _noted(rows: Iterator[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
-    """What is to be answered, and a note of each row until its answer comes."""
+    """The items of the rows; each row waits in a queue until its answer comes."""
     for row in rows:
         waiting.append(row)
         yield row.item

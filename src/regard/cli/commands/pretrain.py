@@ -75,10 +75,10 @@ class PretrainCommand:
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
-def parse(given: Sequence[str], **told: Any) -> PretrainCommand:
+def parse(given: Sequence[str], **options: Any) -> PretrainCommand:
     """The flags, old names of transformers' Trainer among them."""
-    found: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(given), **told)
-    return found
+    result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(given), **options)
+    return result
 
 
 def run(command: PretrainCommand) -> None:
@@ -95,7 +95,7 @@ def run(command: PretrainCommand) -> None:
     from regard.training.pretrain import pretrain
 
     with TrainingProgress() as progress:
-        found = pretrain(
+        result = pretrain(
             command.files,
             out=command.out,
             objective=command.objective,
@@ -115,25 +115,25 @@ def run(command: PretrainCommand) -> None:
     if not is_main_process():
         return
     if command.json:
-        every = found.json()
+        every = result.json()
         print_json(
             {name: every[name] for name in ("task", "rows", "scores", "baseline", "new_heads", "seconds", "folder")}
         )
     else:
-        _say(found)
+        _print_result(result)
 
 
-def _say(found: PretrainResult) -> None:
+def _print_result(result: PretrainResult) -> None:
     rows = []
-    for name, score in found.scores.items():
-        usual = f", {found.baseline[name]:.4g} by counting words" if name in found.baseline else ""
-        rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){usual}"))
+    for name, score in result.scores.items():
+        baseline = f", {result.baseline[name]:.4g} by counting words" if name in result.baseline else ""
+        rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){baseline}"))
     if not rows:
         rows.append(("scores", "none: no text was held out"))
-    if found.new_heads:
-        rows.append(("new", f"{', '.join(found.new_heads)} (randomly initialized at the start)"))
-    rows.append(("steps", f"{found.steps:,} ({pluralize(found.tokens, 'token')}, {found.seconds:.0f} s)"))
-    print_table([*rows, ("folder", found.folder)])
+    if result.new_heads:
+        rows.append(("new", f"{', '.join(result.new_heads)} (randomly initialized at the start)"))
+    rows.append(("steps", f"{result.steps:,} ({pluralize(result.tokens, 'token')}, {result.seconds:.0f} s)"))
+    print_table([*rows, ("folder", result.folder)])
 
 
 COMMAND = Command(name="pretrain", arguments=PretrainCommand, help=HELP, run=run, parse=parse)

@@ -64,7 +64,7 @@ def run(command: TokenizerCommand) -> None:
 
     _check_inputs(command)
     lowercase = command.lowercase if command.lowercase or command.cased else None
-    began = time.monotonic()
+    started = time.monotonic()
     with atomic_folder(command.out, overwrite=command.overwrite, drop=tokenizer_files) as folder:
         with progress_bar() as progress:
             learned = train_tokenizer(
@@ -78,12 +78,12 @@ def run(command: TokenizerCommand) -> None:
                 progress=progress,
             )
         learned.save(folder)
-    found = tokenizer_report(learned, first_lines(command.files, 1000, encoding=command.encoding))
+    report = tokenizer_report(learned, first_lines(command.files, 1000, encoding=command.encoding))
     if command.json:
-        seconds = round(time.monotonic() - began, 3)
-        print_json({**dataclasses.asdict(found), "seconds": seconds, "folder": str(command.out)})
+        seconds = round(time.monotonic() - started, 3)
+        print_json({**dataclasses.asdict(report), "seconds": seconds, "folder": str(command.out)})
     else:
-        print_table([*_vocabulary(found), ("folder", str(command.out))])
+        print_table([*_vocabulary(report), ("folder", str(command.out))])
 
 
 def _check_inputs(command: TokenizerCommand) -> None:
@@ -96,19 +96,19 @@ def _check_inputs(command: TokenizerCommand) -> None:
             raise UsageError(f"{name} is a file of --out {command.out} that would be replaced. Name another folder.")
 
 
-def _vocabulary(found: TokenizerReport) -> list[tuple[str, str]]:
+def _vocabulary(report: TokenizerReport) -> list[tuple[str, str]]:
     return [
-        ("kind", found.kind),
-        ("size", f"{found.size:,}"),
-        ("measured on", f"{pluralize(found.texts, 'line')}, {pluralize(found.words, 'word')}"),
-        ("coverage", f"{found.coverage:.2%} of the words have no unknown token"),
-        ("unknown", f"{found.unknown_fraction:.2%} of the tokens"),
-        ("tokens per word", f"{found.tokens_per_word:.2f}"),
-        ("single token", f"{found.single_token_fraction:.2%} of the words"),
-        ("frequent", _tokens(found.frequent_words)),
-        ("longest", _tokens(found.longest_tokens)),
-        ("example", found.example),
-        ("as tokens", _tokens(found.example_tokens)),
+        ("kind", report.kind),
+        ("size", f"{report.size:,}"),
+        ("measured on", f"{pluralize(report.texts, 'line')}, {pluralize(report.words, 'word')}"),
+        ("coverage", f"{report.coverage:.2%} of the words have no unknown token"),
+        ("unknown", f"{report.unknown_fraction:.2%} of the tokens"),
+        ("tokens per word", f"{report.tokens_per_word:.2f}"),
+        ("single token", f"{report.single_token_fraction:.2%} of the words"),
+        ("frequent", _tokens(report.frequent_words)),
+        ("longest", _tokens(report.longest_tokens)),
+        ("example", report.example),
+        ("as tokens", _tokens(report.example_tokens)),
     ]
 
 

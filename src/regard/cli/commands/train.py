@@ -81,15 +81,15 @@ class TrainCommand:
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
-def parse(given: Sequence[str], **told: Any) -> TrainCommand:
+def parse(given: Sequence[str], **options: Any) -> TrainCommand:
     """The flags, old names of transformers' Trainer among them, over the settings of a file."""
     flags = translate_flags(given)
     rest, path = without_config(flags)
     if path is not None:
         needed = {"data": tyro.MISSING, "out": tyro.MISSING}
-        told["default"] = TrainCommand(**{**needed, **read_config(path, TrainCommand), "config": path})
-    found: TrainCommand = tyro.cli(TrainCommand, args=rest, **told)
-    return found
+        options["default"] = TrainCommand(**{**needed, **read_config(path, TrainCommand), "config": path})
+    result: TrainCommand = tyro.cli(TrainCommand, args=rest, **options)
+    return result
 
 
 def run(command: TrainCommand) -> None:
@@ -102,7 +102,7 @@ def run(command: TrainCommand) -> None:
     from regard.training.train import train
 
     with TrainingProgress() as progress:
-        found = train(
+        result = train(
             command.data,
             out=command.out,
             start=command.start,
@@ -123,30 +123,30 @@ def run(command: TrainCommand) -> None:
         return
     if command.json:
         names = ("task", "rows", "scores", "seconds", "folder")
-        every = found.json()
+        every = result.json()
         print_json({name: every[name] for name in names})
     else:
-        _say(found, progress)
+        _print_result(result, progress)
 
 
-def _say(found: TrainResult, progress: TrainingProgress) -> None:
-    if found.scores:
-        print_scores(found.scores)
+def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
+    if result.scores:
+        print_scores(result.scores)
         print()
     if progress.lines():
         print_table(progress.lines())
         print()
     from regard.tasks import task_class
 
-    task = task_class(found.task)
-    rows_read, steps = pluralize(found.rows, "row"), pluralize(found.steps, "step")
+    task = task_class(result.task)
+    rows_read, steps = pluralize(result.rows, "row"), pluralize(result.steps, "step")
     rows = [
-        ("folder", f"{found.folder}, trained on {rows_read} in {found.seconds:.0f} s, {steps}"),
-        ("curves", f"{found.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
-        ("next", f"regard {task.command} {found.folder} {task.command_example}"),
-        ("", f"regard evaluate {found.folder} TEST-DATA"),
+        ("folder", f"{result.folder}, trained on {rows_read} in {result.seconds:.0f} s, {steps}"),
+        ("curves", f"{result.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
+        ("next", f"regard {task.command} {result.folder} {task.command_example}"),
+        ("", f"regard evaluate {result.folder} TEST-DATA"),
     ]
-    if not found.scores:
+    if not result.scores:
         rows.insert(0, ("score", "none: there was no dev data"))
     print_table(rows)
 

@@ -73,7 +73,7 @@ def run(command: TranslateCommand) -> None:
     if command.n_best > max(command.beams or 1, 1):
         raise UsageError(f"--n-best {command.n_best} needs as many beams: add --beams {command.n_best}.")
     from regard.predict import load
-    from regard.predict.plots.alignment import MOST, draw_alignments
+    from regard.predict.plots.alignment import MAX_ALIGNMENTS, draw_alignments
 
     plot = command.alignment_plot
     if plot is not None:
@@ -85,9 +85,9 @@ def run(command: TranslateCommand) -> None:
         list(command.texts) if command.input is None else read_texts(command.input, command.columns, command.encoding)
     )
     model = load(command.model, device=command.device, dtype=command.dtype)
-    if plot is not None and len(texts) > MOST:
-        raise UsageError(f"--alignment-plot draws up to {MOST} texts, but {len(texts)} were given.")
-    found = model.translations(
+    if plot is not None and len(texts) > MAX_ALIGNMENTS:
+        raise UsageError(f"--alignment-plot draws up to {MAX_ALIGNMENTS} texts, but {len(texts)} were given.")
+    translated = model.translations(
         texts,
         best=command.n_best,
         alignment=command.alignment or plot is not None,
@@ -96,16 +96,16 @@ def run(command: TranslateCommand) -> None:
         beams=command.beams,
     )
     if plot is not None:
-        draw_alignments([one for best in found for one in best[0].alignments], plot)
-    for text, translations in zip(texts, found, strict=True):
+        draw_alignments([one for best in translated for one in best[0].alignments], plot)
+    for text, translations in zip(texts, translated, strict=True):
         for rank, one in enumerate(translations, 1):
             if command.json:
                 print_json({"text": text, "rank": rank, **one.json()})
             else:
-                _say(one, scored=command.n_best > 1, aligned=command.alignment)
+                _print_translation(one, scored=command.n_best > 1, aligned=command.alignment)
 
 
-def _say(one: Translated, *, scored: bool, aligned: bool) -> None:
+def _print_translation(one: Translated, *, scored: bool, aligned: bool) -> None:
     print(f"{one.score:.3f}  {one.text}" if scored else one.text)
     for alignment in one.alignments if aligned else ():
         rows = []

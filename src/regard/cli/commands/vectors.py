@@ -77,31 +77,31 @@ class VectorsCommand:
 
 
 def run(command: VectorsCommand) -> None:
-    asks = bool(command.nearest or command.analogy or command.score)
+    queries = bool(command.nearest or command.analogy or command.score)
     if bool(command.files) == (command.load is not None):
         raise UsageError("give text files to learn from, or --load FILE; one of them.")
-    if command.load is not None and not asks and command.out is None:
+    if command.load is not None and not queries and command.out is None:
         raise UsageError("--load was given with nothing to do. Add --nearest, --analogy, --score, or --out to convert.")
-    if command.files and command.out is None and not asks:
+    if command.files and command.out is None and not queries:
         raise UsageError("vectors would be learned and lost. Add --out FILE, or --nearest, --analogy, --score.")
     from regard.word_vectors.files import check_target, load_vectors, save_vectors
 
     if command.out is not None:
         check_target(command.out)
         check_output(command.out, "--out", inputs=(*command.files, command.load, command.score))
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if command.load is not None:
         vectors = load_vectors(command.load)
-        said["vectors"], said["width"] = len(vectors), int(vectors.table.shape[1])
+        values["vectors"], values["width"] = len(vectors), int(vectors.table.shape[1])
     else:
         learned = _learned(command)
         vectors = learned.vectors
-        said |= _told(learned)
+        values |= _training_summary(learned)
     if command.out is not None:
         save_vectors(vectors, command.out)
-        said["output"] = str(command.out)
-    said |= _answers(command, vectors)
-    print_json(said) if command.json else _show(said)
+        values["output"] = str(command.out)
+    values |= _answers(command, vectors)
+    print_json(values) if command.json else _show(values)
 
 
 def _learned(command: VectorsCommand) -> TrainedVectors:
@@ -113,7 +113,7 @@ def _learned(command: VectorsCommand) -> TrainedVectors:
         return train_vectors(command.files, settings, encoding=command.encoding, progress=progress)
 
 
-def _told(learned: TrainedVectors) -> dict[str, Any]:
+def _training_summary(learned: TrainedVectors) -> dict[str, Any]:
     return {
         "kind": learned.settings["kind"],
         "vectors": len(learned.vectors),
@@ -126,32 +126,32 @@ def _told(learned: TrainedVectors) -> dict[str, Any]:
 
 
 def _answers(command: VectorsCommand, vectors: WordVectors) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if command.nearest:
-        said["nearest"] = {word: _near(vectors.nearest(word, command.top)) for word in command.nearest}
+        values["nearest"] = {word: _near(vectors.nearest(word, command.top)) for word in command.nearest}
     if command.analogy is not None:
-        said["analogy"] = _near(vectors.analogy(*command.analogy, top=command.top, method=command.method))
+        values["analogy"] = _near(vectors.analogy(*command.analogy, top=command.top, method=command.method))
     if command.score is not None:
         from regard.word_vectors.analogies import read_analogies
         from regard.word_vectors.vectors import total_score
 
         scores = vectors.analogies(read_analogies(command.score), method=command.method)
-        every = {**scores, "all": total_score(scores)}
-        said["score"] = {
-            name: dataclasses.asdict(one) | {"share": round(one.accuracy, 4)} for name, one in every.items()
+        sections = {**scores, "all": total_score(scores)}
+        values["score"] = {
+            name: dataclasses.asdict(one) | {"share": round(one.accuracy, 4)} for name, one in sections.items()
         }
-    return said
+    return values
 
 
-def _near(found: list[Any]) -> list[dict[str, Any]]:
-    return [{"word": one.word, "score": round(one.score, 4)} for one in found]
+def _near(neighbors: list[Any]) -> list[dict[str, Any]]:
+    return [{"word": one.word, "score": round(one.score, 4)} for one in neighbors]
 
 
-def _show(said: dict[str, Any]) -> None:
+def _show(values: dict[str, Any]) -> None:
     rows = []
-    for name, value in said.items():
+    for name, value in values.items():
         if name == "nearest":
-            rows += [(f"nearest {word}", _side_by_side(found)) for word, found in value.items()]
+            rows += [(f"nearest {word}", _side_by_side(neighbors)) for word, neighbors in value.items()]
         elif name == "analogy":
             rows.append((name, _side_by_side(value)))
         elif name == "score":
@@ -167,8 +167,8 @@ def _scored(one: dict[str, Any]) -> str:
     return f"{one['share']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)"
 
 
-def _side_by_side(found: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{one['word']} {one['score']:.2f}" for one in found)
+def _side_by_side(neighbors: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{one['word']} {one['score']:.2f}" for one in neighbors)
 
 
 COMMAND = Command(name="vectors", arguments=VectorsCommand, help=HELP, run=run)

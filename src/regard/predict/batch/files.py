@@ -1,4 +1,4 @@
-"""Predictions to a file: the columns of the input, then those of the answers, in the format that the name says."""
+"""Predictions in a file: the columns of the input, then those of the answers, in the format of the file name."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _fill(work: _Work, journal: Journal, rows: Iterator[InputRow], output: Path)
                 journal.mark(work.rows, work.digest.hexdigest(), work.names)
     except Exception as error:
         if journal.rows and error.args and isinstance(error.args[0], str):
-            kept = f"{journal.rows:,} rows are kept: fix this, then run the same command with --resume."
-            error.args = (f"{error.args[0]} {kept}", *error.args[1:])
+            columns = f"{journal.rows:,} rows are kept: fix this, then run the same command with --resume."
+            error.args = (f"{error.args[0]} {columns}", *error.args[1:])
         raise
 
 
@@ -117,11 +117,11 @@ class _Work:
 
     def run(self, rows: Iterator[InputRow], names: Mapping[str, str] | None) -> Iterator[dict[str, Any]]:
         """Every row with its answer as one object."""
-        ahead = list(islice(rows, self.chunk))
-        columns = {name for row in ahead for name in row.columns}
+        first_rows = list(islice(rows, self.chunk))
+        columns = {name for row in first_rows for name in row.columns}
         waiting: deque[InputRow] = deque()
-        answers = self.model.answers(_noted(chain(ahead, rows), waiting), batch_tokens=self.batch_tokens)
-        del ahead
+        answers = self.model.answers(_noted(chain(first_rows, rows), waiting), batch_tokens=self.batch_tokens)
+        del first_rows
         for answer in answers:
             row = waiting.popleft()
             if not self.names:
@@ -137,8 +137,8 @@ class _Work:
 
     def _joined(self, row: InputRow, answer: Answer) -> dict[str, Any]:
         own = {self.names.get(field, field): value for field, value in answer.json().items()}
-        kept = {f"input_{name}" if name in own else name: value for name, value in row.columns.items()}
-        return {**kept, **own}
+        columns = {f"input_{name}" if name in own else name: value for name, value in row.columns.items()}
+        return {**columns, **own}
 
 
 def answer_names(answer: Answer, columns: set[str]) -> dict[str, str]:
@@ -161,15 +161,15 @@ def _noted(rows: Iterable[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
 
 def model_digest(model: Model) -> str:
     """The same for the same model: small files by their content, weights by size and time of change."""
-    found = hashlib.blake2b(digest_size=16)
-    found.update(repr((model.config, str(model.device), torch.__version__)).encode())
-    found.update(str(next(model.network.parameters()).dtype).encode())
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((model.config, str(model.device), torch.__version__)).encode())
+    digest.update(str(next(model.network.parameters()).dtype).encode())
     for path in sorted(model_files(model.folder)) if model.folder is not None else ():
         with suppress(OSError):
             status = path.stat()
-            found.update(repr((path.name, status.st_size)).encode())
-            found.update(path.read_bytes() if status.st_size <= SMALL else str(status.st_mtime_ns).encode())
-    return found.hexdigest()
+            digest.update(repr((path.name, status.st_size)).encode())
+            digest.update(path.read_bytes() if status.st_size <= SMALL else str(status.st_mtime_ns).encode())
+    return digest.hexdigest()
 
 
 def _plain(settings: Mapping[str, Any]) -> Any:

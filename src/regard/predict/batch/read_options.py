@@ -1,4 +1,4 @@
-"""How the training data was read, as the user said it: other files are read in the same way where they can be."""
+"""Options that the training data was read with; other files are read with the same options if they fit."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def _is_utf8(source: Source) -> bool:
     return detect_encoding([first]).name == UTF8
 
 
-def has_columns(sources: Sources, named: Mapping[str, Any], **told: Any) -> bool:
+def has_columns(sources: Sources, named: Mapping[str, Any], **options: Any) -> bool:
     """Whether data has these columns. Numbers of columns are meant for files whose columns have no names."""
     try:
-        found = Reader(sources, read_options(columns=named, **told)).schema
+        schema = Reader(sources, read_options(columns=named, **options)).schema
     except DataError:
         return False
-    return not (found.header and any(str(name).isdigit() for name in named.values()))
+    return not (schema.header and any(str(name).isdigit() for name in named.values()))
 
 
 def _column(name: Any) -> str | tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The rows of a file that a model predicts on: what its task takes, and the columns of the row, which are kept."""
+"""The rows of a file that a model predicts on: the input of its task, and all columns of the row."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def file_rows(
     read_options: TrainingReadOptions | None = None,
     context: str | None = None,
 ) -> Iterator[InputRow]:
-    """What a file holds for a task, row by row. Labels in it are not looked at, and kept like all its columns.
+    """What a file holds for a task, row by row. Labels are not used; they are copied like all columns.
 
     columns: which column is what; if not given, those of `read_options` from the training, where the file has them.
     context: for a task that answers questions, the text that all questions of the file are about.
@@ -75,12 +75,12 @@ def file_rows(
     opened = _Opened(name, sources, columns or {}, known, encoding or known.encoding_of(sources))
     reader = opened.questions() if context is not None else opened.rows(task)
     for row, record in reader.with_rows():
-        kept = row_columns(row, reader.schema)
+        columns_of_row = row_columns(row, reader.schema)
         if context is None:
-            yield InputRow(record, kept)
+            yield InputRow(record, columns_of_row)
             continue
         question = _question(record, context)
-        yield InputRow(question, {"question": question.question} if reader.schema.format in UNNAMED else kept)
+        yield InputRow(question, {"question": question.question} if reader.schema.format in UNNAMED else columns_of_row)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class _Opened:
         if named is not None:
             return self._reader([{"text": named}], task="text")
         known = self.read_options.columns.get("question")
-        usual = [name for lower in column_aliases()["question"] for name in (lower, lower.title(), lower.upper())]
-        choices = [{"text": name} for name in (*([known] if known else []), *usual)]
+        names = [name for lower in column_aliases()["question"] for name in (lower, lower.title(), lower.upper())]
+        choices = [{"text": name} for name in (*([known] if known else []), *names)]
         return self._reader([*choices, {}], task="text")
 
     def _lines(self) -> Reader:
@@ -130,10 +130,10 @@ class _Opened:
         try:
             if plain and Reader(self.sources, read_options(encoding=self.encoding)).schema.format != "conll":
                 return None
-            found = self._reader(self._choices(("tokens",)), task="tag")
+            schema = self._reader(self._choices(("tokens",)), task="tag")
         except DataError:  # no words; a text will do
             return None
-        return None if found.schema.export else found
+        return None if schema.schema.export else schema
 
     def _choices(self, roles: Sequence[str]) -> list[Columns]:
         """The columns to try, one choice after the other."""
@@ -149,13 +149,13 @@ class _Opened:
         named = self.read_options.columns.get("text", self.read_options.columns.get("source"))
         return [{}] if named is None else [{"text": named}, {}]
 
-    def _reader(self, choices: Sequence[Columns], **told: Any) -> Reader:
+    def _reader(self, choices: Sequence[Columns], **options: Any) -> Reader:
         """A reader with the first choice of columns that the file has; the last choice says what is wrong."""
-        told["encoding"] = self.encoding
+        options["encoding"] = self.encoding
         for choice in choices[:-1]:
-            if has_columns(self.sources, choice, **told):
-                return Reader(self.sources, read_options(columns=choice, **told))
-        return Reader(self.sources, read_options(columns=choices[-1], **told))
+            if has_columns(self.sources, choice, **options):
+                return Reader(self.sources, read_options(columns=choice, **options))
+        return Reader(self.sources, read_options(columns=choices[-1], **options))
 
 
 def is_plain(name: str, columns: Columns | str | None) -> bool:
@@ -184,14 +184,14 @@ def read_context(name: str, *, encoding: str | None = None) -> str:
     return text
 
 
-def row_columns(row: Row, found: Schema) -> dict[str, Any]:
+def row_columns(row: Row, schema: Schema) -> dict[str, Any]:
     """The columns of a row; those without names are called by what they are."""
-    values = {name: value for name, value in row.values.items() if not (found.format == "conll" and name == "line")}
-    if found.format == "text":
+    values = {name: value for name, value in row.values.items() if not (schema.format == "conll" and name == "line")}
+    if schema.format == "text":
         values.pop("continues", None)
-    if found.header and found.format not in UNNAMED:
+    if schema.header and schema.format not in UNNAMED:
         return values
-    roles = {name: role for role, name in found.columns.items()}
+    roles = {name: role for role, name in schema.columns.items()}
     return {roles.get(name, name): value for name, value in values.items()}
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regard.predict.translation import Alignment
 
 CELL = 0.42  # inches of a word
-MOST = 12  # alignments in one picture
+MAX_ALIGNMENTS = 12  # alignments in one picture
 
 
 def draw_alignments(alignments: Sequence[Alignment], path: Path) -> None:
@@ -35,5 +35,5 @@ def draw_alignments(alignments: Sequence[Alignment], path: Path) -> None:
         axis.set_yticks([y - 0.5 for y in range(1, len(one.target))], minor=True)
         axis.grid(which="minor", color="#e8e8e8", linewidth=0.6)
         axis.tick_params(which="minor", length=0)
-    with atomic_path(path) as fresh:
-        figure.savefig(fresh, dpi=120, format=path.suffix.removeprefix(".") or "png")
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=120, format=path.suffix.removeprefix(".") or "png")

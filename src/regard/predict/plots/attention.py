@@ -10,18 +10,18 @@ from regard.predict.attention import AttentionWindow
 
 CELL = 0.22  # inches of a token
 COLUMNS = 4
-MOST_TOKENS, MOST_MAPS = 64, 48
+MAX_TOKENS, MAX_MAPS = 64, 48
 
 
 def draw_attention(window: AttentionWindow, heads: list[int], path: Path) -> None:
     """Rows look at columns; the darker, the more. Layers are counted from 1, heads from 0."""
     shown = [(layer, place) for layer in window.weights for place in range(len(heads))]
     size = len(window.tokens)
-    if size > MOST_TOKENS:
-        raise InputError(f"a picture shows up to {MOST_TOKENS} tokens; this text has {size}. Give a shorter one.")
-    if len(shown) > MOST_MAPS:
+    if size > MAX_TOKENS:
+        raise InputError(f"a picture shows up to {MAX_TOKENS} tokens; this text has {size}. Give a shorter one.")
+    if len(shown) > MAX_MAPS:
         raise InputError(
-            f"a picture shows up to {MOST_MAPS} heads; {len(shown)} were asked for. Name fewer layers or heads."
+            f"a picture shows up to {MAX_MAPS} heads; {len(shown)} were asked for. Name fewer layers or heads."
         )
     from matplotlib.figure import Figure
 
@@ -39,5 +39,5 @@ def draw_attention(window: AttentionWindow, heads: list[int], path: Path) -> Non
         panel.set_title(f"layer {layer}, head {heads[place]}", fontsize=9)
         panel.tick_params(length=0)
         panel.spines[:].set_visible(False)
-    with atomic_path(path) as fresh:
-        figure.savefig(fresh, dpi=110, format=path.suffix.removeprefix(".") or "png")
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=110, format=path.suffix.removeprefix(".") or "png")
