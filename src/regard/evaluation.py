@@ -12,13 +12,13 @@ from typing import Any
 from regard.checkpoint.files import model_files
 from regard.data.atomic import atomic_path, check_output_path
 from regard.data.batching.preprocessing import Preprocessing
-from regard.data.columns import Columns
 from regard.data.corpus.sliding_windows import sliding_windows, text_chunks
 from regard.data.formats.writers import output_format, table_file
-from regard.data.locate import DataLocation, find_sources
-from regard.data.options import read_options
 from regard.data.readers import Reader, split_names
-from regard.data.sources import Source
+from regard.data.schema.columns import Columns
+from regard.data.schema.options import read_options
+from regard.data.sources.locate import DataLocation, find_sources
+from regard.data.sources.sources import Source
 from regard.errors import DataError, InputError, did_you_mean, setting
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter

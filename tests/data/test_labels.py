@@ -10,9 +10,9 @@ import pytest
 
 from regard import cli
 from regard.data.check.run import check
-from regard.data.columns import parse_columns
 from regard.data.labels import infer_separator, joined_labels
 from regard.data.readers import read
+from regard.data.schema.columns import parse_columns
 from regard.errors import DataError, InputError
 from regard.training.load_data import load_data
 

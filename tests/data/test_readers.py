@@ -19,7 +19,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from regard.data.columns import check_roles, parse_columns
 from regard.data.readers import read, split_names
 from regard.data.records import (
     AnswerRecord,
@@ -31,6 +30,7 @@ from regard.data.records import (
     TagRecord,
     TranslateRecord,
 )
+from regard.data.schema.columns import check_roles, parse_columns
 from regard.errors import DataError, InputError
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)

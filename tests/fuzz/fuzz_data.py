@@ -21,7 +21,7 @@ from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.check.page import html_page
 from regard.data.check.run import check
 from regard.data.readers import read
-from regard.data.sources import Source
+from regard.data.sources.sources import Source
 from regard.errors import RegardError
 
 CASES = 250

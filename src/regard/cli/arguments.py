@@ -115,9 +115,9 @@ def _is_file(text: str) -> bool:
 
 def read_texts(name: str, columns: str | None = None, encoding: str | None = None) -> list[str]:
     """The texts of a file: the text column of a table, else one text per line; `-` is stdin."""
-    from regard.data.columns import parse_columns
     from regard.data.readers import read
     from regard.data.records import DocumentRecord
+    from regard.data.schema.columns import parse_columns
     from regard.predict.batch.rows import is_plain
 
     column_roles = {} if columns is None else parse_columns(columns)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from regard.data.locate import find_sources, split_files
+from regard.data.sources.locate import find_sources, split_files
 from regard.errors import DataError, FolderError, InputError
 
 
@@ -182,7 +182,7 @@ def check_output_path(
 ) -> None:
     """Whether a file can be written there, before anything is read or computed.
 
-    inputs: what is read, as `regard.data.sources.find` takes it; writing over any of its files is refused, by
+    inputs: what is read, as `regard.data.sources.sources.find` takes it; writing over any of its files is refused, by
         whatever name (a relative one, a link) it is called here.
     others: other files that are written, by what they are called.
     """

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from regard.data.labels import joined_labels
-from regard.data.schema import Schema
+from regard.data.schema.schema import Schema
 
 
 class Hint(NamedTuple):

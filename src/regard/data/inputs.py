@@ -49,7 +49,7 @@ def check_segments(segments: Any, ids: list[list[int]], *, kinds: int) -> list[l
 
 def check_texts(texts: Iterable[str]) -> list[str]:
     """Texts with something in them, of a table its text column; that each is a text is for the tokenizer to check."""
-    from regard.data.memory import is_table  # which imports the readers of all formats
+    from regard.data.sources.memory import is_table  # which imports the readers of all formats
 
     if isinstance(texts, Mapping) or is_table(texts):
         texts = _text_column(texts)
@@ -69,7 +69,7 @@ def check_texts(texts: Iterable[str]) -> list[str]:
 
 def _text_column(given: Any) -> list[str]:
     """The texts of a table or of a dict of columns."""
-    from regard.data.memory import table_rows
+    from regard.data.sources.memory import table_rows
 
     rows = list(table_rows(given))
     names = list(rows[0]) if rows else []

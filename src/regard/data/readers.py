@@ -19,23 +19,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.data.aligned import aligned_schema, file_suffixes
 from regard.data.atomic import check_output_path, open_text
-from regard.data.columns import Columns
-from regard.data.formats.annotations import convert_rows
-from regard.data.formats.json_files import splits_inside
-from regard.data.formats.json_start import has_splits
+from regard.data.formats.json.annotations import convert_rows
+from regard.data.formats.json.json_files import splits_inside
+from regard.data.formats.json.json_start import has_splits
 from regard.data.formats.lines import read_lines
 from regard.data.formats.plain_text import aligned_rows
 from regard.data.formats.registry import formats
-from regard.data.infer_schema import infer_schema
-from regard.data.locate import DataLocation, find_sources, split_files
-from regard.data.memory import MemorySource, splits_in_memory
-from regard.data.options import read_options
 from regard.data.records import Record
 from regard.data.rows import ExcludedRow, OnBadRow, Row
-from regard.data.schema import ReadOptions, Schema
-from regard.data.sources import Source, suffix_of
+from regard.data.schema.columns import Columns
+from regard.data.schema.infer_schema import infer_schema
+from regard.data.schema.options import read_options
+from regard.data.schema.schema import ReadOptions, Schema
+from regard.data.sources.aligned import aligned_schema, file_suffixes
+from regard.data.sources.locate import DataLocation, find_sources, split_files
+from regard.data.sources.memory import MemorySource, splits_in_memory
+from regard.data.sources.sources import Source, suffix_of
 from regard.errors import DataError, pluralize, shorten
 from regard.foreign import file_errors
 

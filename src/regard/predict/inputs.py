@@ -33,7 +33,7 @@ ROLES = {PairRecord: ("first", "second"), AnswerRecord: ("question", "context")}
 
 def as_items(given: Any) -> Iterable[Any]:
     """What was given, one by one: the rows of a table or of a dict of columns, as dicts."""
-    from regard.data.memory import is_table, splits_in_memory, table_rows  # with the readers of all formats
+    from regard.data.sources.memory import is_table, splits_in_memory, table_rows  # with the readers of all formats
 
     items: Iterable[Any] = given  # what cannot be gone through is refused where it is tried
     if isinstance(given, Mapping):

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.atomic import check_output_path
-from regard.data.columns import Columns, one_hot_columns
 from regard.data.hints import reading_hints
 from regard.data.readers import Reader, read, split_names
 from regard.data.records import ClassifyRecord, PairRecord, Record, TranslateRecord
+from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
 from regard.errors import InputError, setting
 from regard.tasks import task_class

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from regard.checkpoint.reading import preprocessing_of
-from regard.data.columns import Columns
 from regard.data.corpus.token_store import tokenizer_hash
+from regard.data.schema.columns import Columns
 from regard.device import pick_device
 from regard.errors import pluralize
 from regard.random_state import preserved_random_state

@@ -16,7 +16,7 @@ from regard.data.formats.lines import read_lines, strip_line_end
 from regard.data.formats.registry import register_format, unregister_format
 from regard.data.readers import read
 from regard.data.rows import OnBadRow, Place, Row
-from regard.data.schema import Schema
+from regard.data.schema.schema import Schema
 
 
 def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:

@@ -78,7 +78,7 @@ class CheckCommand:
 def run(command: CheckCommand) -> None:
     from regard.data.atomic import check_output_path
     from regard.data.check.run import check
-    from regard.data.columns import parse_columns
+    from regard.data.schema.columns import parse_columns
 
     if command.data == "-" and command.fix is not None:
         raise UsageError("--fix reads the data again, which stdin cannot. Save it to a file first.")

@@ -83,7 +83,7 @@ class EvaluateCommand:
 
 
 def run(command: EvaluateCommand) -> None:
-    from regard.data.columns import parse_columns
+    from regard.data.schema.columns import parse_columns
     from regard.evaluation import evaluate
     from regard.predict import load
 

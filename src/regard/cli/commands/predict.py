@@ -126,7 +126,7 @@ def _context(command: PredictCommand, model: Model) -> str | None:
 
 def input_rows(command: PredictCommand, model: Model, context: str | None) -> Iterator[InputRow]:
     """The rows to predict on."""
-    from regard.data.columns import parse_columns
+    from regard.data.schema.columns import parse_columns
     from regard.predict.batch.rows import file_rows, input_roles, text_rows
     from regard.predict.model_task import trained
 

@@ -65,7 +65,7 @@ def run(command: SearchCommand) -> None:
         raise UsageError('no query was given. Write it after the file: regard search MODEL FILE "a query".')
     if command.no_cache and command.cache is not None:
         raise UsageError("--cache and --no-cache were given; give one of them.")
-    from regard.data.columns import parse_columns
+    from regard.data.schema.columns import parse_columns
     from regard.predict import load
     from regard.predict.search.search_file import search
 

@@ -97,7 +97,7 @@ def run(command: TrainCommand) -> None:
         raise UsageError("--start and --preset were given; give one of them.")
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
-    from regard.data.columns import parse_columns
+    from regard.data.schema.columns import parse_columns
     from regard.training.engine.distributed import is_main_process
     from regard.training.train import train
 

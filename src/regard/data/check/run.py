@@ -27,13 +27,13 @@ from regard.data.check.rules.pair_texts import PairRule
 from regard.data.check.rules.reader_errors import add_reader_error
 from regard.data.check.rules.spans import SpanRule
 from regard.data.check.rules.texts import TextRule
-from regard.data.columns import Columns
 from regard.data.formats.lines import BOM
 from regard.data.hints import reading_hints
-from regard.data.locate import DataLocation, find_sources
 from regard.data.readers import Reader, read, split_names
 from regard.data.records import Place, Record
-from regard.data.schema import Schema
+from regard.data.schema.columns import Columns
+from regard.data.schema.schema import Schema
+from regard.data.sources.locate import DataLocation, find_sources
 from regard.errors import DataError, pluralize
 from regard.progress import OnProgress, Progress
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
-from regard.data.columns import assign_columns
 from regard.data.formats.format import FileStart, Format, Sample
 from regard.data.formats.lines import read_lines, strip_line_end
 from regard.data.formats.row_writers import open_sentences
 from regard.data.rows import OnBadRow, Place, Row
-from regard.data.schema import ReadOptions, Schema
+from regard.data.schema.columns import assign_columns
+from regard.data.schema.schema import ReadOptions, Schema
 from regard.data.tags import TAG, infer_scheme
 from regard.errors import DataError, pluralize
 

@@ -13,10 +13,10 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
-from regard.data.formats.delimited import rows as table_rows
-from regard.data.formats.delimited_schema import infer_table
+from regard.data.formats.delimited.delimited import rows as table_rows
+from regard.data.formats.delimited.delimited_schema import infer_table
+from regard.data.formats.delimited.quoting import csv_row
 from regard.data.formats.format import FileStart, Format
-from regard.data.formats.quoting import csv_row
 from regard.errors import DataError, MissingExtra, did_you_mean
 from regard.foreign import file_errors
 from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
@@ -173,5 +173,5 @@ def _sniff(start: FileStart) -> str | None:
     return "it is a sheet of a spreadsheet" if start.suffix in EXCEL_SUFFIXES else None
 
 
-# `regard.data.sources.Source` turns the sheet into CSV, so everything after that is as for CSV.
+# `regard.data.sources.sources.Source` turns the sheet into CSV, so everything after that is as for CSV.
 EXCEL = Format("excel", suffixes=EXCEL_SUFFIXES, sniff=_sniff, rows=table_rows, infer=infer_table, read_as="csv")

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO
 
 from regard.data.formats.lines import BOM
 from regard.data.formats.row_writers import WriteRow
-from regard.data.infer_columns import infer_from_rows
 from regard.data.rows import OnBadRow, Row
-from regard.data.schema import ReadOptions, Schema
+from regard.data.schema.infer_columns import infer_from_rows
+from regard.data.schema.schema import ReadOptions, Schema
 
 FIRST_READ = 1 << 18  # bytes at the beginning of a file by which its format and columns are inferred
 

@@ -13,7 +13,7 @@ from regard.data.formats.format import FileStart, Format
 from regard.data.formats.lines import check_strings
 from regard.data.formats.row_writers import open_parquet
 from regard.data.rows import OnBadRow, Place, Row
-from regard.data.schema import Schema
+from regard.data.schema.schema import Schema
 from regard.errors import DataError, RegardError, shorten
 from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 

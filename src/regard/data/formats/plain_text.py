@@ -12,7 +12,7 @@ from regard.data.formats.format import FileStart, Format, Sample, never
 from regard.data.formats.lines import read_lines, read_lines_with_errors, strip_line_end
 from regard.data.formats.row_writers import open_documents, open_lines
 from regard.data.rows import OnBadRow, Place, Row
-from regard.data.schema import ReadOptions, Schema
+from regard.data.schema.schema import ReadOptions, Schema
 from regard.errors import DataError, pluralize
 
 TREC_LINE = re.compile(r"([A-Z][A-Z_]{1,15}):(\w+)[ \t]+(\S.*)")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from regard.data.formats.conll import CONLL
-from regard.data.formats.delimited import CSV, TSV
+from regard.data.formats.delimited.delimited import CSV, TSV
 from regard.data.formats.excel import EXCEL
 from regard.data.formats.format import FileStart, Format
-from regard.data.formats.json_files import JSON, JSONL
+from regard.data.formats.json.json_files import JSON, JSONL
 from regard.data.formats.parquet import PARQUET
 from regard.data.formats.plain_text import ALIGNED, LINES, TEXT, TREC
 from regard.errors import InputError

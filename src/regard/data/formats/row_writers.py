@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.data.formats.quoting import csv_row
-from regard.data.schema import Schema
+from regard.data.formats.delimited.quoting import csv_row
+from regard.data.schema.schema import Schema
 from regard.errors import InputError, shorten
 
 WriteRow = Callable[[Mapping[str, Any]], str]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from regard.data.atomic import atomic_path, atomic_text_file, is_stream, open_stream
-from regard.data.sources import PACKED
+from regard.data.sources.sources import PACKED
 from regard.errors import InputError
 
 if TYPE_CHECKING:

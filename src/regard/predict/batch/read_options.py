@@ -9,10 +9,10 @@ from itertools import chain, islice
 from typing import Any
 
 from regard.data.formats.format import FIRST_READ
-from regard.data.options import read_options
 from regard.data.readers import Reader
 from regard.data.records import all_roles
-from regard.data.sources import Source
+from regard.data.schema.options import read_options
+from regard.data.sources.sources import Source
 from regard.errors import DataError
 from regard.text.decompress import decompressed
 from regard.text.file_encodings import UTF8, detect_encoding

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.columns import Columns
 from regard.data.formats.registry import table_suffixes
-from regard.data.locate import find_sources
-from regard.data.options import read_options
 from regard.data.readers import Reader
 from regard.data.records import AnswerRecord, DocumentRecord, Record, TagRecord, column_aliases
 from regard.data.rows import MAX_LINE_BYTES, Row
-from regard.data.schema import Schema
-from regard.data.sources import suffix_of
+from regard.data.schema.columns import Columns
+from regard.data.schema.options import read_options
+from regard.data.schema.schema import Schema
+from regard.data.sources.locate import find_sources
+from regard.data.sources.sources import suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.batch.read_options import Sources, TrainingReadOptions, has_columns
 from regard.text.file_encodings import parse_encoding

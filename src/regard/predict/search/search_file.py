@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.columns import Columns
 from regard.data.formats.registry import table_suffixes
-from regard.data.locate import DataLocation
 from regard.data.readers import read
 from regard.data.records import DocumentRecord
-from regard.data.sources import suffix_of
+from regard.data.schema.columns import Columns
+from regard.data.sources.locate import DataLocation
+from regard.data.sources.sources import suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.load import load
 from regard.predict.model import BATCH_TOKENS, Model

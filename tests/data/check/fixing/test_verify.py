@@ -73,7 +73,7 @@ HOSTILE_TEXT = st.text(st.sampled_from("a b,;\t\r\n\"'|\ufeff\u2028\u200bé#{}[]
 def test_hostile_tables(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], delimiter: str, out: str
 ) -> None:
-    from regard.data.formats.quoting import csv_row
+    from regard.data.formats.delimited.quoting import csv_row
 
     folder = tmp_path_factory.mktemp("fix")
     path = folder / ("a.tsv" if delimiter == "\t" else "a.csv")

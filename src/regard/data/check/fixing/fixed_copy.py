@@ -27,12 +27,12 @@ from regard.data.check.fixing.streams import CleanedStream
 from regard.data.check.fixing.verify import RowHashes, copy_error, find_difference
 from regard.data.check.row_store import stable_hash
 from regard.data.check.rules.checked_row import checked_row
-from regard.data.locate import DataLocation
 from regard.data.readers import Reader, read, read_rows, rows_of
 from regard.data.records import Place, Record
 from regard.data.rows import ExcludedRow, Row
-from regard.data.schema import Schema
-from regard.data.sources import Source
+from regard.data.schema.schema import Schema
+from regard.data.sources.locate import DataLocation
+from regard.data.sources.sources import Source
 from regard.errors import DataError
 from regard.foreign import file_errors
 

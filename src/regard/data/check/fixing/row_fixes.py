@@ -10,7 +10,7 @@ from typing import Any
 from regard.data.check.rules.mojibake import clean
 from regard.data.records import record_types
 from regard.data.rows import parse_json_cell
-from regard.data.schema import Schema
+from regard.data.schema.schema import Schema
 
 
 def fixed_row(values: Mapping[str, Any], schema: Schema, changes: Counter[str]) -> dict[str, Any]:

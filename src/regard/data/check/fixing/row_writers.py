@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.data.formats.registry import formats
 from regard.data.formats.row_writers import WriteRow, is_quoted
-from regard.data.schema import Schema
+from regard.data.schema.schema import Schema
 from regard.errors import InputError
 
 FORMAT_NAMES = {"conll": "CoNLL", "text": "plain text", "lines": "plain text"}

@@ -15,8 +15,8 @@ from regard.data.check.row_store import stable_hash
 from regard.data.formats.row_writers import CELL_SEPARATOR, USE_JSON_LINES
 from regard.data.readers import Reader, rows_of
 from regard.data.records import AnswerRecord, DocumentRecord, Record
-from regard.data.schema import ReadOptions, Schema
-from regard.data.sources import Source, suffix_of
+from regard.data.schema.schema import ReadOptions, Schema
+from regard.data.sources.sources import Source, suffix_of
 from regard.errors import DataError, pluralize
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from regard.data.formats.binary_files import check_text
 from regard.data.formats.format import FIRST_READ, FileStart, Format, Sample
 from regard.data.formats.registry import detect_format, formats
-from regard.data.infer_columns import SAMPLE_ROWS, infer_from_rows
-from regard.data.memory import MemorySource
-from regard.data.schema import ReadOptions, Schema
-from regard.data.sources import Source
+from regard.data.schema.infer_columns import SAMPLE_ROWS, infer_from_rows
+from regard.data.schema.schema import ReadOptions, Schema
+from regard.data.sources.memory import MemorySource
+from regard.data.sources.sources import Source
 from regard.errors import DataError
 
 SECOND_READ = 1 << 24

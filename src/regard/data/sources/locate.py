@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from regard.data.formats.excel import EXCEL_SUFFIXES
 from regard.data.formats.registry import known_suffixes
-from regard.data.memory import MemorySource, in_memory
-from regard.data.sources import Source, suffix_of
-from regard.data.split_names import SPLITS
+from regard.data.sources.memory import MemorySource, in_memory
+from regard.data.sources.sources import Source, suffix_of
+from regard.data.sources.split_names import SPLITS
 from regard.errors import DataError, did_you_mean
 
-DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.memory`
+DataLocation = str | Path | Sequence[str | Path] | Any  # or rows in memory: see `regard.data.sources.memory`
 
 
 def find_sources(where: DataLocation, *, split: str | None = None) -> list[tuple[Source, ...]]:

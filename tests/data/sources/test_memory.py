@@ -14,9 +14,9 @@ import pytest
 
 import regard
 from regard.data.check.run import check
-from regard.data.memory import to_python
 from regard.data.readers import read, split_names
 from regard.data.records import TagRecord
+from regard.data.sources.memory import to_python
 from regard.errors import DataError, InputError
 from regard.training.load_data import load_data
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from regard.data.formats.format import FileStart, Format, Sample, infer_by_columns
-from regard.data.formats.json_start import has_splits, is_nested, too_many_parts
-from regard.data.formats.json_values import MANY_PARTS, JsonValues
+from regard.data.formats.json.json_start import has_splits, is_nested, too_many_parts
+from regard.data.formats.json.json_values import MANY_PARTS, JsonValues
 from regard.data.formats.lines import check_strings, read_lines, strip_line_end
 from regard.data.formats.row_writers import open_json_lines
 from regard.data.rows import OnBadRow, Place, Row
-from regard.data.schema import ReadOptions, Schema
-from regard.data.split_names import SPLITS
+from regard.data.schema.schema import ReadOptions, Schema
+from regard.data.sources.split_names import SPLITS
 from regard.errors import DataError
 
 ESCAPED = re.compile(r"\\u(0000|[dD][89a-fA-F])")

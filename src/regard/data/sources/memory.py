@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 
 from regard.data.formats.lines import check_strings
 from regard.data.rows import OnBadRow, Place, Row, describe_value
-from regard.data.sources import Source
-from regard.data.split_names import SPLITS
+from regard.data.sources.sources import Source
+from regard.data.sources.split_names import SPLITS
 from regard.errors import DataError
 from regard.text.file_encodings import UTF8, EncodingGuess
 

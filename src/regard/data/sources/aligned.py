@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from regard.data.formats.binary_files import check_text
-from regard.data.schema import ReadOptions, Schema
-from regard.data.sources import Source
+from regard.data.schema.schema import ReadOptions, Schema
+from regard.data.sources.sources import Source
 from regard.errors import DataError
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from regard.data.columns import assign_columns, find_column
-from regard.data.formats.annotations import annotated_roles, convert_rows, export_tool
+from regard.data.formats.json.annotations import annotated_roles, convert_rows, export_tool
 from regard.data.labels import JOINED, LabelStyle, infer_label_style
 from regard.data.rows import Place, Row
-from regard.data.schema import ReadOptions, Schema
+from regard.data.schema.columns import assign_columns, find_column
+from regard.data.schema.schema import ReadOptions, Schema
 from regard.data.tags import infer_scheme
 from regard.errors import DataError
 

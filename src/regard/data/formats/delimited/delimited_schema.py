@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from regard.data.columns import COLUMNS_HELP, is_header
-from regard.data.formats.csv_cells import DECIMAL, SEPARATOR, OpenQuote, read_cells, with_point
+from regard.data.formats.delimited.csv_cells import DECIMAL, SEPARATOR, OpenQuote, read_cells, with_point
 from regard.data.formats.format import FIRST_READ, FileStart, Sample
-from regard.data.infer_columns import SAMPLE_ROWS, infer_from_names, with_label_style
 from regard.data.labels import to_number
 from regard.data.records import column_aliases
-from regard.data.schema import ReadOptions, Schema
+from regard.data.schema.columns import COLUMNS_HELP, is_header
+from regard.data.schema.infer_columns import SAMPLE_ROWS, infer_from_names, with_label_style
+from regard.data.schema.schema import ReadOptions, Schema
 from regard.errors import DataError
 
 MAX_HEADER = 1 << 16  # characters; a longer first line is not a header

@@ -13,7 +13,7 @@ from regard.text.file_encodings import UTF8
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user has given about a file; what is None is inferred. Made by `regard.data.options.read_options`."""
+    """Options given by the user about a file; None: inferred. Made by `regard.data.schema.options.read_options`."""
 
     columns: Mapping[str, str]
     format: str | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.data.columns import Columns, check_roles, one_hot_columns, record_type_of_task
 from regard.data.formats.registry import format_names
-from regard.data.schema import ReadOptions
+from regard.data.schema.columns import Columns, check_roles, one_hot_columns, record_type_of_task
+from regard.data.schema.schema import ReadOptions
 from regard.data.tags import normalize_scheme
 from regard.errors import InputError, did_you_mean, setting
 from regard.text.file_encodings import parse_encoding

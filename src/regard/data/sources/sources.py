@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO
 
 from regard.data.formats.excel import EXCEL_SUFFIXES, sheet_as_csv
 from regard.data.formats.format import FIRST_READ
-from regard.data.formats.json_start import has_first_item
+from regard.data.formats.json.json_start import has_first_item
 from regard.data.rows import MAX_LINE_BYTES
 from regard.errors import DataError
 from regard.foreign import file_errors

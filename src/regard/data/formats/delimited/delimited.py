@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from regard.data.formats.csv_cells import DECIMAL, read_cells, with_point
-from regard.data.formats.delimited_schema import infer_table, sniff_csv, sniff_tsv
+from regard.data.formats.delimited.csv_cells import DECIMAL, read_cells, with_point
+from regard.data.formats.delimited.delimited_schema import infer_table, sniff_csv, sniff_tsv
 from regard.data.formats.format import Format
 from regard.data.formats.row_writers import open_csv, open_tsv
 from regard.data.rows import OnBadRow, Place, Row
-from regard.data.schema import Schema
+from regard.data.schema.schema import Schema
 from regard.errors import DataError, pluralize, shorten
 
 

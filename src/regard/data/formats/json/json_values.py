@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from regard.data.formats.json_start import MAX_PARTS, too_many_parts
+from regard.data.formats.json.json_start import MAX_PARTS, too_many_parts
 from regard.data.formats.lines import BOM
 from regard.data.rows import MAX_LINE_BYTES
-from regard.data.split_names import split_of_key
+from regard.data.sources.split_names import split_of_key
 from regard.errors import DataError
 
 SPACE = re.compile(r"\s*")
