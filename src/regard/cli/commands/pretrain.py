@@ -126,7 +126,7 @@ def run(command: PretrainCommand) -> None:
 def _print_result(result: PretrainResult) -> None:
     rows = []
     for name, score in result.scores.items():
-        baseline = f", {result.baseline[name]:.4g} by counting words" if name in result.baseline else ""
+        baseline = f", unigram baseline {result.baseline[name]:.4g}" if name in result.baseline else ""
         rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){baseline}"))
     if not rows:
         rows.append(("scores", "none: no text was held out"))
