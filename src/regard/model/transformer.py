@@ -140,8 +140,9 @@ def run_at(block: Block, at: Tensor, x_ND: Tensor, context: ForwardContext, cach
         x_ND = _add(block, x_ND, attention(_sublayer_input(block, x_ND, norm), context, cache), norm)
         attention = block.cross
         norm = block.cross_norm
+    residual_ND = x_ND.index_select(0, at)
     heads_ND = attention.mix_heads(_sublayer_input(block, x_ND, norm), context, cache)
-    x_ND = _add(block, x_ND.index_select(0, at), attention.out(heads_ND.index_select(0, at)), norm)
+    x_ND = _add(block, residual_ND, attention.out(heads_ND.index_select(0, at)), norm)
     norm = block.feedforward_norm
     return _add(block, x_ND, block.feedforward(_sublayer_input(block, x_ND, norm)), norm)
 
