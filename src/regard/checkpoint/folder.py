@@ -73,10 +73,7 @@ def read_folder(
     heads: heads with their number of classes instead of those of the folder; missing ones are randomly initialized.
     weights: if false, the network stays on the meta device: enough to count parameters and to describe it.
     """
-    if not folder.is_dir():
-        raise FolderError(f"{folder} is not a folder. Expected a model folder with config.json and model.safetensors.")
-    if dtype not in DTYPE_NAMES:
-        raise InputError(f"weights cannot be read as {dtype}. Choose one of: {', '.join(map(str, DTYPE_NAMES))}.")
+    _check_arguments(folder, dtype)
     hf = read_json(folder, "config.json")
     companions = read_companions(folder)
     pooling = read_pooling(folder, companions)
@@ -108,6 +105,13 @@ def read_folder(
         new_tensors=tuple(new),
         untrained=is_untrained(hf),
     )
+
+
+def _check_arguments(folder: Path, dtype: torch.dtype) -> None:
+    if not folder.is_dir():
+        raise FolderError(f"{folder} is not a folder. Expected a model folder with config.json and model.safetensors.")
+    if dtype not in DTYPE_NAMES:
+        raise InputError(f"weights cannot be read as {dtype}. Choose one of: {', '.join(map(str, DTYPE_NAMES))}.")
 
 
 @contextmanager

@@ -55,7 +55,10 @@ def global_every(hf: HFConfig) -> int:
             raise FolderError(f"config.json: global_attn_every_n_layers is {every}, expected at least 1.")
         return int(every)
     full = [i for i, kind in enumerate(kinds) if kind == "full_attention"]
-    every = full[1] if len(full) > 1 else len(kinds) if full else 0
+    if len(full) > 1:
+        every = full[1]
+    else:
+        every = len(kinds) if full else 0
     if len(kinds) != depth or kinds != layer_types(every, depth):
         raise FolderError(
             f"config.json: layer_types is {kinds}, but is read only where, of {depth} layers, each n-th from the first "

@@ -32,7 +32,10 @@ def read(hf: HFConfig) -> ModelConfig:
     unit = hf["feed_forward_proj"]
     if unit not in UNITS:
         raise FolderError(f'config.json: feed_forward_proj "{unit}" is not known.{did_you_mean(unit, UNITS)}')
-    tied, scaled = hf["tie_word_embeddings"], hf["scale_decoder_outputs"]
+    tied = hf["tie_word_embeddings"]
+    scaled = hf["scale_decoder_outputs"]
+    if scaled is None:
+        scaled = tied
     return ModelConfig(
         vocabulary=hf["vocab_size"],
         width=hf["d_model"],
@@ -54,7 +57,7 @@ def read(hf: HFConfig) -> ModelConfig:
         bias=False,
         embedding_norm=False,
         tied=tied,
-        output="scaled" if (tied if scaled is None else scaled) else "plain",
+        output="scaled" if scaled else "plain",
         dropout=hf["dropout_rate"],
         init_std=None,
     )
