@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "regard"
 MAX_FILES = 16  # of a folder, without __init__.py
-MAX_LINES = 45  # of a function
+MAX_LINES = 45  # of a function, without its docstring
 MAX_LINES_P90 = 25
 LONG_FUNCTIONS = {"regard.model.kernels.triton_tiles._tile"}  # a Triton kernel cannot call Python functions
 
@@ -26,12 +26,16 @@ def modules() -> dict[str, ast.Module]:
 
 
 def functions() -> Iterator[tuple[str, int]]:
-    """Names and lengths in lines."""
+    """Names and lengths in lines, without docstrings: those of the public API explain every argument."""
     for module, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                assert node.end_lineno is not None
-                yield f"{module}.{node.name}", node.end_lineno - node.lineno + 1
+                yield f"{module}.{node.name}", lines(node) - (lines(node.body[0]) if ast.get_docstring(node) else 0)
+
+
+def lines(node: ast.stmt) -> int:
+    assert node.end_lineno is not None
+    return node.end_lineno - node.lineno + 1
 
 
 def test_public_class_names_are_unique() -> None:
