@@ -183,6 +183,16 @@ def test_files_of_the_repository(page: Path) -> None:
     assert {path for path in paths if "*" not in path and not (ROOT / path.split("::")[0]).exists()} == set()
 
 
+def test_api_reference_has_every_public_name() -> None:
+    paths = re.findall(r"^::: (\S+)$", text_of(ROOT / "docs" / "api.md"), re.MULTILINE)
+    listed = {}
+    for path in paths:
+        module, _, name = path.rpartition(".")
+        listed[name] = getattr(importlib.import_module(module), name)
+    assert [name for name in regard.__all__ if name not in listed] == []
+    assert [name for name in listed if listed[name] is not getattr(regard, name, None)] == []
+
+
 def test_the_checks_see_what_is_wrong(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
