@@ -28,7 +28,7 @@ from regard.training.pretrain import pretrain
 ENCODERS = ["bert-base-uncased", "bert-tiny", "bert-mini", "bert-small", "bert-medium"]
 OTHERS = ["roberta-base", "distilbert-base", "electra-small", "albert-base", "modernbert-base"]
 DECODERS = ["gpt2", "gpt2-mini", "llama-micro", "lstm-characters", "gru-characters"]
-OBJECTIVES = {"elmo-small": "two-sided"} | dict.fromkeys(DECODERS, "causal")
+OBJECTIVES = {"elmo-small": "bidirectional"} | dict.fromkeys(DECODERS, "causal")
 LARGE_STEP = 131_072  # tokens, as in long pretrainings
 
 

@@ -104,7 +104,7 @@ def main() -> None:
         checkpoint = from_preset("bert-tiny", heads=task.heads, vocabulary=words.size, **shape)
         network = checkpoint.network.to(device)
         preprocessing = Preprocessing(words, checkpoint.config)
-        examples = task.examples(data.train, preprocessing, labelled=True)
+        examples = task.examples(data.train, preprocessing, labeled=True)
         chosen = resolve_settings(chosen, DataSize.of(examples.lengths), checkpoint.config, pretrained=False, gpu=True)
         began = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
@@ -135,8 +135,8 @@ def read_first(args: argparse.Namespace, data: LabeledData) -> None:
     began = time.perf_counter()
     args.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        folder, more = Path(place), args.data / "imdb/unlabelled.txt.gz"
-        own = folder / "labelled.txt"
+        folder, more = Path(place), args.data / "imdb/unlabeled.txt.gz"
+        own = folder / "labeled.txt"
         own.write_text("\n\n".join(" ".join(text.split()) for text in texts_of(data.train)), encoding="utf-8")
         words = train_tokenizer([own, more], kind="wordpiece", size=WORDS)
         text = pretrain(

@@ -234,7 +234,7 @@ def mean_length(data: Any) -> int:
     tokenizer = Tokenizer.load(start_folder())
     preprocessing = Preprocessing(tokenizer, from_preset("bert-base-uncased", weights=False).config)
     task = task_class(data.task).from_records(data.train)
-    return round(float(task.examples(data.train[:3000], preprocessing, labelled=False).lengths.mean()))
+    return round(float(task.examples(data.train[:3000], preprocessing, labeled=False).lengths.mean()))
 
 
 def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | None) -> ScoreResult:

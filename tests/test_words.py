@@ -21,16 +21,16 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 NAMES = {
     *("told", "said", "held", "kept", "found", "given", "fresh", "drawn", "wanted", "usual", "mend", "bend", "strand"),
     *("strands", "room", "rooms", "verb", "verbs", "anew", "alike", "heard", "nobody", "likeliest", "outcome", "begun"),
-    *("asked", "two_sided", "labelled"),
+    *("asked", "two_sided", "labeled"),
 }
 # Anywhere in code, docstrings, messages and pages.
 WORDS = (
     *("mend", "mends", "mended", "anew", "nobody", "likeliest", "seldom", "thereof", "lest", "whilst", "heed"),
     *("from nothing", "unless told", "out of nothing", "as it comes", "a text of yours", "the house", "data doctor"),
-    *("verb", "verbs", "strands", "two-sided", "goes into them", "how long their squares are"),
+    *("verb", "verbs", "strands", "goes into them", "how long their squares are"),
     # American spelling
     *("normalise", "normalised", "recognise", "recognised", "neighbour", "neighbours", "centre", "centres", "colour"),
-    *("initialise", "initialised", "labelled", "labelling", "behaviour", "organisation", "favour", "licence"),
+    *("initialise", "initialised", "labeled", "labelling", "behaviour", "organisation", "favour", "licence"),
 )
 PATTERN = re.compile(rf"(?<![\w-])({'|'.join(WORDS)})(?![\w-])", re.IGNORECASE)
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

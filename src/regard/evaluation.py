@@ -245,7 +245,7 @@ def _answered(
         request.records,
         request.preprocessing,
         device=model.device,
-        labelled=True,
+        labeled=True,
         batch_tokens=batch_tokens,
         losses=losses,
     )

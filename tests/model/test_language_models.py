@@ -16,11 +16,11 @@ LENGTHS = (5, 1, 8, 0, 3)
 TEXT = "the cat sat on the mat. the dog sat on the cat. the mat sat still. "
 
 
-def one_sided(vocabulary, width):
+def unidirectional(vocabulary, width):
     return RecurrentNetwork(RecurrentConfig(vocabulary, width, width, kind="decoder", cell="lstm", dropout=0.0))
 
 
-def two_sided(vocabulary, side, heads=("sides",)):
+def bidirectional(vocabulary, side, heads=("sides",)):
     config = RecurrentConfig(vocabulary, 2 * side, side, layers=2, kind="encoder", cell="lstm", dropout=0.0)
     return BidirectionalNetwork(config, dict.fromkeys(heads, 3))
 
@@ -35,7 +35,7 @@ def language(request):
 @pytest.fixture
 def sides():
     torch.manual_seed(0)
-    return two_sided(20, 8).double().eval()
+    return bidirectional(20, 8).double().eval()
 
 
 def loss(network, batch):
@@ -116,7 +116,7 @@ def perplexity(network, batch):
     return (total / count).exp().item()
 
 
-@pytest.mark.parametrize("kind", [one_sided, two_sided])
+@pytest.mark.parametrize("kind", [unidirectional, bidirectional])
 def test_perplexity_falls(kind):
     torch.manual_seed(0)
     letters = sorted(set(TEXT))
@@ -166,7 +166,7 @@ def test_layers_may_be_asked_for(sides, tokens):
 
 def test_labels_stand_on_the_mix(tokens):
     batch = tokens((4, 0, 2), vocabulary=20)
-    token, sequence = (two_sided(20, 8, (head,)).eval() for head in ("token", "sequence"))
+    token, sequence = (bidirectional(20, 8, (head,)).eval() for head in ("token", "sequence"))
     assert token(batch).logits.shape == (6, 3)
     assert sequence(batch).logits.shape == (3, 3)
     with torch.no_grad():
@@ -175,6 +175,6 @@ def test_labels_stand_on_the_mix(tokens):
     at = torch.tensor([1, 5])
     assert torch.allclose(token(batch, at=at).logits, token(batch).logits[at])
     with pytest.raises(InputError, match='has no head "masked"'):
-        two_sided(20, 8, ("masked",))
+        bidirectional(20, 8, ("masked",))
     with pytest.raises(InputError, match="reads one batch"):
         token(batch, batch)

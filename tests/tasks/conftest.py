@@ -93,10 +93,10 @@ class Small:
         inputs = task.prepare(inputs)
         return task.loss(network(inputs.tokens, inputs.target, at=inputs.at), inputs)
 
-    def answers(self, task, network, records, *, labelled=False, **more):
+    def answers(self, task, network, records, *, labeled=False, **more):
         preprocessing = self.preprocessing(**more)
         found = answer_records(
-            task, network_runner(network, task), records, preprocessing, device=torch.device("cpu"), labelled=labelled
+            task, network_runner(network, task), records, preprocessing, device=torch.device("cpu"), labeled=labeled
         )
         return [answer for _, answer in found]
 
@@ -107,7 +107,7 @@ class Small:
 
     def golden(self, task, records, *, rows=3, steps=20):
         """The losses of twenty steps, a few rows each."""
-        examples, network = task.examples(records, self.preprocessing(), labelled=True), self.network(task).train()
+        examples, network = task.examples(records, self.preprocessing(), labeled=True), self.network(task).train()
         optimizer = torch.optim.SGD(network.parameters(), lr=0.2)  # no division that would make noise large
         found = []
         for step in range(steps):
@@ -147,7 +147,7 @@ class Small:
         model = _model(family, kind, self.tokenizer.size, task, folder)
         checkpoint = read_folder(folder)
         preprocessing = Preprocessing(self.tokenizer, checkpoint.config)
-        inputs = task.examples(records, preprocessing, labelled=True).take(range(len(records)))
+        inputs = task.examples(records, preprocessing, labeled=True).take(range(len(records)))
         expected = theirs(model, _padded(inputs, model.config), inputs)
         expected.backward()
         loss = self.run(task, checkpoint.network, inputs)
@@ -296,7 +296,7 @@ def translations():
 
 @pytest.fixture(scope="session")
 def documents():
-    """Texts that nobody has labelled."""
+    """Texts that nobody has labeled."""
     return [DocumentRecord(text) for text in SENTENCES]
 
 

@@ -62,7 +62,7 @@ def test_questions_without_answers_alone_teach_nothing():
 
 
 def test_targets_are_the_tokens_of_the_answer(small, task, questions):
-    examples = task.examples(questions, small.preprocessing(), labelled=True)
+    examples = task.examples(questions, small.preprocessing(), labeled=True)
     for row, record in enumerate(questions):
         start, end = (int(examples.by_sequence[name][row]) for name in ("start", "end"))
         found = small.tokenizer.encode(record.question, record.context)
@@ -78,14 +78,14 @@ def test_targets_are_the_tokens_of_the_answer(small, task, questions):
 def test_the_first_of_several_answers_is_learned(small, task):
     record = asked(answers=(Gold("Paris", 18), Gold("Anna", 0)))
     alone = replace(record, answers=record.answers[:1])
-    both = task.examples([record, alone], small.preprocessing(), labelled=True)
+    both = task.examples([record, alone], small.preprocessing(), labeled=True)
     assert both.by_sequence["start"][0] == both.by_sequence["start"][1]
 
 
 def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task):
     context = "it is a dog " * 20 + "Anna Berg went to Paris " + "it is a dog " * 20
     record = asked(context, answers=(Gold("Anna Berg", context.index("Anna")),))
-    examples = task.examples([record], small.preprocessing(window=40), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=40), labeled=True)
     assert len(examples) > 4
     holding = 0
     for row in range(len(examples)):
@@ -101,7 +101,7 @@ def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task
 def test_a_question_that_leaves_no_room_is_named(small, task):
     record = AnswerRecord("1", "a dog", "who is it? " * 20, (), place=Place("dev.json", row=3))
     with pytest.raises(DataError, match=r"^dev.json row 3: the question has \d+ tokens: .* no room is left"):
-        task.examples([record], small.preprocessing(window=30), labelled=True)
+        task.examples([record], small.preprocessing(window=30), labeled=True)
 
 
 def floats(least, most):
@@ -193,7 +193,7 @@ def test_a_tokenizer_that_counts_the_space_before_a_word(small, task, questions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         words = train_tokenizer_from_texts([record.context for record in questions], kind="bpe", size=600)
-    examples = task.examples(questions, Preprocessing(words, small.preprocessing().config), labelled=True)
+    examples = task.examples(questions, Preprocessing(words, small.preprocessing().config), labeled=True)
     for row, record in enumerate(questions):
         inputs = examples.take([row])
         start, end = int(inputs["start"]), int(inputs["end"])

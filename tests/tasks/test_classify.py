@@ -25,7 +25,7 @@ KINDS = tuple(LABELS)
 
 
 @pytest.fixture
-def labelled(texts):
+def labeled(texts):
     def make(kind):
         return [replace(record, label=label) for record, label in zip(texts, LABELS[kind], strict=True)]
 
@@ -40,8 +40,8 @@ def labelled(texts):
         ("number", (), 1, "regression", NumberMeter),
     ],
 )
-def test_its_kind_is_that_of_the_labels(labelled, kind, names, size, problem, meter):
-    task = Classify.from_records(labelled(kind))
+def test_its_kind_is_that_of_the_labels(labeled, kind, names, size, problem, meter):
+    task = Classify.from_records(labeled(kind))
     assert (task.kind, task.names) == (kind, names)
     assert (task.heads, task.problem_type) == ({"sequence": size}, problem)
     assert task.labels == (None if kind == "number" else names)
@@ -72,29 +72,29 @@ def test_rows_without_any_label_teach_nothing():
         ("number", {"class_balance": "weights"}),
     ],
 )
-def test_a_setting_that_would_do_nothing_is_refused(labelled, kind, settings):
+def test_a_setting_that_would_do_nothing_is_refused(labeled, kind, settings):
     with pytest.raises(InputError, match=r"is for labels, and these .* Leave it out"):
-        Classify.from_records(labelled(kind), **settings)
+        Classify.from_records(labeled(kind), **settings)
 
 
-def test_windows_without_room_for_a_word_are_refused(small, labelled):
+def test_windows_without_room_for_a_word_are_refused(small, labeled):
     with pytest.raises(InputError, match="windows of 2 tokens leave no room for a text besides 2 special tokens"):
-        Classify.from_records(labelled("single")).examples(
-            labelled("single"), small.preprocessing(window=2), labelled=True
+        Classify.from_records(labeled("single")).examples(
+            labeled("single"), small.preprocessing(window=2), labeled=True
         )
 
 
-def test_an_unknown_label_is_told_with_the_nearest(small, labelled):
+def test_an_unknown_label_is_told_with_the_nearest(small, labeled):
     task = Classify(names=("negative", "positive"))
     record = ClassifyRecord("x", "postive", place=Place("labels.csv", 17))
     expected = r'^labels\.csv line 17, column label: the label "postive" is not .* Did you mean "positive"\?'
     with pytest.raises(DataError, match=expected):
-        task.examples([record], small.preprocessing(), labelled=True)
+        task.examples([record], small.preprocessing(), labeled=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_loss_and_gradients_are_those_of_transformers(small, family, labelled, kind, tmp_path):
-    records = labelled(kind)
+def test_loss_and_gradients_are_those_of_transformers(small, family, labeled, kind, tmp_path):
+    records = labeled(kind)
 
     def theirs(model, padded, inputs):
         return model(**padded, labels=inputs["label"]).loss
@@ -106,8 +106,8 @@ def test_loss_and_gradients_are_those_of_transformers(small, family, labelled, k
     "settings",
     [{"class_balance": "weights"}, {"label_smoothing": 0.2}, {"class_balance": "weights", "label_smoothing": 0.2}],
 )
-def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp_path):
-    records = labelled("single")
+def test_weights_and_smoothing_are_those_of_torch(small, labeled, settings, tmp_path):
+    records = labeled("single")
     task = Classify.from_records(records, **settings)
     assert task.label_smoothing == settings.get("label_smoothing", 0.0)
     weights = None
@@ -122,8 +122,8 @@ def test_weights_and_smoothing_are_those_of_torch(small, labelled, settings, tmp
     small.agree(task, records, "bert", "ForSequenceClassification", tmp_path, theirs)
 
 
-def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labelled, tmp_path):
-    records = [replace(record, label=("a", "b") if record.label else ()) for record in labelled("multi")]
+def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labeled, tmp_path):
+    records = [replace(record, label=("a", "b") if record.label else ()) for record in labeled("multi")]
     task = Classify.from_records(records[:5], class_balance="weights")
     assert task.weights == pytest.approx((1 / 4, 1 / 4))
 
@@ -134,10 +134,10 @@ def test_texts_with_a_rare_label_weigh_as_much_as_those_without(small, labelled,
     small.agree(task, records, "bert", "ForSequenceClassification", tmp_path, theirs)
 
 
-def test_the_windows_of_a_text_weigh_as_much_as_one(small, labelled, longer):
-    records = [longer(labelled("single")[0]), labelled("single")[1]]
+def test_the_windows_of_a_text_weigh_as_much_as_one(small, labeled, longer):
+    records = [longer(labeled("single")[0]), labeled("single")[1]]
     task = Classify(names=("a", "b", "c"))
-    examples = task.examples(records, small.preprocessing(window=24), labelled=True)
+    examples = task.examples(records, small.preprocessing(window=24), labeled=True)
     loss = small.run(task, small.spread(task), examples.take(range(len(examples))))
     assert loss.count.item() == pytest.approx(2)
     shares = np.bincount(examples.owners, weights=examples.by_sequence["weight"])

@@ -34,7 +34,7 @@ class Row:
     records: str
     change: Any = None  # of the labels of a record by its number
     bad: tuple[str, Any] | None = ("label", None)  # a field that holds what the training data never had
-    blank: tuple[str, Any] | None = ("label", None)  # a field that is empty where nobody has labelled it
+    blank: tuple[str, Any] | None = ("label", None)  # a field that is empty where nobody has labeled it
     make: Any = None  # a record without labels from two texts
     told: Any = None  # settings it is learned with
     drawn: bool = False  # whether what is learned of a batch, and asked of it, is drawn anew
@@ -77,7 +77,7 @@ ROWS = {
     "masked": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one), drawn=True),
     "masked word": Row("documents", bad=None, blank=None, told={"unit": "word"}, drawn=True),
     "causal": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
-    "two-sided": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
+    "bidirectional": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
     "embed": Row("pairs", _labels([None]), bad=None, blank=None, make=PairRecord, beside=("found",)),
     "embed number": Row("pairs", _labels([1.0, 5.0, 2.5]), ("label", "many"), blank=None),
 }
@@ -120,7 +120,7 @@ def network(small, task):
 
 
 @pytest.fixture
-def unlabelled(name, records):
+def unlabeled(name, records):
     if ROWS[name].blank is None:
         return records
     field, value = ROWS[name].blank
@@ -161,7 +161,7 @@ def test_its_names_are_those_of_its_classes(task):
 
 
 def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
-    examples = task.examples(records, small.preprocessing(), labelled=True)
+    examples = task.examples(records, small.preprocessing(), labeled=True)
     assert examples.owners.tolist() == list(range(len(records)))
     loss = small.run(task, network, examples.take(range(len(examples))))
     assert loss.sum.shape == loss.count.shape == ()
@@ -175,7 +175,7 @@ def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
 def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records):
     if ROWS[name].drawn or not task.can_split:
         pytest.skip("what is learned of a batch is drawn anew, or is how its rows differ")
-    examples = task.examples(records, small.preprocessing(), labelled=True)
+    examples = task.examples(records, small.preprocessing(), labeled=True)
     together = small.run(task, network, examples.take(range(len(examples))))
     alone = [small.run(task, network, examples.take([row])) for row in range(len(examples))]
     for part in ("sum", "count"):
@@ -184,7 +184,7 @@ def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records
 
 
 def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, network, records):
-    inputs = task.examples(records, small.preprocessing(), labelled=True).take(range(len(records)))
+    inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
     if ROWS[name].drawn or not task.fixed_shapes:
         pytest.skip("what is learned of a batch is drawn anew, or has no fixed shape")
     found = []
@@ -201,7 +201,7 @@ def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, networ
 
 
 def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, records):
-    inputs = task.examples(records, small.preprocessing(), labelled=False).take(range(len(records)))
+    inputs = task.examples(records, small.preprocessing(), labeled=False).take(range(len(records)))
     if ROWS[name].drawn or not task.fixed_shapes:
         pytest.skip("what is asked of a batch is drawn anew, or has no fixed shape")
     said = []
@@ -214,19 +214,19 @@ def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, record
 
 
 def test_a_blank_batch_counts_nothing(small, task, network, records):
-    inputs = task.examples(records, small.preprocessing(), labelled=True).take(range(len(records)))
+    inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
     loss = small.run(task, network, inputs.blank())
     assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
     loss.sum.backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters() if parameter.grad is not None)
 
 
-def test_batched_answers_are_single_answers(small, task, name, network, records, unlabelled):
-    together = small.answers(task, network, unlabelled)
-    for record, labelled, answer in zip(unlabelled, records, together, strict=True):
+def test_batched_answers_are_single_answers(small, task, name, network, records, unlabeled):
+    together = small.answers(task, network, unlabeled)
+    for record, labeled, answer in zip(unlabeled, records, together, strict=True):
         (alone,) = small.answers(task, network, [record])
         same(own(name, answer), own(name, alone))
-        (again,) = small.answers(task, network, [labelled], labelled=True)
+        (again,) = small.answers(task, network, [labeled], labeled=True)
         same(own(name, answer), own(name, again))
         assert answer.windows == 1
         assert answer.truncated is False
@@ -240,8 +240,8 @@ def own(name, answer):
     return {field: value for field, value in said.items() if field not in ROWS[name].beside}
 
 
-def test_answers_are_json(small, task, network, unlabelled):
-    for answer in small.answers(task, network, unlabelled):
+def test_answers_are_json(small, task, network, unlabeled):
+    for answer in small.answers(task, network, unlabeled):
         said = answer.json()
         assert json.loads(json.dumps(said)) == said
         assert list(said)[-2:] == ["truncated", "windows"]
@@ -252,7 +252,7 @@ def test_answers_are_json(small, task, network, unlabelled):
 def test_long_records_are_read_in_windows(small, task, name, network, records, longer):
     record = longer(records[0])
     preprocessing = small.preprocessing(window=48)
-    examples = task.examples([record, records[0]], preprocessing, labelled=True)
+    examples = task.examples([record, records[0]], preprocessing, labeled=True)
     assert examples.longest <= 48
     long, short = small.answers(task, network, [record, records[0]], window=48)
     assert long.windows > 3
@@ -284,15 +284,15 @@ def test_what_was_not_in_training_is_named_with_its_place(small, task, name, net
     field, value = ROWS[name].bad
     wrong = replace(records[0], **{field: value}, place=PLACE)
     with pytest.raises(DataError, match=r"^dev\.csv line 7, column \w+: .*") as told:
-        task.examples([wrong], small.preprocessing(), labelled=True)
+        task.examples([wrong], small.preprocessing(), labeled=True)
     assert told.value.line == 7
     with pytest.raises(DataError, match=r"^dev\.csv line 7"):
         small.score(task, network, [records[0], wrong])
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.blank])
-def test_rows_without_labels_cannot_be_learned_from(kind, unlabelled):
-    rows = [replace(record, place=PLACE) for record in unlabelled]
+def test_rows_without_labels_cannot_be_learned_from(kind, unlabeled):
+    rows = [replace(record, place=PLACE) for record in unlabeled]
     with pytest.raises(DataError, match=r"^dev\.csv line 7"):
         kind.from_records(rows)
 

@@ -43,7 +43,7 @@ def test_vectors_are_those_of_embed(preprocessing: Preprocessing, longest: int) 
     """Also of texts in windows: every token once, from the window that shows most around it."""
     checkpoint = from_preset("tiny-bert", heads={}, positions=PositionConfig(max_tokens=longest))
     task = Embed()
-    examples = task.examples(PAIRS[:5], Preprocessing(preprocessing.tokenizer, checkpoint.config), labelled=False)
+    examples = task.examples(PAIRS[:5], Preprocessing(preprocessing.tokenizer, checkpoint.config), labeled=False)
     assert len(examples) == len(examples.lengths) == len(examples.owners) == 5
     inputs = examples.take([3, 0, 4])
     assert inputs.tokens.tokens == examples.lengths[[3, 0, 4]].sum()
@@ -61,7 +61,7 @@ def test_losses_are_what_they_say(preprocessing: Preprocessing) -> None:
     torch.manual_seed(0)
     network = from_preset("tiny-bert", heads={}).network
     for task, records in ((Embed(), PAIRS), (Embed(symmetric=False), PAIRS), (Embed.from_records(LIKE), LIKE)):
-        inputs = task.examples(records, preprocessing, labelled=True).take(range(6))
+        inputs = task.examples(records, preprocessing, labeled=True).take(range(6))
         with torch.no_grad():
             output = network(inputs.tokens)
             loss = task.loss(output, inputs)
@@ -81,7 +81,7 @@ def test_losses_are_what_they_say(preprocessing: Preprocessing) -> None:
 def learned(task: Embed, records: list[PairRecord], preprocessing: Preprocessing, *, steps: int) -> float:
     torch.manual_seed(0)
     network = from_preset("tiny-bert", heads={}).network.eval()
-    examples = task.examples(records, preprocessing, labelled=True)
+    examples = task.examples(records, preprocessing, labeled=True)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
     for _ in range(steps):
         inputs = examples.take(range(len(examples)))
@@ -115,7 +115,7 @@ def test_cosines_rank_as_the_numbers_do(preprocessing: Preprocessing) -> None:
 
 def test_gradients_of_a_blank_part_are_nothing(preprocessing: Preprocessing) -> None:
     network, task = from_preset("tiny-bert", heads={}).network, Embed()
-    blank = task.examples(PAIRS, preprocessing, labelled=True).take([0]).without_targets()
+    blank = task.examples(PAIRS, preprocessing, labeled=True).take([0]).without_targets()
     loss = task.loss(network(blank.tokens), blank)
     assert float(loss.count) == 0
     loss.sum.backward()

@@ -66,13 +66,13 @@ class YesNo(Task):
     def labels(self) -> tuple[str, ...]:
         return NAMES
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         builder = ExamplesBuilder(segments=preprocessing.segments)
         texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
         labels = [record.label for record in records if isinstance(record, ClassifyRecord)]
         frame = Frame.of(preprocessing.tokenizer)
         for row, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
-            target = {"yes": np.int64(labels[row] == "yes")} if labelled else {}
+            target = {"yes": np.int64(labels[row] == "yes")} if labeled else {}
             for window in single_windows(frame, ids, max_tokens=preprocessing.max_tokens, overlap=0.0):
                 builder.add(row, window.ids, window.segments, by_sequence=target)
         return builder.build()

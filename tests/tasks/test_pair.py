@@ -26,7 +26,7 @@ def test_it_learns_its_labels(task):
 
 
 def test_sequences_are_those_of_the_tokenizer(small, task, pairs):
-    examples = task.examples(pairs, small.preprocessing(), labelled=True)
+    examples = task.examples(pairs, small.preprocessing(), labeled=True)
     for row, record in enumerate(pairs):
         found, expected = examples.take([row]).tokens, small.tokenizer.encode(record.first, record.second)
         assert found.ids.tolist() == list(expected.ids)
@@ -35,12 +35,12 @@ def test_sequences_are_those_of_the_tokenizer(small, task, pairs):
 
 def test_a_network_without_segments_gets_none(small, task, pairs):
     config = replace(small.preprocessing().config, segments=0)
-    assert task.examples(pairs, Preprocessing(small.tokenizer, config), labelled=True).segments is None
+    assert task.examples(pairs, Preprocessing(small.tokenizer, config), labeled=True).segments is None
 
 
 def test_both_texts_are_read_to_their_ends(small, task, longer, pairs):
     record = longer(pairs[1])
-    examples = task.examples([record], small.preprocessing(window=40), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=40), labeled=True)
     frame = Frame.of(small.tokenizer)
     assert len(examples) > 3
     assert examples.longest <= 40

@@ -32,7 +32,7 @@ def test_tags_to_pieces_to_tags(small, words, data, window):
     for kind, before, join in zip(kinds, ["O", *kinds], joins, strict=False):
         tags.append(kind if kind == "O" else f"{'I' if join and kind == before else 'B'}-{kind}")
     record, task = TagRecord.from_tokens(words, tags), Tag(names=NAMES)
-    examples = task.examples([record], small.preprocessing(window=window), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=window), labeled=True)
     label = torch.from_numpy(examples.by_token["label"])
     assert int((label != IGNORE).sum()) == len(words)  # each word is learned once, in one window
     answer = answered(task, record, examples, 20.0 * F.one_hot(label.clamp(min=0), len(NAMES)))
@@ -48,7 +48,7 @@ def test_answers_to_windows_to_answers(small, words, data, window):
     start = sum(len(word) + 1 for word in words[:first])
     gold = Gold(" ".join(words[first : last + 1]), start)
     record, task = AnswerRecord("1", " ".join(words), "ab Ba", (gold,)), QuestionAnswering()
-    examples = task.examples([record], small.preprocessing(window=window), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=window), labeled=True)
     wanted = [torch.from_numpy(examples.by_sequence[name]) for name in ("start", "end")]
     assume(bool((wanted[0] > 0).any()))  # some window holds the whole answer
     logits = torch.full((len(examples.ids), 2), -20.0)

@@ -74,11 +74,11 @@ def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
 def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
     record = TagRecord.from_tokens(["in", "Rome"], ["O", "B-LOK"])
     with pytest.raises(DataError, match=r'the tag "B-LOK" of word 1 "Rome" is not .* Did you mean "B-LOC"\?'):
-        task.examples([record], small.preprocessing(), labelled=True)
+        task.examples([record], small.preprocessing(), labeled=True)
 
 
 def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
-    examples = task.examples(tagged[:1], small.preprocessing(), labelled=True)
+    examples = task.examples(tagged[:1], small.preprocessing(), labeled=True)
     found = small.tokenizer.encode(tagged[0].text)
     before = [None, *found.word_ids]
     for place, word in enumerate(found.word_ids):
@@ -186,7 +186,7 @@ def test_windows_are_put_together_word_by_word(task):
 
 def test_every_word_is_learned_in_one_window(small, task, longer, tagged):
     record = longer(tagged[0])
-    examples = task.examples([record], small.preprocessing(window=20), labelled=True)
+    examples = task.examples([record], small.preprocessing(window=20), labeled=True)
     words = examples.by_token["word"][examples.by_token["word"] >= 0]
     assert words.tolist() == list(range(len(record.spans)))
     labels = examples.by_token["label"][examples.by_token["word"] >= 0]

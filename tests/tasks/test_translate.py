@@ -81,7 +81,7 @@ def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_
     for module in (*theirs.modules(), *checkpoint.network.modules()):
         assert not module.training
     preprocessing, task = preprocessing_of(checkpoint, Tokenizer.load(tmp_path)), Translate.from_records(translations)
-    inputs = task.examples(translations, preprocessing, labelled=True).take(range(len(translations)))
+    inputs = task.examples(translations, preprocessing, labeled=True).take(range(len(translations)))
     labels = padded(inputs.target, inputs["word"], -100)
     expected = theirs(**given(inputs), labels=labels).loss
     expected.backward()
@@ -103,7 +103,7 @@ def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_
 def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_path):
     checkpoint = read_folder(tmp_path)
     preprocessing, task = preprocessing_of(checkpoint, Tokenizer.load(tmp_path)), Translate()
-    inputs = task.examples(translations, preprocessing, labelled=False).take(range(len(translations)))
+    inputs = task.examples(translations, preprocessing, labeled=False).take(range(len(translations)))
     assert inputs.target.ids.tolist() == [theirs.config.decoder_start_token_id] * 4
     theirs.generation_config.forced_eos_token_id = None
     made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
@@ -118,7 +118,7 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
 def test_smoothing_is_that_of_torch(small, translations):
     task = Translate.from_records(translations, label_smoothing=0.1)
     network = small.spread(task)
-    inputs = task.examples(translations, small.preprocessing(), labelled=True).take(range(4))
+    inputs = task.examples(translations, small.preprocessing(), labeled=True).take(range(4))
     logits = network(inputs.tokens, inputs.target).logits
     loss = task.loss(network(inputs.tokens, inputs.target), inputs)
     expected = torch.nn.functional.cross_entropy(logits, inputs["word"], label_smoothing=0.1)
@@ -153,7 +153,7 @@ def learned(task, name, rows, small, *, steps=100, seed=0):
     """The loss of the last steps of a short training."""
     config = {"vocabulary": small.tokenizer.size, "dropout": 0.0}
     network = from_preset(name, seed=seed, **config).network.train()
-    examples = task.examples(rows, Preprocessing(small.tokenizer, network.config), labelled=True)
+    examples = task.examples(rows, Preprocessing(small.tokenizer, network.config), labeled=True)
     optimizer, losses = torch.optim.Adam(network.parameters(), lr=2e-2), []
     for step in range(steps):
         batch = [(step * 32 + row) % len(examples) for row in range(32)]
@@ -173,7 +173,7 @@ def test_attention_finds_what_the_bottleneck_forgets(small):
     assert found < 0.75 * without
     test = reversals(20, seed=1)
     preprocessing = Preprocessing(small.tokenizer, network.config)
-    inputs = task.examples(test, preprocessing, labelled=True).take([0])
+    inputs = task.examples(test, preprocessing, labeled=True).take([0])
     (weights,) = network.alignment(inputs.tokens, inputs.target)
     assert weights.shape == (len(inputs.target.ids), len(inputs.tokens.ids))
 
@@ -209,7 +209,7 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
     check_translating(tmp_path / "out")
     if preset == "tiny-transformer":
         other = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
-        inputs = Translate().examples(reversals(2), preprocessing, labelled=True).take([0, 1])
+        inputs = Translate().examples(reversals(2), preprocessing, labeled=True).take([0, 1])
         ours = checkpoint.network(inputs.tokens, inputs.target).logits
         labels = padded(inputs.target, inputs["word"], -100)
         logits = other(**given(inputs), labels=labels).logits
@@ -243,7 +243,7 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
     network = small.spread(task)
     text = "Good morning. A man sleeps. The dog is awake. Who went to Paris? The fox jumps over the lazy dog."
     long = TranslateRecord(text, "")
-    examples = task.examples([long], small.preprocessing(window=14), labelled=False)
+    examples = task.examples([long], small.preprocessing(window=14), labeled=False)
     assert examples.max_length <= 14
     parts = [examples.take([row]).tokens.ids for row in range(len(examples))]
     whole = [small.tokenizer.decode(part.tolist()) for part in parts]
@@ -252,7 +252,7 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
     assert answer.windows == len(examples) > 1
     pair = TranslateRecord(text, "the dog")
     with pytest.warns(UserWarning, match="1 of 2 pairs are longer than the 14 tokens"):
-        learn = task.examples([translations[0], pair], small.preprocessing(window=14), labelled=True)
+        learn = task.examples([translations[0], pair], small.preprocessing(window=14), labeled=True)
     loss = small.run(task, network, learn.take(range(1, len(learn))))
     assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
 

@@ -44,7 +44,7 @@ Train = Callable[..., TrainResult]
 
 @pytest.fixture(scope="session")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """48 labelled messages."""
+    """48 labeled messages."""
     path = tmp_path_factory.mktemp("rows") / "messages.csv"
     with samples.path("messages").open(encoding="utf-8", newline="") as source, path.open("w", newline="") as out:
         csv.writer(out).writerows(list(csv.reader(source))[:49])

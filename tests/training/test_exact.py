@@ -70,7 +70,7 @@ def test_ranks_that_cannot_do_the_step_of_one_say_so(tmp_path: Path) -> None:
     checkpoint = from_preset("tiny-bert")
     words = train_tokenizer_from_texts(["one two 1 2 3 4 5 6 7 0"], size=22)
     task = Embed.from_records(records)
-    examples = task.examples(records, Preprocessing(words, checkpoint.config), labelled=True)
+    examples = task.examples(records, Preprocessing(words, checkpoint.config), labeled=True)
     settings = Settings(lr=1e-3, batch_tokens=64, steps=1)
     plan_job(checkpoint.network, task, examples, settings, tmp_path)
     with pytest.warns(UserWarning, match="each of 2 ranks compares the texts of its own part"):

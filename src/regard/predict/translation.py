@@ -82,7 +82,7 @@ def translations(
 ) -> list[list[Translated]]:
     """The best translations of each text, best first; `batch_tokens` source tokens are translated together."""
     texts = check_texts(texts)
-    rows = Translate().examples([TranslateRecord(text, "") for text in texts], preprocessing, labelled=False)
+    rows = Translate().examples([TranslateRecord(text, "") for text in texts], preprocessing, labeled=False)
     sources = [rows.take([row]).tokens.ids.tolist() for row in range(len(rows))]
     translated: list[list[Continuation]] = [[] for _ in sources]
     lengths = [len(source) for source in sources]

@@ -128,7 +128,7 @@ class QuestionAnswering(Task):
     def heads(self) -> dict[str, int]:
         return {"span": 2}
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         question_records = [record for record in records if isinstance(record, AnswerRecord)]
         contexts = {
@@ -139,14 +139,14 @@ class QuestionAnswering(Task):
         questions = preprocessing.tokenizer.ids_batch([record.question for record in question_records], special=False)
         for row, (record, question) in enumerate(zip(question_records, questions, strict=True)):
             number = contexts[record.context]
-            answer_tokens = _tokens_of(_known(record), offsets[number]) if labelled else None
+            answer_tokens = _tokens_of(_known(record), offsets[number]) if labeled else None
             for cut in _windows(record, frame, question, encodings[number].ids, preprocessing):
                 start, end = _target(cut, answer_tokens)
                 builder.add(
                     row,
                     cut.ids,
                     cut.segments,
-                    by_sequence={"start": start, "end": end} if labelled else None,
+                    by_sequence={"start": start, "end": end} if labeled else None,
                     by_token=_characters(cut, offsets[number]),
                 )
         return builder.build()

@@ -164,12 +164,12 @@ class Classify(Task):
     def problem_type(self) -> str:
         return PROBLEM_TYPES[self.kind]
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         builder = ExamplesBuilder(segments=preprocessing.segments)
         for row, cuts in enumerate(self.sequences(records, preprocessing)):
             record = records[row]
             assert isinstance(record, ClassifyRecord | PairRecord)
-            target = {"label": self.target(record)} if labelled else {}
+            target = {"label": self.target(record)} if labeled else {}
             for ids, kinds in cuts:
                 weight = {"weight": np.float32(1 / len(cuts))}
                 builder.add(row, ids, kinds, by_sequence={**target, **weight})

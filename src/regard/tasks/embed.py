@@ -121,14 +121,14 @@ class Embed(Task):
     def heads(self) -> dict[str, int]:
         return {}
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         """A row holds the windows of both texts of a pair, so that they are always in one batch."""
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         pairs = [record for record in records if isinstance(record, PairRecord)]
         texts = [text for pair in pairs for text in (pair.first, pair.second)]
         for number, ids in enumerate(preprocessing.tokenizer.ids_batch(texts, special=False)):
             row, second = divmod(number, 2)
-            label = {"label": np.float32(self._target(pairs[row]))} if labelled and self.scale else {}
+            label = {"label": np.float32(self._target(pairs[row]))} if labeled and self.scale else {}
             for cut in single_windows(frame, ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap):
                 opens = cut.parts[0].window.start == 0
                 last = cut.parts[0].window.end == len(ids)

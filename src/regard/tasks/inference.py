@@ -100,12 +100,12 @@ def answer_records(
     preprocessing: Preprocessing,
     *,
     device: torch.device,
-    labelled: bool = False,
+    labeled: bool = False,
     batch_tokens: int = BATCH_TOKENS,
     losses: LossTotal | None = None,
     finite: bool = True,
 ) -> Answered:
-    """Each record with its answer, in order. `losses` receives the loss of records that are labelled.
+    """Each record with its answer, in order. `losses` receives the loss of records that are labeled.
 
     finite: raise an error that names the first text for which the network computes NaN or infinity.
     """
@@ -116,9 +116,9 @@ def answer_records(
     stream = iter(records)
     done = 0
     while chunk := list(islice(stream, task.chunk_size)):
-        examples = task.examples(chunk, preprocessing, labelled=labelled)
+        examples = task.examples(chunk, preprocessing, labeled=labeled)
         outputs = _row_outputs(
-            task, run, examples, batch_tokens, done, device=device, losses=losses if labelled else None
+            task, run, examples, batch_tokens, done, device=device, losses=losses if labeled else None
         )
         windows: list[list[Any]] = [[] for _ in chunk]
         for owner, output in zip(examples.owners.tolist(), outputs, strict=True):
@@ -262,7 +262,7 @@ def score_records(
         records,
         preprocessing,
         device=device,
-        labelled=True,
+        labeled=True,
         batch_tokens=batch_tokens,
         losses=losses,
         finite=False,  # the training loop handles a loss that is not finite

@@ -151,13 +151,13 @@ class Tag(Task):
     def _number(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
         encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
         for row, (record, encoding) in enumerate(zip(tagged, encodings, strict=True)):
             columns_by_token = _word_columns(record.spans, encoding.offsets)
-            if labelled:
+            if labeled:
                 columns_by_token["label"] = self._targets(record, columns_by_token["word"])
             for cut in single_windows(
                 frame, encoding.ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap

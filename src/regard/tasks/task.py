@@ -183,8 +183,8 @@ class Task(ABC):
         return self
 
     @abstractmethod
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
-        """Sequences of these records, long texts split into windows; with targets if `labelled`."""
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
+        """Sequences of these records, long texts split into windows; with targets if `labeled`."""
 
     def prepare(self, inputs: Inputs) -> Inputs:
         """Random changes of a batch, on its device, such as masking; none by default."""

@@ -104,19 +104,19 @@ class Translate(Task):
     def bind(self, preprocessing: Preprocessing) -> Self:
         return replace(self, tokenizer=preprocessing.tokenizer.output_tokenizer)
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         pairs = [record for record in records if isinstance(record, TranslateRecord)]
         start, max_tokens = start_token(preprocessing), preprocessing.max_tokens
         target_tokenizer = preprocessing.tokenizer.output_tokenizer
         (before, after), (ahead, end) = special_frame(preprocessing.tokenizer), special_frame(target_tokenizer)
         budget = None if max_tokens is None else max_tokens - len(before) - len(after)
-        texts = [_target(pair) for pair in pairs] if labelled else []
+        texts = [_target(pair) for pair in pairs] if labeled else []
         targets = [[*ahead, *ids, *end] for ids in target_tokenizer.ids_batch(texts, special=False)]
         builder, aim = ExamplesBuilder(), ExamplesBuilder()
         long = 0
         for row, cuts in enumerate(source_chunks(pairs, preprocessing, budget)):
-            aims = targets[row] if labelled else [IGNORE]
-            if labelled and (len(cuts) > 1 or (max_tokens is not None and len(aims) > max_tokens)):
+            aims = targets[row] if labeled else [IGNORE]
+            if labeled and (len(cuts) > 1 or (max_tokens is not None and len(aims) > max_tokens)):
                 aims, long = [IGNORE], long + 1
             for cut in cuts:
                 limit = LONGER * len(cut) + MORE

@@ -33,7 +33,7 @@ OBJECTIVE_HEADS = {
     "mlm": ("encoder", "masked", "masked tokens"),
     "mlm+nsp": ("encoder", "next", "next sentences"),
     "causal": ("decoder", "language", "next tokens"),
-    "two-sided": ("encoder", "sides", "the tokens on both sides"),
+    "bidirectional": ("encoder", "sides", "the tokens on both sides"),
 }
 
 

@@ -64,7 +64,7 @@ def pretrain(
 
     files: text with a blank line between documents, plain, .gz or .xz.
     out: the folder to write.
-    objective: mlm (masked tokens), mlm+nsp (and next sentences, as BERT), causal (next tokens, as GPT), or two-sided
+    objective: mlm (masked tokens), mlm+nsp (and next sentences, as BERT), causal (next tokens, as GPT), or bidirectional
         (next and previous tokens, as ELMo).
     preset: the name of a network to train from scratch.
     tokenizer: its tokenizer; learned from the files if not given.
@@ -141,7 +141,7 @@ def _claim(folder: Path, store: Path, *, resume: bool, overwrite: bool) -> tuple
 
 def objective_task(objective: str, tokenizer: Tokenizer, *, mask_rate: float, mask_unit: Unit) -> Task:
     """The task of an objective."""
-    if objective == "two-sided":
+    if objective == "bidirectional":
         return BidirectionalLM()
     if objective == "causal":
         return Causal()

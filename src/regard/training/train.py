@@ -103,7 +103,7 @@ def _training_inputs(
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
-    examples = task.examples(data.train, preprocessing, labelled=True)
+    examples = task.examples(data.train, preprocessing, labeled=True)
     source: BatchSource = examples
     if settings.class_balance == "sampling":
         source = balanced_source(examples, settings.seed)

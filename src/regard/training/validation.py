@@ -29,7 +29,7 @@ class RecordValidation:
     def check(self, job: TrainingJob) -> None:
         """Whether every record can be scored: a label that the training data does not have is found here."""
         for start in range(0, len(self.records), CHUNK):
-            job.task.examples(self.records[start : start + CHUNK], self.preprocessing, labelled=True)
+            job.task.examples(self.records[start : start + CHUNK], self.preprocessing, labeled=True)
 
     def score(self, job: TrainingJob, *, sampled: bool = False) -> ScoreResult:
         device = _device(job)

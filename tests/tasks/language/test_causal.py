@@ -26,7 +26,7 @@ def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing
     network = from_preset("tiny-gpt2").network
     whole = score_records(task, network_runner(network, task), [DocumentRecord(TEXT)], preprocessing, device=CPU)
     cut = Preprocessing(preprocessing.tokenizer, preprocessing.config, window=20)
-    parts = task.examples([DocumentRecord(TEXT)], cut, labelled=True)
+    parts = task.examples([DocumentRecord(TEXT)], cut, labeled=True)
     assert len(parts) > 3
     inputs = task.prepare(parts.take(range(len(parts))))
     count = len(preprocessing.tokenizer.encode(TEXT, special=False))
@@ -42,7 +42,7 @@ def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing
 
 def test_what_fills_a_fixed_shape_is_no_target(preprocessing: Preprocessing) -> None:
     task = Causal()
-    inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labelled=True).take([0])
+    inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labeled=True).take([0])
     plain, steady = task.prepare(inputs), task.prepare(inputs.fixed(tokens=128, sequences=8, longest=128))
     count = len(inputs.tokens.ids)
     assert torch.equal(steady["next"][:count], plain["next"])
@@ -58,7 +58,7 @@ def test_a_step_compiles_whole(preprocessing: Preprocessing) -> None:
         found = task.loss(network(drawn.tokens, at=drawn.at), drawn)
         return found.sum / found.count
 
-    inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labelled=True).take([0])
+    inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labeled=True).take([0])
     torch._dynamo.reset()
     run = torch.compile(loss, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(run(inputs), loss(inputs))

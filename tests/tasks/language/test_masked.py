@@ -86,7 +86,7 @@ def test_records_are_cut_into_windows_and_their_guesses_added() -> None:
     task = Masked.of(words, vocabulary=V, follows=True)
     checkpoint = from_preset("tiny-bert", heads=task.heads)
     preprocessing = Preprocessing(words, checkpoint.config, window=10)
-    examples = task.examples([DocumentRecord(TEXT), DocumentRecord("the market")], preprocessing, labelled=True)
+    examples = task.examples([DocumentRecord(TEXT), DocumentRecord("the market")], preprocessing, labeled=True)
     assert examples.max_length == 10
     inside = int((examples.owners == 0).sum())
     assert inside == -(-len(words.encode(TEXT, special=False)) // 8)
@@ -127,7 +127,7 @@ def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
     task = Masked.of(words, rate=0.3, unit="word")
     checkpoint = from_preset("tiny-bert", vocabulary=words.size, heads=task.heads)
     records = [DocumentRecord(TEXT), DocumentRecord("the market was closed again")]
-    inputs = task.examples(records, Preprocessing(words, checkpoint.config), labelled=True).take([0, 1])
+    inputs = task.examples(records, Preprocessing(words, checkpoint.config), labeled=True).take([0, 1])
     plain = len(inputs.tokens.ids)
     inputs = inputs.fixed(tokens=256, sequences=4, longest=128) if steady else inputs
     words_of = [

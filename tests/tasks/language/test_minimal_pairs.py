@@ -89,7 +89,7 @@ def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
     (before,), (after,) = words.surrounding_ids
     network = from_preset("tiny-gpt2", vocabulary=words.size).network.eval()
     preprocessing = Preprocessing(words, from_preset("tiny-gpt2", vocabulary=words.size).config)
-    examples = MinimalPairs(hides=False).examples(PAIRS[:1], preprocessing, labelled=True)
+    examples = MinimalPairs(hides=False).examples(PAIRS[:1], preprocessing, labeled=True)
     for row, text in enumerate(TEXTS[:2]):
         ids = words.encode(text, special=False).ids
         taken = examples.take([row])

@@ -23,13 +23,13 @@ def called(folder: Path) -> Any:
 
 @pytest.mark.parametrize("task", ["classify", "pair", "answer", "tag", "embed", "translate"])
 def test_a_trained_model_is_used_as_its_card_says(task: str, tmp_path: Path) -> None:
-    for name, columns in {"pairs": "sentence1,sentence2", "labelled": "sentence1,sentence2,label"}.items():
+    for name, columns in {"pairs": "sentence1,sentence2", "labeled": "sentence1,sentence2,label"}.items():
         rows = [(f"one {number}", f"two {number % 3}", "yes" if number % 2 else "no") for number in range(20)]
         cells = [columns, *(",".join(row[: columns.count(",") + 1]) for row in rows)]
         (tmp_path / f"{name}.csv").write_text("\n".join(cells))
     data = {
         "classify": samples.path("messages"),
-        "pair": tmp_path / "labelled.csv",
+        "pair": tmp_path / "labeled.csv",
         "answer": samples.path("questions"),
         "tag": samples.path("places"),
         "embed": tmp_path / "pairs.csv",

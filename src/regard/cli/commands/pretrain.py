@@ -31,7 +31,7 @@ Examples:
   regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     continue after Ctrl-C or a kill
 
 No labels are needed. With mlm the model predicts masked tokens; with mlm+nsp also whether one passage follows another
-(BERT); with causal the next token (GPT); with two-sided the next token in both directions (ELMo). Blank lines separate
+(BERT); with causal the next token (GPT); with bidirectional the next token in both directions (ELMo). Blank lines separate
 documents. 10 % of the documents are for validation; their scores are printed beside those of a unigram baseline.
 Fine-tune the result with: regard train DATA --start DIR --out DIR"""
 
@@ -43,7 +43,7 @@ class PretrainCommand:
     ]
     out: Annotated[Path, arg(help="Folder to write; transformers opens it too.", metavar="DIR")]
     objective: Annotated[
-        Literal["mlm", "mlm+nsp", "causal", "two-sided"],
+        Literal["mlm", "mlm+nsp", "causal", "bidirectional"],
         arg(help="Objective: masked tokens, also next sentences (BERT), next tokens (GPT), or both directions (ELMo)."),
     ] = "mlm"
     preset: Annotated[

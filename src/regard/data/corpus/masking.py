@@ -89,7 +89,7 @@ def mask_fixed(
 ) -> MaskedTokens:
     """`mask_tokens` in fixed shapes and without a wait for the device: for compiled steps and CUDA graphs.
 
-    Exactly so many places come back, the chosen first and rising; the rest, which are not chosen, are labelled
+    Exactly so many places come back, the chosen first and rising; the rest, which are not chosen, are labeled
     IGNORE. Should more be chosen than there is room for, tokens, words or spans are left out as a whole, at random:
     `places_for` says how many are enough. `valid` marks the tokens that may be chosen.
     """

@@ -28,9 +28,9 @@ from regard.data.corpus.word_starts import BEGINS, WordStarts
 from regard.errors import InputError, pluralize
 from regard.ragged import Ragged
 
-Objective = Literal["mlm", "mlm+nsp", "causal", "two-sided"]
-OBJECTIVES = ("mlm", "mlm+nsp", "causal", "two-sided")
-WHOLE = ("mlm", "two-sided")  # read in blocks of one document, with the special tokens of a text
+Objective = Literal["mlm", "mlm+nsp", "causal", "bidirectional"]
+OBJECTIVES = ("mlm", "mlm+nsp", "causal", "bidirectional")
+WHOLE = ("mlm", "bidirectional")  # read in blocks of one document, with the special tokens of a text
 MAX_DEV_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
 SHUFFLE_KEY = 2  # tells this shuffle from those of batches
 

@@ -14,7 +14,7 @@ class DocumentRecord(Record):
     """Plain text. `continues`: the document is very long, and the next record is its next part."""
 
     type_name = "text"
-    tasks = ("masked", "causal", "two-sided")
+    tasks = ("masked", "causal", "bidirectional")
     roles = (TEXT,)
     required = (("text",),)
     text_fields = ("text",)

@@ -36,7 +36,7 @@ class BidirectionalAnswer(Answer):
 class BidirectionalLM(Causal):
     """Every token is predicted from those before it, and again from those after it (Peters et al. 2018)."""
 
-    name: ClassVar[str] = "two-sided"
+    name: ClassVar[str] = "bidirectional"
     title: ClassVar[str] = "bidirectional language model"
     pipeline_tag: ClassVar[str] = "feature-extraction"
     example_call: ClassVar[str] = 'embed(["a text"])'

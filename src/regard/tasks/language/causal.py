@@ -58,7 +58,7 @@ class Causal(Task):
     def heads(self) -> dict[str, int]:
         return {"language": 0}
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         """Long texts in overlapping windows: a token counts in the window with the most context before it."""
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         texts = [record.text for record in records if isinstance(record, DocumentRecord)]

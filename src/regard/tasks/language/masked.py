@@ -102,7 +102,7 @@ class Masked(Task):
     def heads(self) -> dict[str, int]:
         return {"masked": 0, "next": 2} if self.follows else {"masked": 0}
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         """Texts split into windows without overlap: every token can be masked once."""
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         starts = WordStarts.from_tokenizer(preprocessing.tokenizer) if self.masks.unit == "word" else None

@@ -79,7 +79,7 @@ class MinimalPairs(TokenLossTask):
     def heads(self) -> dict[str, int]:
         return {"masked" if self.hides else "language": 0}
 
-    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Record], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         """One sequence per sentence for a causal model, one per token for a masked model."""
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         pairs = [record for record in records if isinstance(record, MinimalRecord)]

@@ -44,7 +44,7 @@ class SlidingPerplexity(TokenLossTask):
     def heads(self) -> dict[str, int]:
         return {"language": 0}
 
-    def examples(self, records: Sequence[Any], preprocessing: Preprocessing, *, labelled: bool) -> Examples:
+    def examples(self, records: Sequence[Any], preprocessing: Preprocessing, *, labeled: bool) -> Examples:
         builder = ExamplesBuilder()
         for row, record in enumerate(records):
             targets = np.array([*record.ids[1:], IGNORE], np.int64)

@@ -43,7 +43,7 @@ PLACES = ("Monday", "rainy", "long", "summer")
 
 def test_texts_of_a_template_are_not_near_duplicates(tmp_path: Path) -> None:
     texts = [f"this is the review number {n} of a film that I saw on a {PLACES[n % 4]} evening" for n in range(40)]
-    labelled = [(text, "ab"[n % 2]) for n, text in enumerate(texts)]
-    put(tmp_path / "train.csv", csv_of(labelled[:30]))
-    put(tmp_path / "valid.csv", csv_of(labelled[30:]))
+    labeled = [(text, "ab"[n % 2]) for n, text in enumerate(texts)]
+    put(tmp_path / "train.csv", csv_of(labeled[:30]))
+    put(tmp_path / "valid.csv", csv_of(labeled[30:]))
     assert check(tmp_path).findings == ()

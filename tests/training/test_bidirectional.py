@@ -18,7 +18,7 @@ from regard.training.result import PretrainResult
 from regard.training.train import train
 
 CORPUS = samples.path("corpus")
-SMALL: dict[str, Any] = {"device": "cpu", "objective": "two-sided", "preset": "tiny-elmo", "batch_tokens": 1024}
+SMALL: dict[str, Any] = {"device": "cpu", "objective": "bidirectional", "preset": "tiny-elmo", "batch_tokens": 1024}
 TEXT = "The mother stood by the river."
 
 
@@ -56,7 +56,7 @@ def test_the_folder_comes_back_the_same(model: Model, tmp_path: Path) -> None:
     again = load(model.save(tmp_path / "copy"), device="cpu")
     assert np.array_equal(again.embed([TEXT]), model.embed([TEXT]))
     said = model.info()
-    assert (said.family, said.task, said.kind, said.layers, said.width) == ("elmo", "two-sided", "encoder", 2, 32)
+    assert (said.family, said.task, said.kind, said.layers, said.width) == ("elmo", "bidirectional", "encoder", 2, 32)
     assert said.layer_weights is None
 
 
@@ -104,7 +104,7 @@ def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model,
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ({"objective": "mlm"}, "family elmo have no head for masked tokens. Use objective two-sided"),
+        ({"objective": "mlm"}, "family elmo have no head for masked tokens. Use objective bidirectional"),
         ({"preset": "tiny-bert"}, "family bert have no head for the tokens on both sides. Use objective mlm"),
         ({"preset": "tiny-gpt2"}, "is of kind decoder. Use objective causal"),
         ({"lora": {"rank": 2}}, "lora.rank is not possible for a recurrent network"),
