@@ -21,7 +21,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 NAMES = {
     *("told", "said", "held", "kept", "found", "given", "fresh", "drawn", "wanted", "usual", "mend", "bend", "strand"),
     *("strands", "room", "rooms", "verb", "verbs", "anew", "alike", "heard", "nobody", "likeliest", "outcome", "begun"),
-    *("asked", "two_sided", "labeled"),
+    *("asked", "two_sided", "labelled"),
 }
 # Anywhere in code, docstrings, messages and pages.
 WORDS = (
@@ -30,7 +30,7 @@ WORDS = (
     *("verb", "verbs", "strands", "goes into them", "how long their squares are"),
     # American spelling
     *("normalise", "normalised", "recognise", "recognised", "neighbour", "neighbours", "centre", "centres", "colour"),
-    *("initialise", "initialised", "labeled", "labelling", "behaviour", "organisation", "favour", "licence"),
+    *("initialise", "initialised", "labelled", "labelling", "behaviour", "organisation", "favour", "licence"),
 )
 PATTERN = re.compile(rf"(?<![\w-])({'|'.join(WORDS)})(?![\w-])", re.IGNORECASE)
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

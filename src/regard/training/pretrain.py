@@ -64,8 +64,8 @@ def pretrain(
 
     files: text with a blank line between documents, plain, .gz or .xz.
     out: the folder to write.
-    objective: mlm (masked tokens), mlm+nsp (and next sentences, as BERT), causal (next tokens, as GPT), or bidirectional
-        (next and previous tokens, as ELMo).
+    objective: mlm (masked tokens), mlm+nsp (and next sentences, as BERT), causal (next tokens, as GPT), or
+        bidirectional (next and previous tokens, as ELMo).
     preset: the name of a network to train from scratch.
     tokenizer: its tokenizer; learned from the files if not given.
     start: or a model to train further, with its own tokenizer (domain adaptation).

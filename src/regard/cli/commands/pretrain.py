@@ -31,8 +31,8 @@ Examples:
   regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     continue after Ctrl-C or a kill
 
 No labels are needed. With mlm the model predicts masked tokens; with mlm+nsp also whether one passage follows another
-(BERT); with causal the next token (GPT); with bidirectional the next token in both directions (ELMo). Blank lines separate
-documents. 10 % of the documents are for validation; their scores are printed beside those of a unigram baseline.
+(BERT); with causal the next token (GPT); with bidirectional the next token in both directions (ELMo). Blank lines
+separate documents. 10 % of the documents are for validation; their scores are printed with those of a unigram baseline.
 Fine-tune the result with: regard train DATA --start DIR --out DIR"""
 
 
