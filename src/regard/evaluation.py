@@ -51,7 +51,7 @@ class Evaluation:
     folder: str | None
     main: str
     loss: float
-    data: str  # what it was recognised as
+    data: str  # what it was recognized as
     bad: int = 0  # rows that were skipped
     unit: str = "rows"  # what was counted as one
     signatures: dict[str, str] = field(default_factory=dict)  # how scores were counted, where a name does not say it
@@ -76,8 +76,8 @@ class Evaluation:
         target = Path(path).expanduser()
         plot_format(target)
         check_output_path(target, "the picture")
-        with atomic_path(target) as fresh:
-            save_report(self.report, fresh, format=plot_format(target), rows=self.rows)
+        with atomic_path(target) as new_file:
+            save_report(self.report, new_file, format=plot_format(target), rows=self.rows)
         return target
 
     def json(self) -> dict[str, Any]:
@@ -272,10 +272,10 @@ def _open(
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
     if seen == Pair.record.type_name and trained(model.folder) is None:
         task = for_pairs(task)  # a folder from elsewhere does not say which of the two
-    told = read_options(
+    options = read_options(
         columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator
     )
-    return task, Reader(sources, told, skip_bad=None if skip_bad is None else Path(skip_bad))
+    return task, Reader(sources, options, skip_bad=None if skip_bad is None else Path(skip_bad))
 
 
 def _split(data: DataLocation, split: str | None) -> str | None:
@@ -290,9 +290,9 @@ def _split(data: DataLocation, split: str | None) -> str | None:
 
 def _seen(sources: list[tuple[Source, ...]], columns: Columns | None, encoding: str | None) -> str | None:
     """What the rows are for by themselves; None where they do not say."""
-    told = read_options(columns=columns, encoding=encoding)
+    options = read_options(columns=columns, encoding=encoding)
     try:
-        return Reader(sources, told).schema.task
+        return Reader(sources, options).schema.task
     except DataError:
         return None
 

@@ -15,7 +15,7 @@ HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 def looks_like_hub_id(name: str) -> bool:
-    """`organisation/model`, and not a path: no leading dot, and its first part is no folder here."""
+    """`organization/model`, and not a path: no leading dot, and its first part is no folder here."""
     return HUB_ID.fullmatch(name) is not None and not Path(name.split("/")[0]).exists()
 
 

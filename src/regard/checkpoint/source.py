@@ -51,7 +51,7 @@ def find_folder(name: str | Path, *, revision: str | None = None) -> Path:
         raise FolderError(f"{path} does not exist. Expected a model folder, minilm, or a hub id.")
     raise InputError(
         f'"{text}" is neither a folder nor the name of a published model.'
-        f"{did_you_mean(text, ['minilm', *PUBLISHED, *PRESETS])} Models of the hub are named organisation/model."
+        f"{did_you_mean(text, ['minilm', *PUBLISHED, *PRESETS])} Models of the hub are named organization/model."
     )
 
 

@@ -84,9 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _lacks_memory(error: BaseException) -> bool:
     """Whether memory ran out, as Python, torch on a CPU (a plain RuntimeError) and torch on a GPU say it."""
-    said = str(error)
+    message = str(error)
     return isinstance(error, MemoryError) or any(
-        words in said for words in ("not enough memory", "can't allocate memory", "out of memory")
+        words in message for words in ("not enough memory", "can't allocate memory", "out of memory")
     )
 
 

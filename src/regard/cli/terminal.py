@@ -43,7 +43,7 @@ def plain_stdout() -> Iterator[None]:
 
 
 def drawing_stdout() -> TextIO:
-    """Stdout for tables that are drawn with control characters: what goes into them must be `plain`."""
+    """Stdout for tables that are drawn with control characters: their text must be `plain`."""
     return sys.stdout.stream if isinstance(sys.stdout, Plain) else sys.stdout
 
 

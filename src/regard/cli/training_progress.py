@@ -118,7 +118,7 @@ class TrainingProgress:
 
 
 def spark(values: Sequence[float], max_bars: int = 32) -> str:
-    """Numbers as bars of eight heights, the means of neighbours where there are many."""
+    """Numbers as bars of eight heights; many numbers are averaged in groups."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return ""

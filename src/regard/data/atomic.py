@@ -44,7 +44,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_text_file(target: Path) -> Iterator[TextIO]:
-    """The same for a file of text, open; a device or a pipe receives each line as it comes."""
+    """The same for an open text file; a device or a pipe receives each line when it is written."""
     if is_stream(target):
         with open_stream(target) as stream:
             yield stream
@@ -125,7 +125,7 @@ def open_stream(target: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def open_text(target: Path) -> Iterator[TextIO]:
-    """A file of text that is written as it comes, at once under its own name; a device or a pipe too."""
+    """A text file that is written line by line under its own name; also a device or a pipe."""
     if is_stream(target):
         with open_stream(target) as stream:
             yield stream
@@ -209,24 +209,24 @@ def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
         return
     if not stat.S_ISREG(status.st_mode):
         return
-    for given in inputs:
-        for name, other in _files(given):
+    for source in inputs:
+        for name, other in _files(source):
             if os.path.samestat(status, other):
                 raise InputError(
                     f"{what} {target} is the data itself ({name}), which would be lost. Name another file."
                 )
 
 
-def _files(given: Any) -> Iterator[tuple[str, os.stat_result]]:
+def _files(source: Any) -> Iterator[tuple[str, os.stat_result]]:
     """The files that would be read, all splits of a folder among them, with what identifies each."""
-    several = given if isinstance(given, tuple | list) else [given]
+    several = source if isinstance(source, tuple | list) else [source]
     if not all(isinstance(one, str | Path) for one in several):  # rows in memory
         return
     with suppress(OSError, DataError):  # errors of the input are reported when it is read
-        if isinstance(given, str | Path) and str(given) != "-" and Path(given).expanduser().is_dir():
-            groups = [group for part in split_files(Path(given).expanduser()).values() for group in part]
+        if isinstance(source, str | Path) and str(source) != "-" and Path(source).expanduser().is_dir():
+            groups = [group for part in split_files(Path(source).expanduser()).values() for group in part]
         else:
-            groups = find_sources(given)
+            groups = find_sources(source)
         for source in (source for group in groups for source in group):
             with suppress(OSError):
                 yield source.name, os.fstat(0) if source.path is None else source.path.stat()

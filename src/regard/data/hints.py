@@ -17,12 +17,12 @@ class Hint(NamedTuple):
     fix: str
 
 
-def reading_hints(found: Schema, labels: Collection[str], *, task: str | None, kind: str | None) -> list[Hint]:
+def reading_hints(schema: Schema, labels: Collection[str], *, task: str | None, kind: str | None) -> list[Hint]:
     """Hints about data with these distinct class labels. `task` and `kind` are the options given by the user."""
     suggestions = []
-    if task is None and found.task == "pair" and found.labels == "number":
+    if task is None and schema.task == "pair" and schema.labels == "number":
         suggestions.append(Hint("similarity", SIMILARITY, EMBED))
-    if kind is None and found.labels == "single" and (joined := joined_labels(labels)) is not None:
+    if kind is None and schema.labels == "single" and (joined := joined_labels(labels)) is not None:
         fix = "Use --labels multi if a text can have several labels, --labels class if each is one name."
         suggestions.append(Hint("joined-labels", joined.message, fix))
     return suggestions

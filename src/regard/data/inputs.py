@@ -67,11 +67,11 @@ def check_texts(texts: Iterable[str]) -> list[str]:
     return texts
 
 
-def _text_column(given: Any) -> list[str]:
+def _text_column(data: Any) -> list[str]:
     """The texts of a table or of a dict of columns."""
     from regard.data.sources.memory import table_rows
 
-    rows = list(table_rows(given))
+    rows = list(table_rows(data))
     names = list(rows[0]) if rows else []
     column = next((name for name in names if name.strip().lower() in column_aliases()["text"]), None)
     if rows and column is None:
@@ -79,12 +79,12 @@ def _text_column(given: Any) -> list[str]:
     return [row[column] for row in rows] if column is not None else []
 
 
-def _rows(given: Any, what: str) -> list[list[int]]:
+def _rows(data: Any, what: str) -> list[list[int]]:
     """Lists, tuples, arrays or tensors of whole numbers as lists."""
     try:
-        rows = [list(row.tolist() if hasattr(row, "tolist") else row) for row in given]
+        rows = [list(row.tolist() if hasattr(row, "tolist") else row) for row in data]
     except TypeError as error:
-        raise InputError(f"{what} must be a list of sequences, such as [[5, 6], [7]], not {given!r:.100}.") from error
+        raise InputError(f"{what} must be a list of sequences, such as [[5, 6], [7]], not {data!r:.100}.") from error
     for number, row in enumerate(rows):
         try:
             rows[number] = [operator.index(token) for token in row]

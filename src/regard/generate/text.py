@@ -43,7 +43,7 @@ class TextStream:
 
     def __init__(self, decode: Decode, stops: Sequence[str] = ()) -> None:
         self.decode, self.stops = decode, tuple(stops)
-        self.given, self.before = 0, ""
+        self.emitted, self.before = 0, ""
 
     def add(self, ids: Sequence[int], *, last: bool = False) -> str:
         """The new text that is certain now; with `last`, all the remaining text."""
@@ -54,8 +54,8 @@ class TextStream:
         if not last:
             sure = sure.rstrip(BROKEN)
             whole = whole[: min(len(whole), len(sure) - partial_stop_length(sure, self.stops))]
-        piece = whole[self.given :]
-        self.given += len(piece)
+        piece = whole[self.emitted :]
+        self.emitted += len(piece)
         return piece
 
 

@@ -182,12 +182,12 @@ def attention(
             part(batch, layers=max(chosen, default=-1) + 1)  # later layers are not needed
         else:
             network(batch, target)
-    found: dict[int, list[Tensor]] = {}
+    weights: dict[int, list[Tensor]] = {}
     for i in chosen:
         run = [paths[j] for j in range(i)].count(paths[i])
         q_NHK, k_MGK, call = seen[paths[i]][run]
-        found[i] = [attention_weights(q_NHK, k_MGK, call, sequence=row, heads=heads) for row in rows]
-    return found
+        weights[i] = [attention_weights(q_NHK, k_MGK, call, sequence=row, heads=heads) for row in rows]
+    return weights
 
 
 def _stack(network: nn.Module, stack: str, *, cross: bool) -> tuple[str, Any]:
@@ -201,9 +201,9 @@ def _stack(network: nn.Module, stack: str, *, cross: bool) -> tuple[str, Any]:
     return name, both[name]
 
 
-def _numbers(what: str, asked: Sequence[int] | None, count: int) -> list[int]:
+def _numbers(what: str, requested: Sequence[int] | None, count: int) -> list[int]:
     """The given indices, all when None; negative ones count from the end."""
-    for number in asked or ():
+    for number in requested or ():
         if not -count <= number < count:
             raise InputError(f"{what} {number} does not exist: there are {count}, counted from 0.")
-    return list(range(count)) if asked is None else [number % count for number in asked]
+    return list(range(count)) if requested is None else [number % count for number in requested]

@@ -57,8 +57,8 @@ class GenerationMixin:
                 f"this {self.checkpoint.family} model reads text and cannot write it. {can(network)} To write, load a "
                 "decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language head."
             )
-        ends, usual = read_generation(self.checkpoint)
+        ends, defaults = read_generation(self.checkpoint)
         device = next(network.parameters()).device
         return TextGenerator(
-            network, ends, device, self.tokenizer, usual, fixed_shapes=self.compile and device.type == "cuda"
+            network, ends, device, self.tokenizer, defaults, fixed_shapes=self.compile and device.type == "cuda"
         )

@@ -31,38 +31,38 @@ EXPECTED = {
 ROLES = {PairRecord: ("first", "second"), AnswerRecord: ("question", "context")}
 
 
-def as_items(given: Any) -> Iterable[Any]:
+def as_items(data: Any) -> Iterable[Any]:
     """What was given, one by one: the rows of a table or of a dict of columns, as dicts."""
     from regard.data.sources.memory import is_table, splits_in_memory, table_rows  # with the readers of all formats
 
-    items: Iterable[Any] = given  # what cannot be gone through is refused where it is tried
-    if isinstance(given, Mapping):
-        if splits_in_memory(given):
-            names = ", ".join(map(str, given))
+    items: Iterable[Any] = data  # what cannot be gone through is refused where it is tried
+    if isinstance(data, Mapping):
+        if splits_in_memory(data):
+            names = ", ".join(map(str, data))
             raise InputError(f'a dict of tables was given ({names:.80}). Give one of them, such as data["test"].')
-        if not _is_row(given):
-            items = table_rows(given)
-    elif is_table(given):
-        items = table_rows(given)
-    elif hasattr(given, "to_pylist"):  # a column of pyarrow
-        items = given.to_pylist()
+        if not _is_row(data):
+            items = table_rows(data)
+    elif is_table(data):
+        items = table_rows(data)
+    elif hasattr(data, "to_pylist"):  # a column of pyarrow
+        items = data.to_pylist()
     return items
 
 
-def _is_row(given: Mapping[str, Any]) -> bool:
+def _is_row(data: Mapping[str, Any]) -> bool:
     """Whether a dict holds single values, not columns of them."""
-    return any(isinstance(value, str | bytes) or not hasattr(value, "__len__") for value in given.values())
+    return any(isinstance(value, str | bytes) or not hasattr(value, "__len__") for value in data.values())
 
 
-def as_list(given: Any) -> list[Any]:
+def as_list(data: Any) -> list[Any]:
     """What was given, counted."""
-    given = as_items(given)
-    if isinstance(given, str | bytes | Mapping):
-        raise InputError(f"one {type(given).__name__} was given where a list was expected. Write [it].")
+    data = as_items(data)
+    if isinstance(data, str | bytes | Mapping):
+        raise InputError(f"one {type(data).__name__} was given where a list was expected. Write [it].")
     try:
-        return list(given)
+        return list(data)
     except TypeError as error:
-        raise InputError(f"a list was expected, not {given!r:.100}.") from error
+        raise InputError(f"a list was expected, not {data!r:.100}.") from error
 
 
 def is_pair(item: Any) -> bool:
@@ -74,9 +74,9 @@ def is_pair(item: Any) -> bool:
     )
 
 
-def as_records(given: Iterable[Any], kind: type[Any]) -> Iterator[Record]:
+def as_records(data: Iterable[Any], kind: type[Any]) -> Iterator[Record]:
     """Texts, tuples, dicts or records as records of one kind, one after the other."""
-    for number, item in enumerate(given):
+    for number, item in enumerate(data):
         yield as_record(item, kind, number)
 
 

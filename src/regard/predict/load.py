@@ -25,7 +25,7 @@ def load(
     revision: str | None = None,
     compile: bool = False,
 ) -> Model:
-    """A trained model by name: a folder, `minilm`, a hub id such as `organisation/model`, or a published name (`gpt2`).
+    """A trained model by name: a folder, `minilm`, a hub id such as `organization/model`, or a published name (`gpt2`).
 
     A published name always means its published weights, from the hub or its cache; `regard.create` makes an untrained
     network of that shape. Nothing else is downloaded. `compile` trades a minute at the first call for speed on a GPU

@@ -61,8 +61,8 @@ def _mask_positions(windows: Sequence[SequenceWindow], mask: int | None) -> list
     positions = []
     start = 0
     for window in windows:
-        kept = range(*window.keep.indices(len(window.ids)))
-        positions += [start + position for position in kept if window.ids[position] == mask]
+        own_positions = range(*window.keep.indices(len(window.ids)))
+        positions += [start + position for position in own_positions if window.ids[position] == mask]
         start += len(window.ids)
     return positions
 

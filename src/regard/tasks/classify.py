@@ -25,7 +25,7 @@ from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, reje
 
 KINDS = ("single", "multi", "number")
 PROBLEM_TYPES = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
-Labelled = ClassifyRecord | PairRecord
+LabeledRecord = ClassifyRecord | PairRecord
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +91,7 @@ class Classify(Task):
         cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
     ) -> Self:
         counts: Counter[str] = Counter()
-        kinds: dict[str, Labelled] = {}
+        kinds: dict[str, LabeledRecord] = {}
         rows = 0
         for record in records:
             assert isinstance(record, ClassifyRecord | PairRecord)
@@ -182,15 +182,17 @@ class Classify(Task):
         before, after = preprocessing.tokenizer.surrounding_ids
         texts = [record.text for record in records if isinstance(record, ClassifyRecord)]
         for text in preprocessing.tokenizer.ids_batch(texts, special=False):
-            room = (
+            max_text_tokens = (
                 len(text) if preprocessing.max_tokens is None else preprocessing.max_tokens - len(before) - len(after)
             )
-            if room < min(len(text), 1):
+            if max_text_tokens < min(len(text), 1):
                 raise window_too_small(preprocessing.max_tokens or 0, len(before) + len(after))
-            cuts = windows(len(text), size=max(room, 1), overlap=int(max(room, 1) * preprocessing.overlap))
+            cuts = windows(
+                len(text), size=max(max_text_tokens, 1), overlap=int(max(max_text_tokens, 1) * preprocessing.overlap)
+            )
             yield [([*before, *text[cut.start : cut.end], *after], None) for cut in cuts]
 
-    def target(self, record: Labelled) -> Any:
+    def target(self, record: LabeledRecord) -> Any:
         """The label as what the loss needs."""
         label = record.label
         if label is None or kind_of(label) != self.kind:
@@ -305,7 +307,7 @@ def _weights(kind: str, counts: Sequence[int], rows: int) -> tuple[float, ...]:
     return tuple(rows / (len(counts) * count) for count in counts)
 
 
-def _mixed(kinds: Mapping[str, Labelled]) -> DataError:
+def _mixed(kinds: Mapping[str, LabeledRecord]) -> DataError:
     (_, one), (_, other) = list(kinds.items())[:2]
     where = one.place.line or one.place.row
     return other.place.error(

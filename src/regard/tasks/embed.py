@@ -34,7 +34,7 @@ class SimilarityAnswer(Answer):
     """
 
     similarity: float = 0.0
-    found: bool | None = None
+    is_nearest: bool | None = None
 
     def display(self) -> str:
         return f"{self.similarity:>9.4f}"
@@ -197,7 +197,7 @@ class Embed(Task):
 
     def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
         similarity, nearest, windows = outputs[0]
-        return SimilarityAnswer(windows, similarity=similarity, found=nearest if self.scale is None else None)
+        return SimilarityAnswer(windows, similarity=similarity, is_nearest=nearest if self.scale is None else None)
 
     def meter(self) -> Meter:
         return SimilarityMeter() if self.scale is not None else MeanMeter("retrieval_accuracy")
@@ -206,7 +206,7 @@ class Embed(Task):
         assert isinstance(answer, SimilarityAnswer)
         assert isinstance(record, PairRecord)
         if self.scale is None:
-            meter.add(float(bool(answer.found)), 1)
+            meter.add(float(bool(answer.is_nearest)), 1)
             return
         low, high = self.scale
         self._target(record)

@@ -105,7 +105,7 @@ class Task(ABC):
     pipeline_tag: ClassVar[str] = "feature-extraction"  # the task's name on the Hugging Face hub
     example_call: ClassVar[str] = 'predict(["a text"])'  # a method call of a loaded model, for the model card
     command: ClassVar[str] = "predict"  # the command that uses a trained model
-    command_example: ClassVar[str] = '"a text of yours"'  # its arguments after the model
+    command_example: ClassVar[str] = '"your text"'  # its arguments after the model
     model_heads: ClassVar[tuple[str, ...]] = ()  # heads by which a model from elsewhere is recognized
     language_model: ClassVar[bool] = False  # whether it predicts tokens of plain text, not answers about a text
     pair_task: ClassVar[str | None] = None  # the task with the same head for pairs of texts

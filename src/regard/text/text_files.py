@@ -65,17 +65,17 @@ def split_chunks(texts: Iterator[str]) -> Iterator[str]:
 
 def file_encoding(path: Path, encoding: str | None) -> str:
     """The encoding of a text file: the given one, or the one detected from its bytes (with a warning if not UTF-8)."""
-    given = None if encoding is None else parse_encoding(encoding)
-    if given == UTF8 or not path.is_file():  # a pipe can be read only once
-        return given or UTF8
+    named = None if encoding is None else parse_encoding(encoding)
+    if named == UTF8 or not path.is_file():  # a pipe can be read only once
+        return named or UTF8
     try:
         with path.open("rb") as raw:
             stream = decompressed(raw, str(path))
-            if given is not None:
-                return resolve_byte_order(given, stream.read(BLOCK), str(path))
+            if named is not None:
+                return resolve_byte_order(named, stream.read(BLOCK), str(path))
             guess = detect_encoding(iter(lambda: stream.read(BLOCK), b""))
     except (*DECOMPRESSION_ERRORS, OSError, DataError):  # reported when the text is read
-        return UTF8 if given is None else given
+        return UTF8 if named is None else named
     if guess.name != UTF8:
         warn_about_encoding(str(path), guess)
     return guess.name

@@ -75,7 +75,7 @@ def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, flo
     return float(half), half / recipe.min_warmup
 
 
-def chosen_settings(given: Settings, chosen: Settings) -> list[str]:
+def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
     """The settings that were chosen for the user, in words; of a recipe, those that differ from most tasks."""
     parts = {
         "lr": f"lr {chosen.lr:.2g}",
@@ -87,7 +87,7 @@ def chosen_settings(given: Settings, chosen: Settings) -> list[str]:
         for name in RECIPE_SETTINGS
         if (value := getattr(chosen, name)) not in (None, getattr(PLAIN, name))
     }
-    return [words for name, words in parts.items() if words and getattr(given, name) is None]
+    return [words for name, words in parts.items() if words and getattr(user_settings, name) is None]
 
 
 def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe, *, gpu: bool) -> int:

@@ -80,9 +80,9 @@ def pretrain(
 
     Example: `regard.pretrain(["corpus.txt"], out="runs/lm", objective="causal", preset="gpt2-tiny")`.
     """
-    given = _pretraining_settings(settings, preset)
+    user_settings = _pretraining_settings(settings, preset)
     _check_model(objective, preset, start, tokenizer)
-    device = pick_device(given.device)
+    device = pick_device(user_settings.device)
     text_folder = Path(store or f"{out}.corpus").expanduser()
     text_files = TextFiles(files, dev, objective, text_folder, encoding=encoding, overwrite=overwrite)
     folder, resume = _claim(Path(out).expanduser(), text_files.store, resume=resume, overwrite=overwrite)
@@ -90,18 +90,18 @@ def pretrain(
         context = RunContext.join(folder, device, resume=resume, progress=progress)
         words = text_tokenizer(text_files, preset=preset, start=start, tokenizer=tokenizer)
         task = objective_task(objective, words, mask_rate=mask_rate, mask_unit=mask_unit)
-        model = _initial_model(task, words, given, objective, start=start, preset=preset)
-        texts = load_text(text_files, words, given, context)
-        inputs = _pretraining_inputs(texts, task, model, given, objective, str(preset or start))
+        model = _initial_model(task, words, user_settings, objective, start=start, preset=preset)
+        texts = load_text(text_files, words, user_settings, context)
+        inputs = _pretraining_inputs(texts, task, model, user_settings, objective, str(preset or start))
         result = run_pipeline(context, inputs, PretrainResult)
         if store is None and context.world.is_main_process:
             text_files.remove_store()
         return result
 
 
-def _pretraining_settings(given: Mapping[str, Any], preset: str | None) -> Settings:
+def _pretraining_settings(user_settings: Mapping[str, Any], preset: str | None) -> Settings:
     """The settings of a pretraining; those that need labels are refused."""
-    settings = Settings.of(given)
+    settings = Settings.of(user_settings)
     for name in LABEL_SETTINGS:
         if getattr(settings, name) != getattr(Settings(), name):
             raise InputError(f"{setting(name)} is for regard train: a pretraining has no use for it. Leave it out.")
@@ -115,9 +115,9 @@ def _check_model(objective: str, preset: str | None, start: Any, tokenizer: Any)
     if objective not in OBJECTIVES:
         raise InputError(f'{setting("objective")} "{objective}" is not known.{did_you_mean(objective, OBJECTIVES)}')
     if (preset is None) == (start is None):
-        given = "neither" if preset is None else "both"
+        which = "neither" if preset is None else "both"
         raise InputError(
-            f"{given} of {setting('preset')} and {setting('start')} was given; give one of them: a network to train "
+            f"{which} of {setting('preset')} and {setting('start')} was given; give one of them: a network to train "
             f"from scratch ({setting('preset', 'bert-tiny')}), or a model to train further "
             f"({setting('start', 'minilm')})."
         )
@@ -149,24 +149,36 @@ def objective_task(objective: str, tokenizer: Tokenizer, *, mask_rate: float, ma
 
 
 def _initial_model(
-    task: Task, tokenizer: Tokenizer, given: Settings, objective: str, *, start: str | Path | None, preset: str | None
+    task: Task,
+    tokenizer: Tokenizer,
+    user_settings: Settings,
+    objective: str,
+    *,
+    start: str | Path | None,
+    preset: str | None,
 ) -> InitialModel:
     """The model to start from, which must be one that can learn the objective."""
     model = initial_model(
-        task, start=start, preset=preset, tokenizer=tokenizer, texts=(), seed=given.seed, dropout=given.dropout
+        task,
+        start=start,
+        preset=preset,
+        tokenizer=tokenizer,
+        texts=(),
+        seed=user_settings.seed,
+        dropout=user_settings.dropout,
     )
     check_objective(model.checkpoint.family, model.checkpoint.config, objective)
     return model
 
 
 def _pretraining_inputs(
-    texts: TextData, task: Task, model: InitialModel, given: Settings, objective: Objective, start: str
+    texts: TextData, task: Task, model: InitialModel, user_settings: Settings, objective: Objective, start: str
 ) -> TrainingInputs:
     """The sequences of the text, for the pipeline that all trainings share."""
     config = model.checkpoint.config
-    window = given.window or WINDOW
+    window = user_settings.window or WINDOW
     max_tokens = min(window, config.max_tokens or window)
-    sequences = _Sequences(task, model.tokenizer, objective, max_tokens, given.seed)
+    sequences = _Sequences(task, model.tokenizer, objective, max_tokens, user_settings.seed)
     source = sequences.of(texts.train)
     validation = None
     if isinstance(texts.dev, Stream):
@@ -188,7 +200,7 @@ def _pretraining_inputs(
         size=DataSize.of(lengths),
         data=texts,
         rows=len(lengths),
-        settings=replace(given, window=max_tokens),
+        settings=replace(user_settings, window=max_tokens),
         recipe=Recipe() if model.pretrained else pretraining_recipe(config),
         identity={
             "data": texts.fingerprint,

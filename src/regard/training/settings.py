@@ -176,12 +176,12 @@ class Settings:
             )
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
+    def of(cls, given_values: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
         """Settings by name, old names of the Trainer too, dotted or nested for `lora`."""
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {}
         lora = dict(vars((start or cls()).lora))
-        for name, value in given.items():
+        for name, value in given_values.items():
             ours = _ours(name, known)
             if ours is None:
                 continue
@@ -258,8 +258,8 @@ def _lora(name: str, value: Any) -> dict[str, Any]:
 
 def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -> Any:
     """The value as its setting holds it, or words about what was expected. Yes and no may be true and false."""
-    wanted = get_type_hints(settings)[name]
-    kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    expected_type = get_type_hints(settings)[name]
+    kinds = get_args(expected_type) if get_origin(expected_type) in (Union, UnionType) else (expected_type,)
     choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
     if choices and not (value is None and NoneType in kinds):
         value = {True: "yes", False: "no"}[value] if isinstance(value, bool) and "yes" in choices else value
@@ -268,10 +268,10 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
                 f'{setting(shown or name)} "{value!s:.80}" is not known.{did_you_mean(str(value), choices)}'
             )
         return value
-    if get_origin(wanted) is tuple:
-        given = [value] if isinstance(value, str | int) else value
-        if isinstance(given, list | tuple):
-            return tuple(str(one) for one in given)
+    if get_origin(expected_type) is tuple:
+        several = [value] if isinstance(value, str | int) else value
+        if isinstance(several, list | tuple):
+            return tuple(str(one) for one in several)
     if float in kinds and isinstance(value, int) and not isinstance(value, bool):
         return value
     if int in kinds and isinstance(value, float) and value.is_integer():

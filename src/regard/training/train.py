@@ -67,20 +67,22 @@ def train(
 
     Example: `regard.train("reviews.csv", out="runs/reviews", epochs=3)`.
     """
-    given = Settings.of(settings)
-    device = pick_device(given.device)
+    user_settings = Settings.of(settings)
+    device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
     reading: Any = {"columns": columns, "encoding": encoding, "labels": labels, "skip_bad": skip_bad}
     with preserved_random_state(device):
         context = RunContext.join(folder, device, resume=resume, progress=progress)
-        records = load_data(data, dev=dev, task=task, dev_fraction=given.dev_fraction, seed=given.seed, **reading)
-        inputs = _training_inputs(records, given, start=start, preset=preset, tokenizer=tokenizer)
+        records = load_data(
+            data, dev=dev, task=task, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading
+        )
+        inputs = _training_inputs(records, user_settings, start=start, preset=preset, tokenizer=tokenizer)
         return run_pipeline(context, inputs, TrainResult)
 
 
 def _training_inputs(
     data: LabeledData,
-    given: Settings,
+    user_settings: Settings,
     *,
     start: str | Path | None,
     preset: str | None,
@@ -88,7 +90,7 @@ def _training_inputs(
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
     recipe = task_class(data.task).recipe(preset_config(preset), len(data.train))
-    settings = fill_from_recipe(given, recipe)
+    settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings)
     model = initial_model(
         task,
@@ -118,7 +120,7 @@ def _training_inputs(
         settings=settings,
         recipe=recipe,
         identity=_identity(data, task, model, name),
-        describe=lambda job: start_lines(data, given, job, name, pretrained=model.pretrained),
+        describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
     )
 
@@ -142,12 +144,14 @@ def _identity(data: LabeledData, task: Task, model: InitialModel, start: str) ->
     }
 
 
-def start_lines(data: LabeledData, given: Settings, job: TrainingJob, start: str, *, pretrained: bool) -> list[str]:
+def start_lines(
+    data: LabeledData, user_settings: Settings, job: TrainingJob, start: str, *, pretrained: bool
+) -> list[str]:
     """What the data was recognized as, and which settings were chosen, in words."""
     lines = [f"data: {data.reason}", f"rows: {_rows_line(data)}"]
     lines += [f"hint: {hint}" for hint in data.hints]
     lines.append(model_line(job, start, pretrained=pretrained))
-    chosen = chosen_settings(given, job.settings)
+    chosen = chosen_settings(user_settings, job.settings)
     if chosen:
         lines.append(f"chosen: {', '.join(chosen)}: {pluralize(job.steps, 'step')}")
     return lines

@@ -50,7 +50,7 @@ def read_words(
 ) -> WordCorpus:
     """The words of text files, or the first `max_words`; a word is a run of letters and digits.
 
-    `phrases` are the thresholds of passes that join neighbours, as word2phrase does: words a and b become a_b where
+    `phrases` are the thresholds of passes that join neighbors, as word2phrase does: words a and b become a_b where
     (count of both − discount) × words / (count of a × count of b) is above the threshold (Mikolov et al. 2013). A
     second pass finds phrases of up to four words. The words of a phrase are kept before it, so that words that occur
     in phrases only have a vector too.

@@ -132,7 +132,7 @@ def _write(path: Path, windows: Iterator[AttentionWindow], heads: list[int]) -> 
     from regard.data.atomic import atomic_path
 
     count = 0
-    with atomic_path(path) as fresh, zipfile.ZipFile(fresh, "w") as archive:
+    with atomic_path(path) as new_file, zipfile.ZipFile(new_file, "w") as archive:
 
         def put(name: str, array: Any) -> None:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:

@@ -95,22 +95,22 @@ def run(command: CheckCommand) -> None:
     options["columns"] = None if command.columns is None else parse_columns(command.columns)
     reading = _target_model(command.model)
     with progress_bar() as progress:
-        found = check(
+        report = check(
             command.data, dev=command.dev, skip_bad=command.skip_bad, model=reading, progress=progress, **options
         )
-    if command.model is None and found.task == "translate":
-        found = replace(found, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
+    if command.model is None and report.task == "translate":
+        report = replace(report, estimate=None)  # minilm cannot learn to translate, so what it would take says nothing
     fixed = None
-    if command.fix is not None and found.complete:
+    if command.fix is not None and report.complete:
         from regard.data.check.fixing.fixed_copy import write_fixed_copy
 
         fixed = write_fixed_copy(command.data, command.fix, **options)
     if command.html is not None:
         from regard.data.check.page import html_page
 
-        _write(command.html, html_page(found, name=command.data))
-    _print_report(command, found, fixed)
-    if not found.complete or (command.strict and found.count("error")):
+        _write(command.html, html_page(report, name=command.data))
+    _print_report(command, report, fixed)
+    if not report.complete or (command.strict and report.count("error")):
         raise SystemExit(1)
 
 
@@ -149,13 +149,13 @@ def _write(path: Path, content: str) -> None:
         file.write(content)
 
 
-def _print_report(command: CheckCommand, found: CheckReport, fixed: FixedCopy | None) -> None:
+def _print_report(command: CheckCommand, report: CheckReport, fixed: FixedCopy | None) -> None:
     if command.json:
-        print_json(found.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
+        print_json(report.as_json() | ({} if fixed is None else {"fixed": fixed.as_json()}))
         return
-    print_table(_summary(found))
+    print_table(_summary(report))
     print()
-    _print_findings(found.findings)
+    _print_findings(report.findings)
     if fixed is not None:
         print()
         print_table(_changes(fixed))
@@ -163,26 +163,26 @@ def _print_report(command: CheckCommand, found: CheckReport, fixed: FixedCopy | 
         print(f"\n{command.html}", file=sys.stderr)
 
 
-def _summary(found: CheckReport) -> list[tuple[str, str]]:
+def _summary(report: CheckReport) -> list[tuple[str, str]]:
     from regard.data.check.page import format_duration
 
-    parts = ", ".join(f"{split.name} {split.rows:,}" for split in found.splits) if len(found.splits) > 1 else ""
-    bad = f"; {found.bad_rows:,} unusable" if found.bad_rows else ""
-    rows = [("rows", f"{found.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", found.format or "unknown")]
-    if found.labels:
-        shown = [f"{name} {count:,}" for name, count in list(found.labels.items())[:MAX_LABELS]]
-        remaining = len(found.labels) - len(shown)
+    parts = ", ".join(f"{split.name} {split.rows:,}" for split in report.splits) if len(report.splits) > 1 else ""
+    bad = f"; {report.bad_rows:,} unusable" if report.bad_rows else ""
+    rows = [("rows", f"{report.rows:,}{f' ({parts})' if parts else ''}{bad}"), ("task", report.format or "unknown")]
+    if report.labels:
+        shown = [f"{name} {count:,}" for name, count in list(report.labels.items())[:MAX_LABELS]]
+        remaining = len(report.labels) - len(shown)
         rows.append(("labels", ", ".join(shown) + (f" and {remaining} more" if remaining else "")))
-    if found.numbers:
-        rows.append(("labels", "numbers from {min:g} to {max:g}, mean {mean:g}".format(**found.numbers)))
-    if found.lengths is not None:
-        size = found.lengths
+    if report.numbers:
+        rows.append(("labels", "numbers from {min:g} to {max:g}, mean {mean:g}".format(**report.numbers)))
+    if report.lengths is not None:
+        size = report.lengths
         over = "" if size.limit is None else f"; {size.fraction_over_limit:.1%} exceed {size.limit:,}"
-        sample = "" if size.rows == found.rows else f" (counted on {pluralize(size.rows, 'row')})"
+        sample = "" if size.rows == report.rows else f" (counted on {pluralize(size.rows, 'row')})"
         summary = f"median {size.median:,}, 95 % at most {size.p95:,}, longest {size.max_length:,} {size.unit}"
         rows.append(("lengths", f"{summary}{over}{sample}"))
-    if found.estimate is not None:
-        about = found.estimate
+    if report.estimate is not None:
+        about = report.estimate
         takes = f"about {format_duration(about.seconds)} on {about.device}, {format_bytes(about.memory)} of memory"
         rows.append(("training", f"{about.model}: {takes} ({about.epochs:g} epochs, {pluralize(about.steps, 'step')})"))
     return rows

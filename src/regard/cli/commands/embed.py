@@ -136,7 +136,7 @@ def _write_arrays(path: Path, vectors: np.ndarray | list[np.ndarray]) -> None:
 
     from regard.data.atomic import atomic_path
 
-    with atomic_path(path) as fresh, fresh.open("wb") as file:
+    with atomic_path(path) as new_file, new_file.open("wb") as file:
         if isinstance(vectors, np.ndarray):
             np.save(file, vectors)
         else:

@@ -41,8 +41,8 @@ class FillCommand:
 
 def run(command: FillCommand) -> None:
     if bool(command.text) == bool(command.next):
-        given = "TEXT and --next were both given" if command.text else "no text was given"
-        raise UsageError(f'{given}. Give a TEXT with [MASK] in it, or --next "first text" "second text".')
+        problem = "TEXT and --next were both given" if command.text else "no text was given"
+        raise UsageError(f'{problem}. Give a TEXT with [MASK] in it, or --next "first text" "second text".')
     if command.next and len(command.next) != 2:
         raise UsageError(f"--next takes two texts, the first and the second; {len(command.next)} were given.")
     if command.next:

@@ -75,9 +75,9 @@ class PretrainCommand:
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
-def parse(given: Sequence[str], **options: Any) -> PretrainCommand:
+def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:
     """The flags, old names of transformers' Trainer among them."""
-    result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(given), **options)
+    result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(arguments), **options)
     return result
 
 
@@ -88,7 +88,7 @@ def run(command: PretrainCommand) -> None:
         both = (
             "--start and --preset were given" if command.start is not None else "neither --start nor --preset was given"
         )
-        raise UsageError(f"{both}; give one of them: a model to go on from, or a shape to train from nothing.")
+        raise UsageError(f"{both}; give one of them: a model to start from, or a preset to train from scratch.")
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
     from regard.training.engine.distributed import is_main_process

@@ -81,8 +81,8 @@ def _write(source: Path, target: Path, *, overwrite: bool) -> None:
     if target.exists() and not overwrite:
         raise InputError(f"{target} exists and holds something else. Use --out FILE, or --overwrite to replace it.")
     check_output_path(target, "--out")
-    with atomic_path(target) as fresh:
-        shutil.copyfile(source, fresh)
+    with atomic_path(target) as new_file:
+        shutil.copyfile(source, new_file)
 
 
 COMMAND = Command(name="sample", arguments=SampleCommand, help=HELP, run=run)

@@ -81,9 +81,9 @@ class TrainCommand:
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
-def parse(given: Sequence[str], **options: Any) -> TrainCommand:
+def parse(arguments: Sequence[str], **options: Any) -> TrainCommand:
     """The flags, old names of transformers' Trainer among them, over the settings of a file."""
-    flags = translate_flags(given)
+    flags = translate_flags(arguments)
     rest, path = without_config(flags)
     if path is not None:
         needed = {"data": tyro.MISSING, "out": tyro.MISSING}

@@ -50,7 +50,7 @@ def pack(order: Ints, lengths: Ints, *, tokens: int, sequences: int | None = Non
 
 
 def _bundled(order: Ints, lengths: Ints, fine: int) -> tuple[Ints, Ints]:
-    """Bounds of bundles, and the order in which they are cut: neighbours that are short together, the others alone.
+    """Bounds of bundles, and the order in which they are cut: adjacent short ones together, the others alone.
 
     A bundle has at most twice `fine` tokens. Bundles stand in the order of their first sequence.
     """
@@ -82,10 +82,10 @@ def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None)
         else:
             current, postponed = remaining, remaining[:0]
             bins = math.ceil(filled[-1])
-        found = _fill(sizes[current], pool, bins=bins, tokens=tokens, max_sequences=max_sequences)
-        placed = found >= 0
-        by_bin = np.argsort(found[placed], kind="stable")
-        counts_per_pool = np.bincount(found[placed])
+        assigned = _fill(sizes[current], pool, bins=bins, tokens=tokens, max_sequences=max_sequences)
+        placed = assigned >= 0
+        by_bin = np.argsort(assigned[placed], kind="stable")
+        counts_per_pool = np.bincount(assigned[placed])
         rows.append(names[current[placed][by_bin]])
         counts.append(counts_per_pool[counts_per_pool > 0])
         remaining = np.sort(np.concatenate((current[~placed], postponed)))
@@ -96,7 +96,7 @@ def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None)
 
 
 def _golden_order(count: int) -> Ints:
-    """An order that scatters neighbours evenly: steps of the golden section."""
+    """An order that scatters neighbors evenly: steps of the golden section."""
     return np.argsort((np.arange(count) * 0.6180339887498949) % 1.0, kind="stable")
 
 
@@ -124,13 +124,13 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int
             full = counts[each, bin] >= max_sequences
             loads[each[full], bin[full]] = tokens + 1
         chosen[step] = np.where(fits, bin + each * bins, -1)
-    found = np.empty(len(sizes), np.int64)
-    found[by_size] = chosen[place, pool]
-    return found
+    assigned = np.empty(len(sizes), np.int64)
+    assigned[by_size] = chosen[place, pool]
+    return assigned
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
     """Concatenated ranges: `lengths[i]` numbers from `starts[i]` on."""
     ends = np.cumsum(lengths)
-    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
-    return found
+    assigned: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    return assigned

@@ -28,7 +28,7 @@ class Prefetcher(Generic[Item]):
 
     An error of the source is raised again where the items are taken, with the traceback it had in the thread. The
     thread ends when its source ends, and when the loop that takes the items is left early. For a GPU the tensors of
-    an item are put into pinned memory by the thread and copied without waiting. Every loop starts the source anew.
+    an item are put into pinned memory by the thread and copied without waiting. Every loop restarts the source.
     """
 
     def __init__(self, source: Iterable[Item], *, device: torch.device | str = "cpu", depth: int = 2) -> None:
@@ -101,8 +101,8 @@ def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if is_dataclass(value) and not isinstance(value, type):
-        held = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-        return replace(value, **{name: map_tensors(part, change) for name, part in held.items()})
+        values = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **{name: map_tensors(part, change) for name, part in values.items()})
     if isinstance(value, dict):
         return {name: map_tensors(part, change) for name, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

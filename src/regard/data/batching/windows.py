@@ -59,7 +59,7 @@ def paired_windows(first: int, second: int, *, size: int, overlap: float) -> lis
 
     The longer is windowed beside the whole of the shorter, where that takes at most half of the room; else each has
     half of it, the i-th window stands with the i-th, and the run that needs fewer shows its last again. What is shown
-    again is not owned again. `overlap` is the share of a run's own room that its neighbours have in common.
+    again is not owned again. `overlap` is the share of a run's own room that its neighbors have in common.
     """
     if size < 2:
         raise InputError(f"two runs need room for at least 2 tokens, not {size}.")

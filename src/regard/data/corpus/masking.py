@@ -95,7 +95,9 @@ def mask_fixed(
     """
     _check_flat(ids)
     if not 0 <= positions <= len(ids):
-        raise InputError(f"{positions} places were asked for, but there are {len(ids)} tokens. Give at most so many.")
+        raise InputError(
+            f"{positions} positions were requested, but there are {len(ids)} tokens. Give at most that many."
+        )
     selected, keys = _select(ids, settings, words, generator)
     selected = selected & _maskable(ids, settings)
     if valid is not None:
@@ -105,19 +107,20 @@ def mask_fixed(
         keys = _uniform((len(ids) + 1,), ids.device, generator)[runs]
     keys = torch.where(selected, keys, 2.0)
     lowest = F.pad(keys, (0, 1), value=3.0).topk(positions + 1, largest=False)
-    first, found = lowest.values[:-1], lowest.indices[:-1]
-    kept = (first < 2) & (first < lowest.values[-1:])  # what is as high as the first without room is cut: leave it
-    order = torch.where(kept, found, found + len(ids)).sort().values
-    at, kept = order % max(len(ids), 1), order < len(ids)
-    held = ids[at]
-    replacement = _replaced(held, at, settings, generator)
-    return MaskedTokens(
-        ids.index_copy(0, at, torch.where(kept, replacement, held)), at, torch.where(kept, held, IGNORE)
-    )
+    values = lowest.values[:-1]
+    indices = lowest.indices[:-1]
+    complete = (values < 2) & (values < lowest.values[-1:])  # a run that does not fit as a whole is left out
+    order = torch.where(complete, indices, indices + len(ids)).sort().values
+    at = order % max(len(ids), 1)
+    is_masked = order < len(ids)
+    original = ids[at]
+    replacement = _replaced(original, at, settings, generator)
+    masked_ids = ids.index_copy(0, at, torch.where(is_masked, replacement, original))
+    return MaskedTokens(masked_ids, at, torch.where(is_masked, original, IGNORE))
 
 
 def max_masked(tokens: int, rate: float, *, unit: Unit = "token") -> int:
-    """Room for the mean and four standard deviations of what is chosen, as a multiple of 64; never above `tokens`."""
+    """Upper bound on masked tokens: mean plus four standard deviations, a multiple of 64, at most `tokens`."""
     unit_tokens = {"token": 1, "word": 3, "span": 7}[unit]  # tokens that are chosen or not as one, roughly
     needed = tokens * rate + 4 * math.sqrt(unit_tokens * tokens * rate * (1 - rate))
     return min(tokens, 64 * math.ceil(needed / 64))
@@ -149,18 +152,18 @@ def _uniform(
 
 def _maskable(ids: Tensor, settings: MaskSettings) -> Tensor:
     """Which tokens are not special."""
-    found = torch.ones_like(ids, dtype=torch.bool)
+    maskable = torch.ones_like(ids, dtype=torch.bool)
     for first, end in _special(settings):
-        found = found & ((ids < first) | (ids >= end))
-    return found
+        maskable = maskable & ((ids < first) | (ids >= end))
+    return maskable
 
 
 def _random_ids(like: Tensor, settings: MaskSettings, generator: torch.Generator | None) -> Tensor:
-    """As many ids, any that is not special as likely: numbers that step over the special ones."""
+    """Random ids that are not special, all equally likely."""
     skipped = _special(settings)
     count = settings.vocabulary - sum(end - first for first, end in skipped)
     if count == 0:
-        raise InputError("every id of the vocabulary is special; there is no word left to choose or to draw.")
+        raise InputError("every id of the vocabulary is special; there is no token left to mask or to sample.")
     if generator is None:
         random_ids = torch.randint(count, like.shape, device=like.device)
     else:
@@ -172,13 +175,13 @@ def _random_ids(like: Tensor, settings: MaskSettings, generator: torch.Generator
 
 def _special(settings: MaskSettings) -> list[tuple[int, int]]:
     """The special ids as sorted ranges: no lookup table on the device, and constants for the compiler."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for token in sorted({settings.mask, *settings.special}):
-        if found and found[-1][1] == token:
-            found[-1] = (found[-1][0], token + 1)
+        if ranges and ranges[-1][1] == token:
+            ranges[-1] = (ranges[-1][0], token + 1)
         else:
-            found.append((token, token + 1))
-    return found
+            ranges.append((token, token + 1))
+    return ranges
 
 
 def _select(
@@ -236,6 +239,6 @@ def _start_rate(rate: float, stop: float, longest: int) -> float:
 
 
 def _runs(positions: Tensor) -> Tensor:
-    """The number of the run of neighbours that each place belongs to."""
+    """The number of the run of adjacent tokens that each position belongs to."""
     breaks = positions.diff(prepend=positions[:1]) > 1
     return breaks.long().cumsum(0)

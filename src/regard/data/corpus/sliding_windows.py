@@ -1,6 +1,6 @@
 """Running text as windows that slide over it: each token is scored once, with as much before it as a window shows.
 
-Window after window moves on by the room less what neighbours share. What the window before has shown is there to be
+Window after window moves on by the room less what neighbors share. What the window before has shown is there to be
 read, the rest is scored. The first token of a text is given, and where windows share none the first of each: as in the
 recipe that is usual with transformers. Nothing is held but the window and the piece at hand.
 """

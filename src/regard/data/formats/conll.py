@@ -105,8 +105,8 @@ def _infer(sample: Sample, schema: Schema, options: ReadOptions) -> Schema:
         raise DataError("contains tagged words (task tag)", file=sample.name, expected=f"data for {options.task}")
     if len(names) < 2:
         raise DataError("has one column", file=sample.name, expected="a word and its tag on each line")
-    given = {"tokens": "0", "tags": names[-1], **options.columns}
-    _, columns = assign_columns(names, given, "tag", sample.name)
+    roles = {"tokens": "0", "tags": names[-1], **options.columns}
+    _, columns = assign_columns(names, roles, "tag", sample.name)
     scheme = options.scheme or infer_scheme(row[columns["tags"]] for row in rows)
     reason = f"{schema.reason}; tags are {scheme}"
     return replace(schema, task="tag", columns=columns, scheme=scheme, reason=reason)

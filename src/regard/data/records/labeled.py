@@ -84,11 +84,11 @@ class PairRecord(Record):
 
     @classmethod
     def infer_roles(
-        cls, columns: Mapping[str, str], roles: Mapping[str, str], given: Mapping[str, str]
+        cls, columns: Mapping[str, str], roles: Mapping[str, str], named: Mapping[str, str]
     ) -> dict[str, str]:
         """A question and a sentence without a context, as in QNLI."""
         names = {name: columns[name] for name in ("question", "sentence") if name in columns}
-        if len(names) < 2 or "context" in roles or set(names.values()) & set(given.values()):
+        if len(names) < 2 or "context" in roles or set(names.values()) & set(named.values()):
             return {}
         return {"first": names["question"], "second": names["sentence"]}
 

@@ -109,12 +109,12 @@ class Record:
 
     @classmethod
     def infer_roles(
-        cls, columns: Mapping[str, str], roles: Mapping[str, str], given: Mapping[str, str]
+        cls, columns: Mapping[str, str], roles: Mapping[str, str], named: Mapping[str, str]
     ) -> dict[str, str]:
         """Roles that follow from a combination of columns, not from a single alias.
 
         columns: every column by its name in lower case.
-        roles: the column of each role that is known so far; `given` are those named by the user.
+        roles: the column of each role that is known so far; `named` are those named by the user.
         """
         return {}
 

@@ -51,7 +51,7 @@ class TranslateRecord(Record):
 
     @classmethod
     def infer_roles(
-        cls, columns: Mapping[str, str], roles: Mapping[str, str], given: Mapping[str, str]
+        cls, columns: Mapping[str, str], roles: Mapping[str, str], named: Mapping[str, str]
     ) -> dict[str, str]:
         """Two columns named by languages."""
         if len(columns) == 2 and set(columns) <= LANGUAGES:

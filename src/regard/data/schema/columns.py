@@ -64,9 +64,9 @@ def one_hot_columns(columns: Columns) -> tuple[str, ...]:
     return () if label is None or isinstance(label, str | int) else tuple(str(name) for name in label)
 
 
-def is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
+def is_header(cells: Sequence[str], named: Mapping[str, str]) -> bool:
     """Whether a first row names columns: it contains a name given by the user or a known alias, or only languages."""
-    if any(name in cells and not name.isdigit() for name in given.values()):
+    if any(name in cells and not name.isdigit() for name in named.values()):
         return True
     names = [cell.strip().lower() for cell in cells]
     aliases = {alias for role in column_aliases().values() for alias in role}
@@ -74,13 +74,13 @@ def is_header(cells: Sequence[str], given: Mapping[str, str]) -> bool:
 
 
 def assign_columns(
-    names: Sequence[str], given: Mapping[str, str], task: str | None, file: str
+    names: Sequence[str], named: Mapping[str, str], task: str | None, file: str
 ) -> tuple[str, dict[str, str]]:
     """The record type and the column of each of its roles.
 
-    names: every column. given: the columns that the user has named, by role. task: the record type, if known.
+    names: every column. named: the columns that the user has named, by role. task: the record type, if known.
     """
-    roles = _column_roles(names, given, file)
+    roles = _column_roles(names, named, file)
     for name, record_type in record_types().items():
         if task not in (None, name):
             continue
@@ -90,8 +90,8 @@ def assign_columns(
         match = next((one for one in alternatives if set(one) <= set(roles)), None)
         if match is None:
             continue
-        used = {*match, *record_type.optional, *(set(record_type.explicit) & set(given))}
-        if set(given) <= used:
+        used = {*match, *record_type.optional, *(set(record_type.explicit) & set(named))}
+        if set(named) <= used:
             return name, {role: column for role, column in roles.items() if role in used}
     required = record_types()[task or "classify"].required
     raise DataError(
@@ -104,12 +104,12 @@ def assign_columns(
     )
 
 
-def _column_roles(names: Sequence[str], given: Mapping[str, str], file: str) -> dict[str, str]:
+def _column_roles(names: Sequence[str], named: Mapping[str, str], file: str) -> dict[str, str]:
     """The column of every role: as given by the user, else by alias or by a combination of columns."""
     aliases = column_aliases()
     nested = any(name.lower() in aliases["translation"] for name in names)
     inside = {"source", "target"} if nested else set()  # then these are keys of the translation object
-    roles = {role: name if role in inside else find_column(role, name, names, file) for role, name in given.items()}
+    roles = {role: name if role in inside else find_column(role, name, names, file) for role, name in named.items()}
     free = {name.strip().lower(): name for name in reversed(names) if name not in roles.values()}
     by_user = dict(roles)
     for role, known in aliases.items():

@@ -45,9 +45,9 @@ def infer_from_names(
 ) -> Schema:
     """By the names of the columns, and by their values if these are annotations."""
     one_hot = tuple(find_column("label", column, names, name) for column in options.one_hot)
-    given = annotated_roles(names, rows, options.columns, options.task, name)
-    every = [*names, given["label"]] if one_hot else names
-    task, columns = assign_columns(every, given, options.task, name)
+    named = annotated_roles(names, rows, options.columns, options.task, name)
+    every = [*names, named["label"]] if one_hot else names
+    task, columns = assign_columns(every, named, options.task, name)
     unused = [column for column in names if column not in columns.values() and column not in one_hot]
     reason = schema.reason
     if unused:

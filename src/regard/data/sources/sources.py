@@ -174,7 +174,7 @@ class Source:
             before.st_mtime_ns,
         ):
             now = "it is gone" if after is None else f"{before.st_size} bytes before, {after.st_size} now"
-            fix = "Wait until nobody writes to it, then read it again."
+            fix = "Wait until no program writes to it, then read it again."
             raise DataError(f"changed while it was read ({now})", file=self.name, fix=fix)
 
 

@@ -52,9 +52,9 @@ class Journal:
             "names": dict(names),
             "identity": self.identity,
         }
-        fresh = self.note.with_suffix(".new")
-        fresh.write_text(json.dumps(saved), encoding="utf-8")
-        fresh.replace(self.note)
+        new_file = self.note.with_suffix(".new")
+        new_file.write_text(json.dumps(saved), encoding="utf-8")
+        new_file.replace(self.note)
 
     def put_in_place(self, output: Path) -> None:
         """The rows are the output itself: give them its name."""

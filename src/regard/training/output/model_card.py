@@ -49,8 +49,8 @@ def model_title(family: str, task: type[Task], start: str, *, pretrained: bool) 
     name = FAMILY_TITLES.get(family, family)
     if not pretrained:
         return f"{name} {task.title}, trained from scratch ({start})"
-    verb = "further pretrained" if task.language_model else "fine-tuned"
-    return f"{name} {task.title}, {verb} from {start}"
+    how = "further pretrained" if task.language_model else "fine-tuned"
+    return f"{name} {task.title}, {how} from {start}"
 
 
 def _front_matter(task: type[Task], family: Family) -> list[str]:

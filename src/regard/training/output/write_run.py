@@ -44,8 +44,8 @@ def write_run(run: TrainedRun) -> None:
             folder, model.checkpoint, overwrite=True, write_extra_files=write_others, drop=lambda own: own | state
         )
     except OSError as error:
-        kept = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
-        raise FolderError(f"{error} {kept}: fix that, then go on with --resume.") from error
+        state_message = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
+        raise FolderError(f"{error} {state_message}: fix that, then go on with --resume.") from error
     remove_state(folder)
 
 

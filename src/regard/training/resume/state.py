@@ -298,7 +298,7 @@ def remove_state(folder: Path) -> None:
 
 
 def remove_partial_state(folder: Path, *, state: bool = False) -> None:
-    """Remove what killed saves left; the state itself too, where a training begins anew."""
+    """Remove what killed saves left; the state itself too if a training starts over."""
     target, name = folder.resolve() / STATE, folder.resolve().name[:100]
     aside = list(target.parent.glob(f".{STATE}.????????????.old"))
     if aside and not target.exists():  # killed between two names, where the system cannot exchange them

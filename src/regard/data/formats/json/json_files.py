@@ -164,19 +164,19 @@ def splits_inside(stream: BinaryIO, name: str) -> tuple[str, ...]:
 
 def _items(stream: BinaryIO, name: str, on_bad: OnBadRow, part: str | None) -> Iterator[Row]:
     items = JsonValues(stream, name, part)
-    for row, (line, value, raw) in enumerate(items, 1):
-        place = Place(name, line, row)
+    for number, (line, value, raw) in enumerate(items, 1):
+        place = Place(name, line, number)
         if items.splits and _is_pair(value):
             value = {"text": value[0], "label": value[1]}
         try:
-            found = Row(place, _checked(value, place, escaped=ESCAPED.search(raw) is not None), raw)
+            row = Row(place, _checked(value, place, escaped=ESCAPED.search(raw) is not None), raw)
         except DataError as error:
             on_bad(error, raw)
             continue
         except RecursionError:
             on_bad(place.error("is not JSON that can be read: it is nested too deeply"), raw)
             continue
-        yield found
+        yield row
 
 
 # Detection and schema
