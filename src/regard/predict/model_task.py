@@ -77,6 +77,7 @@ def trained(folder: Path | None) -> Trained | None:
 def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     """The task of a model: as run.json says, else by its heads."""
     from regard.tasks import task_of_heads
+    from regard.tasks.classify import PROBLEM_TYPES
 
     stored = trained(folder)
     if stored is not None:
@@ -86,7 +87,11 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     if task is None or task.language_model:
         raise no_answers(network, None if task is None else task.name)
     head = next(network.heads[name] for name in task.model_heads if name in network.heads)
-    return task.from_head(head, labels=checkpoint.labels, problem_type=checkpoint.hf_config.get("problem_type"))
+    problem_type = checkpoint.hf_config.get("problem_type")
+    if problem_type not in (None, *PROBLEM_TYPES.values()):
+        expected = ", ".join(PROBLEM_TYPES.values())
+        raise FolderError(f'config.json: problem_type is "{problem_type!s:.80}", expected one of {expected}.')
+    return task.from_head(head, labels=checkpoint.labels, problem_type=problem_type)
 
 
 def _restored(stored: Trained, checkpoint: Checkpoint) -> Task:

@@ -18,7 +18,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
-from regard.errors import DataError, FolderError, InputError, did_you_mean
+from regard.errors import DataError, InputError, did_you_mean
 from regard.metrics.meter import LabelMeter, Meter, MultiLabelMeter, NumberMeter
 from regard.model.transformer import Output
 from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, reject_label_settings, weighted_loss
@@ -139,10 +139,8 @@ class Classify(Task):
         kinds = {problem: kind for kind, problem in PROBLEM_TYPES.items()}
         if problem_type is None:
             kind = "number" if len(names) == 1 else "single"
-        elif problem_type in kinds:
-            kind = kinds[problem_type]
         else:
-            raise FolderError(f'config.json: problem_type is "{problem_type}", expected one of {", ".join(kinds)}.')
+            kind = kinds[problem_type]
         return cls(kind=kind, names=() if kind == "number" else names)
 
     @property

@@ -52,13 +52,7 @@ def load_data(
     options: further arguments of `regard.data.readers.read`, such as encoding and labels.
     """
     if isinstance(data, LabeledData):
-        unused = {"dev": dev, "columns": columns, "skip_bad": skip_bad, **options}
-        if names := [name for name, value in unused.items() if value is not None]:
-            raise InputError(f"this data is read already, so {' and '.join(names)} cannot change it. Leave them out.")
-        if task not in (None, data.task):
-            raise InputError(
-                f'this data is read already, for task {data.task}, not "{task}". Leave {setting("task")} out.'
-            )
+        _check_unchanged(data, task, {"dev": dev, "columns": columns, "skip_bad": skip_bad, **options})
         return data
     if skip_bad is not None:
         check_output_path(Path(skip_bad), "skip_bad", inputs=[data, dev])
@@ -93,6 +87,14 @@ def load_data(
         hints=other_uses,
         read_options=read_options,
     )
+
+
+def _check_unchanged(data: LabeledData, task: str | None, options: Mapping[str, Any]) -> None:
+    """Refuse options for reading if the data was read already."""
+    if names := [name for name, value in options.items() if value is not None]:
+        raise InputError(f"this data is read already, so {' and '.join(names)} cannot change it. Leave them out.")
+    if task not in (None, data.task):
+        raise InputError(f'this data is read already, for task {data.task}, not "{task}". Leave {setting("task")} out.')
 
 
 def _read_options(reader: Reader, columns: Columns | None, encoding: str | None) -> dict[str, Any]:

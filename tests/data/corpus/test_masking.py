@@ -309,7 +309,7 @@ def test_few_tokens_and_few_places(unit: str, count: int) -> None:
         found = fixed(ids, given, places=places, words=words)
         assert len(found.positions) == len(found.labels) == places
         assert len(found.ids) == count
-    with pytest.raises(InputError, match=f"{count + 1} places were asked for, but there are {count} tokens"):
+    with pytest.raises(InputError, match=f"{count + 1} positions were requested, but there are {count} tokens"):
         fixed(ids, given, places=count + 1, words=words)
 
 
