@@ -315,7 +315,7 @@ def _minimal(model: Model) -> MinimalPairs:
     task = MinimalPairs.of(model.network)
     if task is None:
         raise InputError(
-            "these are minimal pairs, but this model has no head for words, hidden or next, so no sentence is likelier "
-            f"for it than another. {can(model.network)} Or use a pretrained language model."
+            "these are minimal pairs, but this model has no masked or causal language model head, so it cannot score "
+            f"sentences. {can(model.network)} Or use a pretrained language model."
         )
     return task

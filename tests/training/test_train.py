@@ -140,7 +140,7 @@ def test_a_number_that_is_a_word(tmp_path: Path, write_rows: Write, reviews: Rev
 
 
 def test_a_dev_set_that_is_the_training_set(tmp_path: Path, reviews_csv: Path) -> None:
-    with pytest.raises(InputError, match="80 of 80 dev rows are in the training data too"):
+    with pytest.raises(InputError, match="80 of 80 validation rows are also in the training data"):
         train(reviews_csv, tmp_path / "run", dev=reviews_csv)
 
 
@@ -148,7 +148,7 @@ def test_a_few_rows_in_both_are_said(tmp_path: Path, write_rows: Write, reviews:
     rows = reviews(40)
     data = write_rows(tmp_path / "train.csv", rows)
     dev = write_rows(tmp_path / "dev.csv", [*reviews(20, seed=1), rows[0]])
-    with pytest.warns(UserWarning, match="1 of 21 dev rows are in the training data too"):
+    with pytest.warns(UserWarning, match="1 of 21 validation rows are also in the training data"):
         train(data, tmp_path / "run", dev=dev, steps=1, epochs=None)
 
 

@@ -102,7 +102,7 @@ def progress_rows(*, every: float = 0.5, after: float = 2.0) -> Iterator[OnProgr
         if is_terminal and now - last >= every:
             last = now
             speed = work.done / (now - started)
-            print(f"\r{work.done:,} {work.stage}, {speed:,.0f} a second", end="", file=sys.stderr, flush=True)
+            print(f"\r{work.done:,} {work.stage}, {speed:,.0f} per second", end="", file=sys.stderr, flush=True)
 
     try:
         yield show
@@ -118,9 +118,9 @@ def shorten(text: str, max_length: int = 40) -> str:
 
 
 def format_rate(count: int, seconds: float) -> str:
-    """A rate such as "1,200 a second"; slow ones with two digits."""
+    """A rate such as "1,200 per second"; slow ones with two digits."""
     speed = count / max(seconds, 1e-9)
-    return f"{speed:,.0f} a second" if speed >= 10 else f"{speed:.2g} a second"
+    return f"{speed:,.0f} per second" if speed >= 10 else f"{speed:.2g} per second"
 
 
 def format_bytes(count: int) -> str:

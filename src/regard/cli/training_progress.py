@@ -52,8 +52,8 @@ class TrainingProgress:
         elif event.kind == "begin":
             self._begin(event)
         elif event.kind == "plan":
-            size, tokens = event.values["bytes"] / 1e9, event.values["tokens_at_once"]
-            self._print(f"memory: about {size:.2f} GB, {tokens:,} tokens at once")
+            size = format_bytes(event.values["bytes"])
+            self._print(f"memory: about {size}, {event.values['tokens_at_once']:,} tokens at once")
         elif event.kind == "log":
             self._log(event)
         elif event.kind == "score":
@@ -67,7 +67,7 @@ class TrainingProgress:
         self._show("training", 0, event.steps, "")
 
     def _show(self, what: str, done: int, total: int, now: str) -> None:
-        """The bar, where a person is looking."""
+        """The progress bar, in a terminal."""
         if not sys.stderr.isatty():
             return
         if self.bar is None:
@@ -107,7 +107,7 @@ class TrainingProgress:
         best = ", the best so far" if event.values["best"] else ""
         self._print(
             f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}: {self.score}, "
-            f"dev loss {event.values['dev_loss']:.4f}{best}"
+            f"validation loss {event.values['dev_loss']:.4f}{best}"
         )
 
     def _print(self, line: str) -> None:

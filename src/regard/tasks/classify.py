@@ -203,7 +203,7 @@ class Classify(Task):
         for name in _names(label):
             if name not in self._number:
                 raise record.place.error(
-                    f'the label "{name}" is not one of those of the training data',
+                    f'the label "{name}" is not a label of the training data',
                     column="label",
                     fix=did_you_mean(name, self.names).strip(),
                 )

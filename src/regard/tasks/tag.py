@@ -182,7 +182,7 @@ class Tag(Task):
         for word, tag in enumerate(record.tags):
             if tag not in self._number:
                 raise record.place.error(
-                    f'the tag "{tag}" of word {word} "{record.tokens[word]}" is not one of those of the training data',
+                    f'the tag "{tag}" of word {word} "{record.tokens[word]}" is not a label of the training data',
                     column="tags",
                     fix=did_you_mean(tag, self.names).strip(),
                 )

@@ -143,11 +143,11 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     at = f"{where.file} line {where.line}" if where.line else f"{where.file} row {where.row}"
     if len(both) > len(dev) / 2:
         raise InputError(
-            f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}), so a score on them "
+            f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}), so a score on them "
             "would mean nothing. Give other rows as dev, or none: a fraction is then split off."
         )
     warnings.warn(
-        f"{len(both)} of {len(dev)} dev rows are in the training data too (the first: {at}); the score is a little too "
+        f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}); the score is a little too "
         "good.",
         UserWarning,
         stacklevel=2,

@@ -135,7 +135,7 @@ def _claim(folder: Path, store: Path, *, resume: bool, overwrite: bool) -> tuple
     resume = resume and not restart
     folder = claim(folder, resume=resume, overwrite=overwrite or restart)
     if resume and (folder / RUN).exists() and not (folder / STATE).exists():
-        raise FolderError(f"{folder} cannot be resumed: its training ended. Begin again with --overwrite.")
+        raise FolderError(f"{folder} cannot be resumed: its training ended. Start over with --overwrite.")
     return folder, resume
 
 

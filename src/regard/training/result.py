@@ -67,7 +67,7 @@ class TrainResult:
             _check_identity(folder, run, identity)
             return cls._from_run(folder, run)
         except (KeyError, TypeError) as error:
-            raise FolderError(f"{folder / RUN} is not what a training writes. Begin again with --overwrite.") from error
+            raise FolderError(f"{folder / RUN} is not what a training writes. Start over with --overwrite.") from error
 
     @classmethod
     def _from_run(cls, folder: Path, run: Mapping[str, Any]) -> Self:

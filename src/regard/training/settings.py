@@ -42,7 +42,7 @@ NOT_NEEDED = {
     "evaluation_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
     "eval_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
     "save_strategy": "the state is saved at every score; save_every=STEPS saves it more often",
-    "gradient_accumulation_steps": "a step is as large as batch_size says, in as many parts as memory asks for",
+    "gradient_accumulation_steps": "batch_size sets the size of a step; micro_batch_tokens sets how much of it is in memory at once",
     "per_device_eval_batch_size": "reading is batched by tokens",
     "group_by_length": "no batch has padding",
     "load_best_model_at_end": "the best weights are always kept",
@@ -66,7 +66,7 @@ NOT_NEEDED = {
     "remove_unused_columns": "columns that are not needed are not read",
     "full_determinism": "the same seed gives the same weights on the same hardware",
     "push_to_hub": "nothing is sent anywhere; the folder can be uploaded as it is",
-    "disable_tqdm": "there is a bar only where a person is looking",
+    "disable_tqdm": "a progress bar is shown only in a terminal",
 }
 
 
@@ -85,7 +85,7 @@ class Lora:
         if not 0 < self.alpha < math.inf:
             raise InputError(f"{setting('lora.alpha')} is {self.alpha:g}, expected a number above 0.")
         if not 0 <= self.dropout < 1:
-            raise InputError(f"{setting('lora.dropout')} is {self.dropout:g}, expected a share from 0 to 1.")
+            raise InputError(f"{setting('lora.dropout')} is {self.dropout:g}, expected a fraction from 0 to 1.")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Settings:
     steps: int | None = None  # number of optimizer steps, instead of epochs
     lr: float | None = None  # peak learning rate; chosen from the model and the batch size if not given
     batch_size: int | None = None  # texts per optimizer step
-    batch_tokens: int | None = None  # tokens per optimizer step, over all devices; instead of batch_size
+    batch_tokens: int | None = None  # tokens per optimizer step, over all devices; instead of the number of texts
     micro_batch_tokens: int | None = None  # tokens in memory at once; a step accumulates gradients over such parts
     schedule: Schedule | None = None  # learning rate schedule after the warm-up
     warmup: float | None = None  # warm-up: a fraction of all steps below 1, a number of steps from 1 on
@@ -109,7 +109,7 @@ class Settings:
     freeze: tuple[str, ...] = ()  # parts that are not trained: embeddings, encoder, or layer numbers
     lora: Lora = Lora()
     dropout: float | None = None  # dropout of the whole network; the model's own if not given
-    label_smoothing: float | None = None  # probability mass spread over the wrong labels
+    label_smoothing: float | None = None  # fraction of the target probability spread evenly over all labels
     class_balance: Literal["none", "weights", "sampling"] = "none"  # weight or sample rare classes more
     vocabularies: Literal["joint", "separate"] = "joint"  # one vocabulary or two, for translation from scratch
     prefix: str | None = None  # text put before every source text (T5); read from the folder if not given
@@ -159,10 +159,10 @@ class Settings:
             raise InputError(f"{both} were both given; give one of them.")
         for name in ("dev_fraction", "overlap", "label_smoothing", "dropout", "adam_beta1", "adam_beta2"):
             if not 0 <= (getattr(self, name) or 0) < 1:
-                raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected a share from 0 to 1.")
+                raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected a fraction from 0 to 1.")
         if not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
-            raise InputError(f"{value}, expected a share above 0, up to 1 for none.")
+            raise InputError(f"{value}, expected a fraction above 0; 1 disables it.")
         for name in ("schedule", "class_balance", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
         self.lora.check()

@@ -125,7 +125,7 @@ def run(command: EvaluateCommand) -> None:
     rows = pluralize(evaluation.rows, evaluation.unit.removesuffix("s"))
     print(f"\n{rows} in {evaluation.seconds:.1f} s, {format_rate(evaluation.rows, evaluation.seconds)}.")
     if command.answers is not None:
-        print(f"The answers: {command.answers}")
+        print(f"answers: {command.answers}")
 
 
 def _json(evaluation: Evaluation) -> dict[str, Any]:

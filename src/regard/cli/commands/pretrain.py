@@ -83,14 +83,14 @@ def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:
 
 def run(command: PretrainCommand) -> None:
     if not command.files:
-        raise UsageError("no file was given. Name at least one text file to learn from.")
+        raise UsageError("no file was given. Name at least one text file to train on.")
     if (command.start is None) == (command.preset is None):
         both = (
             "--start and --preset were given" if command.start is not None else "neither --start nor --preset was given"
         )
         raise UsageError(f"{both}; give one of them: a model to start from, or a preset to train from scratch.")
     if command.tokenizer is not None and command.preset is None:
-        raise UsageError("--tokenizer was given without --preset; a model to go on from has its own.")
+        raise UsageError("--tokenizer was given without --preset; a model given by --start has its own.")
     from regard.training.engine.distributed import is_main_process
     from regard.training.pretrain import pretrain
 

@@ -147,7 +147,7 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
         ("", f"regard evaluate {result.folder} TEST-DATA"),
     ]
     if not result.scores:
-        rows.insert(0, ("score", "none: there was no dev data"))
+        rows.insert(0, ("score", "none: there was no validation data"))
     print_table(rows)
 
 

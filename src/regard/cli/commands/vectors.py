@@ -22,7 +22,7 @@ HELP = """Train word vectors on text files; find nearest words and solve analogi
 
 Examples:
   regard vectors corpus.txt --out vectors.bin
-  regard vectors corpus.txt.xz --words 17000000 --phrases 20 20 --epochs 3 --out vectors.bin --json
+  regard vectors corpus.txt.xz --max-words 17000000 --phrases 20 20 --epochs 3 --out vectors.bin --json
   regard vectors --load vectors.bin --nearest king --analogy man king woman
   regard vectors --load vectors.bin --score questions-words.txt"""
 
@@ -83,7 +83,9 @@ def run(command: VectorsCommand) -> None:
     if command.load is not None and not queries and command.out is None:
         raise UsageError("--load was given with nothing to do. Add --nearest, --analogy, --score, or --out to convert.")
     if command.files and command.out is None and not queries:
-        raise UsageError("vectors would be learned and lost. Add --out FILE, or --nearest, --analogy, --score.")
+        raise UsageError(
+            "no output was requested. Add --out FILE to write the vectors, or --nearest, --analogy or --score."
+        )
     from regard.word_vectors.files import check_target, load_vectors, save_vectors
 
     if command.out is not None:

@@ -39,7 +39,7 @@ class MaskSettings:
         if self.unit not in ("token", "word", "span"):
             raise InputError(f'{setting("mask_unit")} "{self.unit}" is not known. Choose one of: token, word, span.')
         if not 0 < self.rate < 1:
-            raise InputError(f"{setting('mask_rate')} is {self.rate:g}, expected a share above 0 and below 1.")
+            raise InputError(f"{setting('mask_rate')} is {self.rate:g}, expected a fraction above 0 and below 1.")
         if min(self.mask_fraction, self.random_fraction) < 0 or self.mask_fraction + self.random_fraction > 1:
             raise InputError(
                 f"mask_fraction {self.mask_fraction} and random_fraction {self.random_fraction} must be at least 0 "

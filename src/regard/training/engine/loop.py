@@ -241,7 +241,7 @@ class _Loop:
                 f"the last {row} steps in a row had a loss that is not finite or far above its mean, and were "
                 f"skipped; the training is stopped at step {self.at.step}, with the last good weights saved in "
                 f"{self.job.folder}. Begin again with a lower lr (now {self.settings.lr:g}), a longer warm-up, or "
-                "fp32; or go on behind these steps with --resume."
+                "fp32; or continue after these steps with --resume."
             )
 
     def _rate(self) -> float:

@@ -45,7 +45,7 @@ def write_run(run: TrainedRun) -> None:
         )
     except OSError as error:
         state_message = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
-        raise FolderError(f"{error} {state_message}: fix that, then go on with --resume.") from error
+        raise FolderError(f"{error} {state_message}: fix that, then continue with --resume.") from error
     remove_state(folder)
 
 

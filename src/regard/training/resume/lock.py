@@ -43,14 +43,16 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; expected a folder to write.")
     if Path.cwd().is_relative_to(folder.resolve()):
-        raise FolderError(f"{folder} is the folder you stand in, which cannot be replaced. Name another with --out.")
+        raise FolderError(f"{folder} is the current folder, which cannot be replaced. Name another with --out.")
     occupied = folder.is_dir() and any(folder.iterdir())
     if resume and not folder.exists():
         raise FolderError(f"{folder} holds no training that could be resumed. Leave --resume out to begin one.")
     if resume and (folder / "config.json").exists() and not (folder / RUN).exists():
         raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
-        raise FolderError(f"{folder} exists and is not empty. Use --resume to go on, --overwrite to begin again.")
+        raise FolderError(
+            f"{folder} exists and is not empty. Use --resume to continue the training in it, or --overwrite to start over."
+        )
     if occupied:
         check_free(folder)
     try:

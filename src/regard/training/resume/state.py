@@ -113,7 +113,7 @@ def _write(new_folder: Path, position: TrainingPosition, identity: Mapping[str, 
 def _unsaved(error: OSError, target: Path, position: TrainingPosition) -> FolderError:
     before = "The state saved before is kept" if target.exists() else "No state was saved before"
     return FolderError(
-        f"the state at step {position.step} was not saved: {error} {before}: fix that, then go on with --resume."
+        f"the state at step {position.step} was not saved: {error} {before}: fix that, then continue with --resume."
     )
 
 
@@ -172,7 +172,7 @@ def load_state(
         saved = _read(target, position, names, parameters)
     saved = replace(saved, checked="files" in stored)
     if parameters is not None and not _fits(saved, parameters):
-        raise FolderError(f"the state in {target} is that of another network. Begin again with --overwrite.")
+        raise FolderError(f"the state in {target} is that of another network. Start over with --overwrite.")
     return saved
 
 
@@ -183,7 +183,7 @@ def _check(target: Path, stored: Mapping[str, Any], world: World, parameters: Ma
     if stored.get("format") != FORMAT and has_valid_digest(stored):
         raise FolderError(
             f"the state in {target} has format {str(stored.get('format'))[:20]}, expected {FORMAT}: it is of another "
-            "version of regard. Go on with that version, or begin again with --overwrite."
+            "version of regard. Continue with that version, or start over with --overwrite."
         )
     if not has_valid_digest(stored):
         raise _damaged(target, f"{target / POSITION} is damaged: its content does not match its digest")
@@ -215,7 +215,7 @@ def _object(target: Path, stored: Mapping[str, Any], name: str) -> dict[str, Any
 def _damaged(target: Path, problem: str) -> FolderError:
     return FolderError(
         f"the saved state cannot be used: {problem}. Copy the whole folder {target} back from a backup if there is "
-        "one, or begin again with --overwrite."
+        "one, or start over with --overwrite."
     )
 
 
@@ -260,7 +260,7 @@ def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) ->
         lines = "; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())
         raise InputError(
             f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}). Give what was "
-            "given then, or begin again with --overwrite."
+            "given then, or start over with --overwrite."
         )
 
 
