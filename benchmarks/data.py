@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--part", type=float, default=1.0, help="share of the corpus")
     parser.add_argument("--bytes", type=float, default=204e6, help="bytes of the whole corpus, for --part")
-    parser.add_argument("--tokenizer", type=Path, default=None, help="folder; MiniLM's where none is args")
+    parser.add_argument("--tokenizer", type=Path, default=None, help="tokenizer folder; MiniLM's if not given")
     parser.add_argument("--worker", choices=("bare", "store", "sentences", "learn"), help=argparse.SUPPRESS)
     parser.add_argument("--text", help=argparse.SUPPRESS)
     args = parser.parse_args()

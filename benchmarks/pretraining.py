@@ -39,12 +39,14 @@ def main() -> None:
     parser.add_argument("files", nargs="*")
     parser.add_argument("--tokenizer", default=None)
     parser.add_argument("--keep", type=Path, default=None, help="where the pretrained model goes")
-    parser.add_argument("--start", type=Path, default=None, help="what is tuned; random weights where it is not args")
+    parser.add_argument("--start", type=Path, default=None, help="model to fine-tune; random weights if not given")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--steps", type=int, default=30_000)
     parser.add_argument("--batch-tokens", type=int, default=32_768)
-    parser.add_argument("--labels", type=int, default=None, choices=[2000], help="so many rows; all where not args")
+    parser.add_argument(
+        "--labels", type=int, default=None, choices=[2000], help="number of training rows; all if not given"
+    )
     parser.add_argument("--lr", type=float, default=3e-4)
     args = parser.parse_args()
     warnings.simplefilter("ignore")

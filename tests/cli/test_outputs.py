@@ -59,7 +59,7 @@ def test_the_input_is_not_written_over(here: Path, capsys: Capture, line: str) -
     status = cli.main(line.split())
     said = capsys.readouterr()
     assert status in (1, 2), said
-    assert any(part in said.err for part in ("is the data itself", "same file", "that would be replaced")), said.err
+    assert any(part in said.err for part in ("is the input file", "same file", "that would be replaced")), said.err
     after = {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()}
     assert {name: after.get(name) for name in before} == before
     assert {path.name: path.read_bytes() for path in Path("model").iterdir()} == model
@@ -68,9 +68,9 @@ def test_the_input_is_not_written_over(here: Path, capsys: Capture, line: str) -
 def test_nothing_is_read_before(here: Path, capsys: Capture) -> None:
     """Not even the model, which does not exist."""
     assert cli.main(["predict", "nowhere", "--input", "x.csv", "--output", "x.csv"]) == 1
-    assert "is the data itself" in capsys.readouterr().err
+    assert "is the input file" in capsys.readouterr().err
     assert cli.main(["evaluate", "nowhere", "x.csv", "--answers", "x.csv"]) == 1
-    assert "is the data itself" in capsys.readouterr().err
+    assert "is the input file" in capsys.readouterr().err
 
 
 def test_links_are_written_through(here: Path, capsys: Capture) -> None:

@@ -170,7 +170,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_input_is_not_written_over(data: Path, name: str, given: str) -> None:
     (data.parent / "y.csv").write_text("text,label\n")
     target = Path(name.format(data.parent.name))
-    with pytest.raises(InputError, match="is the data itself"):
+    with pytest.raises(InputError, match="is the input file"):
         check_output_path(target, "--output", inputs=[None, given])
 
 
@@ -180,7 +180,7 @@ def test_no_split_of_a_folder_is_written_over(data: Path) -> None:
     for name in ("train.csv", "test.csv", "notes.txt"):
         (folder / name).touch()
     for name in ("train.csv", "test.csv"):
-        with pytest.raises(InputError, match="is the data itself"):
+        with pytest.raises(InputError, match="is the input file"):
             check_output_path(folder / name, "--answers", inputs=[folder])
     check_output_path(folder / "notes.txt", "--answers", inputs=[folder])
 
@@ -190,7 +190,7 @@ def test_standard_input_is_not_written_over(data: Path) -> None:
     code += "check_output_path(Path('hard.csv'), '--output', inputs=['-'])"
     with data.open() as file:
         done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=False)
-    assert "is the data itself (stdin)" in done.stderr
+    assert "is the input file (stdin)" in done.stderr
 
 
 def test_two_outputs_are_two_files(data: Path) -> None:

@@ -125,7 +125,7 @@ def test_an_encoder_decoder_writes_from_its_start_token(translator):
     ("name", "instead"), [("tiny-bert", "model.embed"), ("tiny-roberta", "model.embed"), ("tiny-distilbert", "gpt2")]
 )
 def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
-    with pytest.raises(InputError, match="reads text and cannot write it") as error:
+    with pytest.raises(InputError, match="is encoder-only and cannot generate") as error:
         regard.create(name).generate_ids([[1]])
     assert instead in str(error.value)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.output import print_status
+from regard.cli.output import format_bytes, print_status
 from regard.errors import escape_control_characters, pluralize
 
 if TYPE_CHECKING:

@@ -213,7 +213,7 @@ def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
         for name, other in _files(source):
             if os.path.samestat(status, other):
                 raise InputError(
-                    f"{what} {target} is the data itself ({name}), which would be lost. Name another file."
+                    f"{what} {target} is the input file {name}, which would be overwritten. Name another file."
                 )
 
 

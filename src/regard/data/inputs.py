@@ -21,7 +21,7 @@ def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -
         if min(row) < 0 or max(row) >= vocabulary:
             place = next(i for i, token in enumerate(row) if not 0 <= token < vocabulary)
             raise InputError(
-                f"{what}: sequence {number}, place {place}: id {row[place]} is outside the vocabulary, "
+                f"{what}: sequence {number}, position {place}: id {row[place]} is outside the vocabulary, "
                 f"whose ids are 0 to {vocabulary - 1}. Was it made by another tokenizer?"
             )
         if max_tokens is not None and len(row) > max_tokens:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # imported by the first call: most models only classify or em
 
 
 class GenerationMixin:
-    """The part of `Model` that generates; `settings` are those of `regard.generate.settings.Decoding`."""
+    """The part of `Model` that generates; `settings` are those of `regard.generate.settings.DecodingSettings`."""
 
     checkpoint: Checkpoint
     tokenizer: Tokenizer | None
@@ -54,7 +54,7 @@ class GenerationMixin:
         network = self.checkpoint.network
         if network.decoder is None or "language" not in network.heads:
             raise InputError(
-                f"this {self.checkpoint.family} model reads text and cannot write it. {can(network)} To write, load a "
+                f"this {self.checkpoint.family} model is encoder-only and cannot generate. {can(network)} To generate, load a "
                 "decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language head."
             )
         ends, defaults = read_generation(self.checkpoint)

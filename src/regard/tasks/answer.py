@@ -97,9 +97,7 @@ class QuestionAnswering(Task):
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
-            raise InputError(
-                f"answers of at most {self.max_tokens} tokens were questions_asked for, expected at least 1."
-            )
+            raise InputError(f"answers of at most {self.max_tokens} tokens were requested, expected at least 1.")
 
     @classmethod
     def from_records(

@@ -143,12 +143,12 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     at = f"{where.file} line {where.line}" if where.line else f"{where.file} row {where.row}"
     if len(both) > len(dev) / 2:
         raise InputError(
-            f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}), so a score on them "
-            "would mean nothing. Give other rows as dev, or none: a fraction is then split off."
+            f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}), so "
+            f"their score would be meaningless. Give other rows with {setting('dev')}, or leave it out to split off a fraction."
         )
     warnings.warn(
-        f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}); the score is a little too "
-        "good.",
+        f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}); "
+        "the score is a little too high.",
         UserWarning,
         stacklevel=2,
     )

@@ -78,7 +78,7 @@ def pretrain(
     progress: called with a `TrainingEvent` for the start, every few steps and every score.
     settings: see `regard.Settings`; from scratch there is no dropout unless it is given.
 
-    Example: `regard.pretrain(["corpus.txt"], out="runs/lm", objective="causal", preset="gpt2-tiny")`.
+    Example: `regard.pretrain(["corpus.txt"], out="runs/lm", objective="causal", preset="tiny-gpt2")`.
     """
     user_settings = _pretraining_settings(settings, preset)
     _check_model(objective, preset, start, tokenizer)

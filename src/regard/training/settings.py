@@ -14,7 +14,7 @@ from regard.errors import InputError, did_you_mean, setting
 
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
 
-# What users of transformers' Trainer know things by.
+# Names of transformers' Trainer, and the setting of the same meaning.
 OLD_NAMES = {
     "learning_rate": "lr",
     "num_train_epochs": "epochs",
@@ -37,35 +37,35 @@ OLD_NAMES = {
     "logging_steps": "log_every",
 }
 OLD_SCHEDULES = {"inverse_sqrt": "sqrt", "warmup_stable_decay": "wsd", "constant_with_warmup": "constant"}
-# Known, and with nothing to set here: what is said instead.
+# Names of the Trainer without a setting here, and why they are not needed.
 NOT_NEEDED = {
-    "evaluation_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
-    "eval_strategy": "dev is scored once an epoch; eval_every=STEPS scores it more often",
-    "save_strategy": "the state is saved at every score; save_every=STEPS saves it more often",
-    "gradient_accumulation_steps": "batch_size sets the size of a step; micro_batch_tokens sets how much of it is in memory at once",
-    "per_device_eval_batch_size": "reading is batched by tokens",
-    "group_by_length": "no batch has padding",
+    "evaluation_strategy": "validation runs once per epoch; eval_every=STEPS runs it more often",
+    "eval_strategy": "validation runs once per epoch; eval_every=STEPS runs it more often",
+    "save_strategy": "the training state is saved at every evaluation; save_every=STEPS saves it more often",
+    "gradient_accumulation_steps": "a step of batch_size texts is split into micro-batches that fit in memory",
+    "per_device_eval_batch_size": "evaluation batches are formed by number of tokens",
+    "group_by_length": "batches have no padding",
     "load_best_model_at_end": "the best weights are always kept",
-    "fp16": "dtype is bf16 where the GPU has it; set dtype=fp32 to avoid it",
-    "bf16": "dtype is bf16 where the GPU has it; set dtype=fp32 to avoid it",
-    "padding": "no batch has padding",
-    "truncation": "nothing is cut; long texts are read in windows",
-    "dataloader_num_workers": "a thread keeps the device fed",
-    "do_train": "train trains, and scores where there is dev data",
-    "do_eval": "train trains, and scores where there is dev data",
-    "metric_for_best_model": "the main score of the task is watched",
-    "save_total_limit": "one state is kept, the newest",
-    "report_to": "metrics.jsonl and curves.png are in the folder",
-    "optim": "AdamW is used, fused where it can be",
+    "fp16": "dtype is bf16 if the GPU supports it; set dtype=fp32 to avoid it",
+    "bf16": "dtype is bf16 if the GPU supports it; set dtype=fp32 to avoid it",
+    "padding": "batches have no padding",
+    "truncation": "texts are not truncated; long texts are split into windows",
+    "dataloader_num_workers": "a background thread prepares the batches",
+    "do_train": "train always trains, and evaluates if there is validation data",
+    "do_eval": "train always trains, and evaluates if there is validation data",
+    "metric_for_best_model": "the best model is chosen by the task's main score",
+    "save_total_limit": "only the latest training state is kept",
+    "report_to": "metrics.jsonl and curves.png are written to the folder",
+    "optim": "the optimizer is AdamW, fused where possible",
     "use_cpu": "device=cpu trains on the CPU",
     "no_cuda": "device=cpu trains on the CPU",
-    "logging_dir": "tensorboard=true writes TensorBoard events beside metrics.jsonl",
-    "logging_strategy": "log_every=STEPS says how often lines are written",
-    "auto_find_batch_size": "a step that does not fit is done in smaller parts",
-    "eval_accumulation_steps": "scores take no more memory for more rows",
-    "remove_unused_columns": "columns that are not needed are not read",
+    "logging_dir": "tensorboard=true writes TensorBoard events next to metrics.jsonl",
+    "logging_strategy": "log_every=STEPS sets how often metrics are written",
+    "auto_find_batch_size": "a step that does not fit in memory is split into smaller micro-batches",
+    "eval_accumulation_steps": "evaluation memory does not grow with the number of rows",
+    "remove_unused_columns": "unused columns are not read",
     "full_determinism": "the same seed gives the same weights on the same hardware",
-    "push_to_hub": "nothing is sent anywhere; the folder can be uploaded as it is",
+    "push_to_hub": "nothing is uploaded; the folder can be uploaded as it is",
     "disable_tqdm": "a progress bar is shown only in a terminal",
 }
 

@@ -79,7 +79,7 @@ def test_page_copy_dev_columns_and_skipped_rows(bad: Path, tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (["--fix", "bad.csv"], "is the data itself"),
+        (["--fix", "bad.csv"], "is the input file"),
         (["--html", "nowhere/a.html"], "does not exist. Make it first"),
         (["--html", "."], "is a folder"),
         (["--task", "clasify"], 'Did you mean "classify"'),

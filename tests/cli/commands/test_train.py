@@ -150,7 +150,7 @@ def test_flags_of_the_trainer_are_understood(capsys: Capture) -> None:
     )
     err = capsys.readouterr().err
     assert "regard: --learning_rate is called --lr here." in err
-    assert "--evaluation_strategy is not needed: dev is scored once an epoch; --eval-every STEPS scores" in err
+    assert "--evaluation_strategy is not needed: validation runs once per epoch; --eval-every STEPS runs" in err
     found = parse(given)
     assert (found.settings.lr, found.settings.window, found.overwrite) == (2e-5, 128, True)
 

@@ -49,12 +49,15 @@ def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
             (f"cuda:{number}", f"{gpu.name}, {format_bytes(gpu.memory)}, capability {gpu.capability}, {formats}")
         )
     if not report.gpus:
-        rows.append(("gpu", "none that torch can use"))
+        rows.append(("gpu", "none available to torch"))
     rows += [(f"attention on {where}", kernel) for where, kernel in report.kernels.items()]
     rows.append(("torch.compile", report.compiler or "not on the CPU: no C++ compiler found; install g++ or clang++"))
     rows += [(f"extra {name}", "installed" if command is None else command) for name, command in report.extras.items()]
     rows.append(
-        ("hub", f"{'offline (HF_HUB_OFFLINE)' if report.offline else 'asked for hub ids only'}; {report.hub_cache}")
+        (
+            "hub",
+            f"{'offline (HF_HUB_OFFLINE)' if report.offline else 'online, used for hub ids only'}; {report.hub_cache}",
+        )
     )
     return rows
 

@@ -127,7 +127,7 @@ def _embed(
 def _check_name(path: Path, *, per_token: bool) -> None:
     suffix = ".npz" if per_token else ".npy"
     if path.suffix != suffix:
-        why = "one array a text (--pooling none)" if per_token else "one vector a text"
+        why = "one array per text (--pooling none)" if per_token else "one vector per text"
         raise UsageError(f"--output {path} must end in {suffix} for {why}.")
 
 

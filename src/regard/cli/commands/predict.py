@@ -183,11 +183,11 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
 def _print_notes(command: PredictCommand, done: Predictions) -> None:
     if done.removed:
         answers = pluralize(done.removed, "answer")
-        print_status(f"given up: {answers} of a run that was stopped; --resume would have used them.")
+        print_status(f"discarded: {answers} of a stopped run; --resume would have kept them.")
     if command.resume and done.resumed:
         print_status(f"resumed after {pluralize(done.resumed, 'answer')} of the run that was stopped.")
     elif command.resume:
-        print_status("there was nothing to resume, so it began with the first row.")
+        print_status("there was nothing to resume; started with the first row.")
     for field, name in done.renamed.items():
         print_status(f"the input has a column {field}, so the predicted one is called {name}.")
 

@@ -101,7 +101,7 @@ def _print_cache(result: SearchResult) -> None:
     if result.cached:
         print_status(f"vectors of {texts} read from {result.cache}")
     elif result.cache is not None:
-        print_status(f"vectors of {texts} kept in {result.cache}")
+        print_status(f"vectors of {texts} cached in {result.cache}")
 
 
 def _print_matches(query: str, matches: tuple[Match, ...], *, heading: bool) -> None:

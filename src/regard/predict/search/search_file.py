@@ -150,7 +150,7 @@ class _VectorStore:
             if stored is not None:
                 self.cached = True
                 return stored
-            self.notes.append(f"{self.path} does not fit these texts any more; the vectors are computed again.")
+            self.notes.append(f"{self.path} was made from other texts; the vectors are computed again.")
         computed = self._compute(texts, batch_tokens, progress)
         if self.path is not None:
             failure = write_cache(self.path, key, computed)

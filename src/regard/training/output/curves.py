@@ -47,7 +47,9 @@ def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], baseline: Mapping[
         axis.plot([line["step"] for line in known], values, "o-", color=line_color, label=_words(name))
         if name in baseline:
             axis.axhline(baseline[name], color=line_color, linestyle="--", linewidth=1)
-            axis.annotate(f"by counting {baseline[name]:.3f}", (0, baseline[name]), **_beside(4, 3), color=line_color)
+            axis.annotate(
+                f"unigram baseline {baseline[name]:.3f}", (0, baseline[name]), **_beside(4, 3), color=line_color
+            )
     best = next((line for line in reversed(scores) if line["best"]), scores[-1])
     axis.axvline(best["step"], color=PALE, linestyle=":", linewidth=1)
     right = best["step"] > steps[-1] / 2

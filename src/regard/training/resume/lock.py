@@ -51,7 +51,7 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
         raise FolderError(f"{folder} holds a model that was not trained here, so there is nothing to resume.")
     if occupied and not (resume or overwrite):
         raise FolderError(
-            f"{folder} exists and is not empty. Use --resume to continue the training in it, or --overwrite to start over."
+            f"{folder} exists and is not empty. Use --resume to continue its training, or --overwrite to start over."
         )
     if occupied:
         check_free(folder)
