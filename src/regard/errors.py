@@ -134,7 +134,7 @@ class FolderError(RegardError, OSError):
 class MissingExtra(RegardError, ImportError):
     """A feature whose optional packages are not installed.
 
-    raise MissingExtra("the server", "serve")
+        raise MissingExtra("the server", "serve")
     # the server needs an optional package. Install it with: pip install "regard[serve]"
     """
 

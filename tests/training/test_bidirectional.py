@@ -71,7 +71,7 @@ def test_every_layer_makes_vectors(model: Model) -> None:
             model.embed([TEXT], layer=layer)
     with pytest.raises(InputError, match="do not attend"):
         model.attention(TEXT)
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="cannot generate"):
         model.generate(TEXT)
 
 

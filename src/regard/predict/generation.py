@@ -53,9 +53,10 @@ class GenerationMixin:
 
         network = self.checkpoint.network
         if network.decoder is None or "language" not in network.heads:
+            reason = "is encoder-only" if network.decoder is None else "has no language model head"
             raise InputError(
-                f"this {self.checkpoint.family} model is encoder-only and cannot generate. {can(network)} To generate, load a "
-                "decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language head."
+                f"this {self.checkpoint.family} model {reason} and cannot generate. {can(network)} To generate, load "
+                "a decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language model head."
             )
         ends, defaults = read_generation(self.checkpoint)
         device = next(network.parameters()).device

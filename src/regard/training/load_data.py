@@ -144,7 +144,7 @@ def _check_overlap(train: list[Record], dev: list[Record]) -> None:
     if len(both) > len(dev) / 2:
         raise InputError(
             f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}), so "
-            f"their score would be meaningless. Give other rows with {setting('dev')}, or leave it out to split off a fraction."
+            f"their score would be meaningless. Give other rows with {setting('dev')}, or leave it out."
         )
     warnings.warn(
         f"{len(both)} of {len(dev)} validation rows are also in the training data (the first: {at}); "

@@ -91,4 +91,4 @@ def test_wrong_use(folder, capsys, argv, status, says):
 def test_a_model_that_only_reads(capsys, tmp_path):
     status, _, err = run(capsys, str(regard.create("tiny-bert").save(tmp_path / "bert")), "a")
     assert status == 1
-    assert "cannot write it" in err
+    assert "cannot generate" in err
