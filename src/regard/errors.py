@@ -134,8 +134,8 @@ class FolderError(RegardError, OSError):
 class MissingExtra(RegardError, ImportError):
     """A feature whose optional packages are not installed.
 
-        raise MissingExtra("the server", "serve")
-        # the server needs an optional package. Install it with: pip install "regard[serve]"
+    raise MissingExtra("the server", "serve")
+    # the server needs an optional package. Install it with: pip install "regard[serve]"
     """
 
     def __init__(self, feature: str, extra: str) -> None:

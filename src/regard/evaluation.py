@@ -44,17 +44,17 @@ LOGITS = 1 << 27  # most scores of words held at once
 class Evaluation:
     """Scores on some rows; `main` names the one that matters most."""
 
-    task: str
-    rows: int
-    scores: dict[str, Score]
-    seconds: float
-    folder: str | None
-    main: str
-    loss: float
-    data: str  # what it was recognized as
+    task: str  # name of the task, such as "classify"
+    rows: int  # rows that were scored
+    scores: dict[str, Score]  # by name, each with a 95 % interval
+    seconds: float  # duration of the evaluation
+    folder: str | None  # the model folder
+    main: str  # name of the score that matters most
+    loss: float  # mean loss
+    data: str  # the recognized format and columns
     bad: int = 0  # rows that were skipped
-    unit: str = "rows"  # what was counted as one
-    signatures: dict[str, str] = field(default_factory=dict)  # how scores were counted, where a name does not say it
+    unit: str = "rows"  # what `rows` counts
+    signatures: dict[str, str] = field(default_factory=dict)  # exact definitions of scores, such as sacrebleu's
     report: ClassificationReport = field(
         default_factory=ClassificationReport
     )  # scores of each class and the confusion matrix

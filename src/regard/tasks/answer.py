@@ -57,11 +57,11 @@ class SpanAnswer(Answer):
     that of the best text; None where every question has an answer.
     """
 
-    answer: str = ""
-    start: int | None = None
-    end: int | None = None
-    score: float = 0.0
-    candidates: tuple[Candidate, ...] = ()
+    answer: str = ""  # empty if the question has no answer in the context
+    start: int | None = None  # character offset in the context
+    end: int | None = None  # exclusive
+    score: float = 0.0  # probability
+    candidates: tuple[Candidate, ...] = ()  # the most likely answers
     best: str = internal("")
     no_answer: float | None = internal(None)
 

@@ -32,9 +32,9 @@ LabeledRecord = ClassifyRecord | PairRecord
 class LabelAnswer(Answer):
     """The most likely label and the probability of each."""
 
-    label: str = ""
-    score: float = 0.0
-    scores: Mapping[str, float] | None = None
+    label: str = ""  # the most likely label
+    score: float = 0.0  # its probability
+    scores: Mapping[str, float] | None = None  # the probability of each label
 
     def display(self) -> str:
         return f"{self.label:<16} {self.score:.3f}"
@@ -44,8 +44,8 @@ class LabelAnswer(Answer):
 class LabelsAnswer(Answer):
     """Every label with a probability above one half, and the probability of each."""
 
-    labels: tuple[str, ...] = ()
-    scores: Mapping[str, float] | None = None
+    labels: tuple[str, ...] = ()  # labels with a probability above 0.5
+    scores: Mapping[str, float] | None = None  # the probability of each label
 
     def display(self) -> str:
         scores = self.scores or {}
@@ -57,7 +57,7 @@ class LabelsAnswer(Answer):
 class NumberAnswer(Answer):
     """A number on the scale of the training data."""
 
-    value: float = 0.0
+    value: float = 0.0  # the predicted number
 
     def display(self) -> str:
         return f"{self.value:>9.4f}"

@@ -28,13 +28,13 @@ from regard.tasks.task import Answer, Loss, Task, reject_label_settings
 
 @dataclass(frozen=True, repr=False)
 class SimilarityAnswer(Answer):
-    """The cosine similarity of two texts; `found` says whether the second was the most similar one of its batch.
+    """The cosine similarity of two texts; `is_nearest`: whether the second was the most similar of its batch.
 
     `windows` are those of the text that has more.
     """
 
-    similarity: float = 0.0
-    is_nearest: bool | None = None
+    similarity: float = 0.0  # cosine, from -1 to 1
+    is_nearest: bool | None = None  # for pairs without a number
 
     def display(self) -> str:
         return f"{self.similarity:>9.4f}"

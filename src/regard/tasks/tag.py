@@ -59,7 +59,7 @@ class TagAnswer(Answer):
 class EntitiesAnswer(TagAnswer):
     """Entities of whole words, each with the mean probability of its words."""
 
-    entities: tuple[TaggedSpan, ...] = ()
+    entities: tuple[TaggedSpan, ...] = ()  # each with start, end, label, text and score
 
     def display(self) -> str:
         return ", ".join(f"{one.text} ({one.label} {one.score:.2f})" for one in self.entities) or "(none)"
@@ -69,7 +69,7 @@ class EntitiesAnswer(TagAnswer):
 class WordsAnswer(TagAnswer):
     """Every word with its tag, for tags that are no entities."""
 
-    words: tuple[TaggedSpan, ...] = ()
+    words: tuple[TaggedSpan, ...] = ()  # each with start, end, label, text and score
 
     def display(self) -> str:
         return " ".join(f"{one.text}/{one.label}" for one in self.words)

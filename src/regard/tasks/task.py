@@ -42,8 +42,8 @@ class Answer:
     The attributes of an answer are the keys of its JSON object. What only the scoring needs is an `internal` field.
     """
 
-    windows: int = 1
-    truncated: bool = False
+    windows: int = 1  # number of windows the text was split into
+    truncated: bool = False  # always false
 
     def json(self) -> dict[str, Any]:
         """The answer as a plain dict: its own fields, then `truncated` and `windows`."""

@@ -44,7 +44,7 @@ class TranslationAnswer(Answer):
     """The translation and its log-probability. A long text is translated in windows, a few sentences each."""
 
     translation: str = ""
-    score: float = 0.0
+    score: float = 0.0  # log-probability
 
     def display(self) -> str:
         return f"{self.translation or '(nothing)'}  {self.score:.3f}"

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class TrainResult:
     """The scores of the best weights on the validation rows, with 95 % intervals, and what the training took."""
 
-    task: str
-    rows: int
-    scores: dict[str, Score]
-    seconds: float
-    folder: str
-    steps: int
-    tokens: int
-    skipped: int
-    stopped_early: bool
+    task: str  # name of the task, such as "classify"
+    rows: int  # training rows
+    scores: dict[str, Score]  # by name, each with a 95 % interval; empty without validation rows
+    seconds: float  # duration of the whole training
+    folder: str  # the model folder
+    steps: int  # optimizer steps
+    tokens: int  # tokens trained on, over all epochs
+    skipped: int  # steps skipped because loss or gradients were not finite
+    stopped_early: bool  # whether `patience` ended the training
     tokens_per_second: float | None = None  # of all steps but the first, without compiling, scoring and saving
 
     def json(self) -> dict[str, Any]:
