@@ -17,10 +17,11 @@ import pytest
 import regard
 from regard import cli, samples
 from regard.checkpoint.families import FAMILIES, PRESETS
-from regard.cli.trainer_names import NOT_NEEDED, OLD_NAMES, OWN
+from regard.cli.trainer_names import OWN
 from regard.data.records import record_type_names
 from regard.predict import Model
 from regard.tasks import TASKS
+from regard.training.settings import NOT_NEEDED, OLD_NAMES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -61,8 +61,9 @@ def marked() -> list[tuple[str, str]]:
     found = []
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setting"
-            if named and isinstance(node.args[0], ast.Constant) and path.name != "errors.py":
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "setting":
+                continue
+            if isinstance(node.args[0], ast.Constant) and path.name != "errors.py":
                 found.append((path.name, str(node.args[0].value)))
     return found
 

@@ -20,7 +20,7 @@ TUTORIAL = DOCS / "tutorial.md"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def table(path: str, header: Sequence[str], rows: Iterable[Sequence[object]], **settings: str) -> None:
+def table(path: str, header: Sequence[str], rows: Iterable[Sequence[object]], **settings: Any) -> None:
     encoding = settings.pop("encoding", "utf-8")
     with Path(path).open("w", encoding=encoding, newline="") as file:
         writer = csv.writer(file, **settings)

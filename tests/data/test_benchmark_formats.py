@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.fields import fields
 
 import regard
 from regard.data.check.run import check
@@ -39,7 +40,7 @@ def clinc(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def found(data: Any, **told: Any) -> list[tuple[str, Any]]:
-    return [(record.text, record.label) for record in read(data, **told)]
+    return fields(read(data, **told), "text", "label")
 
 
 def test_clinc_splits_are_read(clinc: Path) -> None:
@@ -97,9 +98,9 @@ def test_trec_lines_are_read(tmp_path: Path, name: str) -> None:
     path.write_text("\n".join(TREC) + "\n\n")
     reader = read(path)
     assert (reader.schema.format, reader.schema.task) == ("trec", "classify")
-    assert [record.label for record in reader] == ["DESC", "ENTY", "ABBR", "DESC"]
+    assert fields(reader, "label") == ["DESC", "ENTY", "ABBR", "DESC"]
     assert found(path, columns={"label": "fine"})[0] == ("How did the fire begin ?", "DESC:manner")
-    assert [record.text for record in read(path, task="text")][1] == "What bird sings at night ?"
+    assert fields(read(path, task="text"), "text")[1] == "What bird sings at night ?"
 
 
 def test_trec_lines_that_cannot_be_read(tmp_path: Path) -> None:

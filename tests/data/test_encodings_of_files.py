@@ -173,8 +173,12 @@ def test_a_workbook(tmp_path: Path) -> None:
 
 
 def test_sheets(tmp_path: Path) -> None:
-    rows = [["text", "label"], ["one, two", 1], ["line\nbreak", 2.0], [None, None], ["x", 0.5]]
-    sheets = {"empty": [], "first": rows, "second": [["text", "label"], ["a", True], ["b", False]]}
+    rows: list[list[Any]] = [["text", "label"], ["one, two", 1], ["line\nbreak", 2.0], [None, None], ["x", 0.5]]
+    sheets: dict[str, list[list[Any]]] = {
+        "empty": [],
+        "first": rows,
+        "second": [["text", "label"], ["a", True], ["b", False]],
+    }
     path = workbook(tmp_path / "mails.xlsx", sheets)
     with pytest.warns(
         UserWarning, match=r'has 3 sheets; the first with rows, "first", is read.* Write ".*mails.xlsx#NAME"'

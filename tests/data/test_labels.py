@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.fields import fields
 
 from regard import cli
 from regard.data.check.run import check
@@ -24,8 +25,8 @@ def put(path: Path, content: str) -> Path:
     return path
 
 
-def labels(path: Path, **told: Any) -> list[Any]:
-    return [record.label for record in read(path, **told)]
+def labels(path: Path, **options: Any) -> list[Any]:
+    return fields(read(path, **options), "label")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_the_separator_is_the_one_that_occurs_and_is_reported(
     assert infer_separator(cells) == separator
     rows = "".join(f"t{number}\t{cell}\n" for number, cell in enumerate(cells))
     reader = read(put(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
-    assert [record.label for record in reader] == wanted
+    assert fields(reader, "label") == wanted
     assert f'labels are separated by "{separator or "|"}"' in str(reader.schema)
     assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").format
 
@@ -56,7 +57,7 @@ def test_other_files_have_the_separator_of_the_first(tmp_path: Path) -> None:
     second = put(tmp_path / "dev.tsv", "text\tlabel\ny\tParis, France\n")
     assert labels(second, labels="multi") == [("Paris", "France")]
     assert labels(second, like=read(first, labels="multi").schema) == [("Paris, France",)]
-    assert [record.label for record in read([first, second], labels="multi")][1] == ("Paris, France",)
+    assert fields(read([first, second], labels="multi"), "label")[1] == ("Paris, France",)
 
 
 def test_one_hot_columns(tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_one_hot_columns(tmp_path: Path) -> None:
     columns = parse_columns("text=text,label=billing,log in")
     assert columns == {"text": "text", "label": ("billing", "log in")}
     reader = read(path, columns=columns)
-    assert [record.label for record in reader] == [("billing",), ("billing", "log in"), ()]
+    assert fields(reader, "label") == [("billing",), ("billing", "log in"), ()]
     assert str(reader.schema).endswith("unused columns: id; one label for each of 2 columns")
     assert labels(path, columns={"label": ["2", "3"]}) == [("billing",), ("billing", "log in"), ()]
     with pytest.raises(DataError, match=r"line 3: 2 of the label columns are 1 \(billing, log in\); expected one"):
@@ -118,7 +119,7 @@ def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pyt
     assert "--labels multi" in found.fix
     with pytest.warns(UserWarning, match=f"{says}. Use --labels multi if"):
         load_data(path)
-    assert load_data(path, labels="multi").train[0].label in {
+    assert fields(load_data(path, labels="multi").train, "label")[0] in {
         ("billing",),
         ("login",),
         ("refund",),

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.data.fields import fields
 
 from regard.data.readers import read
 from regard.errors import DataError, InputError
@@ -216,7 +217,7 @@ def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
     second = put(tmp_path / "a.de", "eins\nzwei\ndrei\nvier\n")
     seen.clear()
     found = read((first, second), on_bad=seen.append)
-    assert [(r.source, r.target, r.place.line) for r in found] == [("one", "eins", 1), ("four", "vier", 4)]
+    assert fields(found, "source", "target", "place.line") == [("one", "eins", 1), ("four", "vier", 4)]
     assert [error.line for error in seen] == [2, 3]
     with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has 5; expected as many"):
         list(read((first, put(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))

@@ -9,7 +9,7 @@ import json
 import lzma
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tests.data.fields import fields
 
 from regard.data.readers import read, split_names
 from regard.data.records import (
@@ -46,7 +47,7 @@ def put(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def table(rows: list[tuple[str, ...]], header: tuple[str, ...], **settings: Any) -> str:
+def table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...], **settings: Any) -> str:
     out = io.StringIO()
     csv.writer(out, **settings).writerows([header, *rows])
     return out.getvalue()
@@ -98,16 +99,18 @@ def test_conll_comes_back(tmp_path: Path, sentences: list[list[tuple[str, str]]]
     for blank in (" ", "\t"):
         text = "\n".join("".join(f"{word}{blank}{tag}\n" for word, tag in sentence) for sentence in sentences)
         found = read(put(tmp_path / "data.conll", text))
-        assert [list(zip(record.tokens, record.tags or (), strict=True)) for record in found] == sentences
+        assert [
+            list(zip(tokens, tags or (), strict=True)) for tokens, tags in fields(found, "tokens", "tags")
+        ] == sentences
     rows = [json.dumps({"tokens": [w for w, _ in one], "tags": [t for _, t in one]}) for one in sentences]
     found = read(put(tmp_path / "data.jsonl", "\n".join(rows)))
-    assert [list(zip(record.tokens, record.tags or (), strict=True)) for record in found] == sentences
+    assert [list(zip(tokens, tags or (), strict=True)) for tokens, tags in fields(found, "tokens", "tags")] == sentences
 
 
 @same_folder
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT, TEXT), min_size=1, max_size=4))
 def test_questions_come_back(tmp_path: Path, parts: list[tuple[str, str, str, str]]) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": str(number),
             "context": before + answer + after,
@@ -133,7 +136,7 @@ def test_questions_come_back(tmp_path: Path, parts: list[tuple[str, str, str, st
     for name in ("squad.json", "flat.jsonl", "flat.csv"):
         found = read(tmp_path / name)
         assert found.schema.task == "answer"
-        assert [(one.id, one.context, one.question, one.answers) for one in found] == wanted
+        assert fields(found, "id", "context", "question", "answers") == wanted
 
 
 @same_folder
@@ -145,13 +148,14 @@ def test_translations_come_back(tmp_path: Path, rows: list[tuple[str, str]]) -> 
     objects = [{"translation": {"en": source, "de": target}} for source, target in rows]
     lines = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in objects))
     tabs = put(tmp_path / "a.tsv", "".join(f"{source}\t{target}\n" for source, target in [("en", "de"), *rows]))
-    for where, told in (((first, second), {}), (f"{first},{second}", {}), (lines, {}), (tabs, {"quoting": False})):
-        found = read(where, **told)
+    sources: list[tuple[Any, dict[str, Any]]] = [((first, second), {}), (f"{first},{second}", {}), (lines, {})]
+    for where, options in (*sources, (tabs, {"quoting": False})):
+        found = read(where, **options)
         assert dict(found.schema.columns, translation="") == {"source": "en", "target": "de", "translation": ""}
-        assert [(record.source, record.target) for record in found] == rows
+        assert fields(found, "source", "target") == rows
     swapped = read((first, second), columns={"source": "de"})
-    assert [(record.target, record.source) for record in swapped] == rows
-    assert [(r.target, r.source) for r in read(lines, columns={"source": "de", "target": "en"})] == rows
+    assert fields(swapped, "target", "source") == rows
+    assert fields(read(lines, columns={"source": "de", "target": "en"}), "target", "source") == rows
 
 
 @same_folder
@@ -160,10 +164,10 @@ def test_documents_come_back(tmp_path: Path, documents: list[list[str]]) -> None
     assume(not documents[0][0].startswith("\ufeff"))
     wanted = ["\n".join(lines) for lines in documents]
     path = put(tmp_path / "data.txt", "\n\n".join(wanted))
-    assert [record.text for record in read(path, format="text")] == wanted
+    assert fields(read(path, format="text"), "text") == wanted
     crlf = put(tmp_path / "crlf.txt", "\r\n\r\n".join(wanted).replace("\r\n", "\n").replace("\n", "\r\n"))
-    assert [record.text for record in read(crlf, format="text")] == wanted
-    assert [record.text for record in read(path, format="lines")] == "\n\n".join(wanted).split("\n")
+    assert fields(read(crlf, format="text"), "text") == wanted
+    assert fields(read(path, format="lines"), "text") == "\n\n".join(wanted).split("\n")
 
 
 PACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -200,12 +204,12 @@ def test_folders_globs_and_lists(tmp_path: Path) -> None:
     put(tmp_path / "test.csv", "label,text\na,test\n")  # another order
     put(tmp_path / "notes.md", "not data")
     assert split_names(tmp_path) == ("train", "valid", "test")
-    assert [record.text for record in read(tmp_path)] == ["train-v1"]
-    assert [record.text for record in read(tmp_path, split="valid")] == ["dev"]
-    assert [record.text for record in read(f"{tmp_path}/*.csv")] == ["dev", "test", "train-v1"]
+    assert fields(read(tmp_path), "text") == ["train-v1"]
+    assert fields(read(tmp_path, split="valid"), "text") == ["dev"]
+    assert fields(read(f"{tmp_path}/*.csv"), "text") == ["dev", "test", "train-v1"]
     files = [tmp_path / "test.csv", tmp_path / "dev.csv"]
     reader = read(files)
-    assert [record.text for record in reader] == ["test", "dev"]
+    assert fields(reader, "text") == ["test", "dev"]
     assert reader.rows == 2
     assert [record.place for record in reader] == [Place(str(file), 2) for file in files]
 
@@ -213,8 +217,8 @@ def test_folders_globs_and_lists(tmp_path: Path) -> None:
 def test_aligned_files_in_a_folder(tmp_path: Path) -> None:
     for name in ("train.en.gz", "train.de.gz"):
         put(tmp_path / name, gzip.compress(f"{name}\n".encode()))
-    assert [(r.source, r.target) for r in read(tmp_path)] == [("train.de.gz", "train.en.gz")]
-    assert [r.source for r in read(tmp_path, columns={"source": "en"})] == ["train.en.gz"]
+    assert fields(read(tmp_path), "source", "target") == [("train.de.gz", "train.en.gz")]
+    assert fields(read(tmp_path, columns={"source": "en"}), "source") == ["train.en.gz"]
 
 
 @pytest.mark.parametrize(
@@ -291,10 +295,13 @@ def test_every_kind_of_record(tmp_path: Path) -> None:
             {"text": "in Rome", "entities": [{"start": 3, "end": 7, "label": "LOC", "text": "Rome"}]},
             TagRecord("in Rome", ((0, 2), (3, 7)), ("O", "B-LOC"), place=place),
         ),
-        ({"context": "a b", "question": "c", "answers": "b"}, AnswerRecord("1", "a b", "c", (("b", 2),), place=place)),
+        (
+            {"context": "a b", "question": "c", "answers": "b"},
+            AnswerRecord("1", "a b", "c", (AnswerSpan("b", 2),), place=place),
+        ),
         (
             {"context": "b b", "question": "c", "answers": {"text": ["b"], "answer_start": [2]}},
-            AnswerRecord("1", "b b", "c", (("b", 2),), place=place),
+            AnswerRecord("1", "b b", "c", (AnswerSpan("b", 2),), place=place),
         ),
         ({"context": "a", "question": "c"}, AnswerRecord("1", "a", "c", place=place)),
         ({"en": "a", "de": "b"}, TranslateRecord("a", "b", place=place)),
@@ -311,7 +318,7 @@ def test_squad_two_and_groups(tmp_path: Path) -> None:
     ]
     content = {"data": [{"title": "T", "paragraphs": [{"context": "a b", "qas": questions}]}]}
     found = list(read(put(tmp_path / "dev-v2.0.json", json.dumps(content))))
-    assert [(one.id, one.answerable, one.group) for one in found] == [("1", True, "T"), ("2", False, "T")]
+    assert fields(found, "id", "answerable", "group") == [("1", True, "T"), ("2", False, "T")]
     path = put(tmp_path / "a.csv", "text,label,user\nx,a,u1\n")
     assert [record.group for record in read(path, columns={"group": "user"})] == ["u1"]
 
@@ -319,14 +326,16 @@ def test_squad_two_and_groups(tmp_path: Path) -> None:
 def test_tags_are_kept_as_iob2(tmp_path: Path) -> None:
     content = "-DOCSTART- O\n\n# sent_id = 1\nNew I-LOC\nYork I-LOC\nRome B-LOC\n\n# O\n"
     reader = read(put(tmp_path / "a.conll", content))
-    assert [record.tags for record in reader] == [("B-LOC", "I-LOC", "B-LOC"), ("O",)]
+    assert fields(reader, "tags") == [("B-LOC", "I-LOC", "B-LOC"), ("O",)]
     assert reader.schema.scheme == "iob1"
     packed = put(tmp_path / "c.conll", "Rome B-LOC\n-DOCSTART- O\nParis B-LOC\n\nhere O\n")  # no blank lines around it
-    assert [record.tokens for record in read(packed)] == [("Rome",), ("Paris",), ("here",)]  # of two documents
+    assert fields(read(packed), "tokens") == [("Rome",), ("Paris",), ("here",)]  # of two documents
     three = put(tmp_path / "b.conll", "1 New B-LOC x\n2 York E-LOC y\n")
     (record,) = read(three, columns={"token": 1, "tag": 2}, scheme="BIOES")
+    assert isinstance(record, TagRecord)
     assert (record.tokens, record.tags) == (("New", "York"), ("B-LOC", "I-LOC"))
     (record,) = read(put(tmp_path / "c.jsonl", '{"tokens": ["a"], "tags": ["NOUN"]}'))
+    assert isinstance(record, TagRecord)
     assert record.tags == ("NOUN",)
 
 

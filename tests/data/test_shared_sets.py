@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.fields import fields
 
 from regard.data.readers import Reader, read
 from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record
@@ -67,7 +68,9 @@ def test_labels_are_those_of_the_sets() -> None:
 
 
 def test_entities_of_conll() -> None:
-    found = Counter(entity.label for record in opened("conll2003", split="valid") for entity in record.entities)  # type: ignore[union-attr]
+    found = Counter(
+        entity.label for entities in fields(opened("conll2003", split="valid"), "entities") for entity in entities
+    )
     assert found == {"LOC": 1_837, "PER": 1_842, "ORG": 1_341, "MISC": 922}
 
 

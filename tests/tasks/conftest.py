@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -36,6 +37,13 @@ SENTENCES = (
     "Who went to Paris? When did it rain? What does the fox do?",
     "Good morning; a man sleeps while another (his brother) is awake: how odd - isn't it?",
 )
+LIKE_BERT: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 128,
+}
 CONFIGS = {
     "bert": lambda size: transformers.BertConfig(vocab_size=size, **LIKE_BERT),
     "roberta": lambda size: transformers.RobertaConfig(vocab_size=size, type_vocab_size=1, **LIKE_BERT),
@@ -52,13 +60,6 @@ CONFIGS = {
         sep_token_id=2,
         local_attention=8,
     ),
-}
-LIKE_BERT = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 128,
 }
 FAMILIES = tuple(CONFIGS)
 NETWORKS = {"language": "tiny-gpt2", "sides": "tiny-elmo"}  # by the head they have

@@ -18,7 +18,7 @@ from regard.data.records import AnswerRecord, Place
 from regard.data.records import AnswerSpan as Gold
 from regard.errors import DataError, InputError
 from regard.metrics.meter import AnswerMeter
-from regard.tasks.answer import BEST, NOTHING, SHOWN, QuestionAnswering, WindowSpans, best_spans
+from regard.tasks.answer import BEST, NOTHING, SHOWN, QuestionAnswering, SpanAnswer, WindowSpans, best_spans
 from regard.text.learn import train_tokenizer_from_texts
 
 GOLDEN = [3.67962, 3.45774, 3.35005, 2.89606, 2.58262, 1.79075, 1.01586, 2.5008, 0.94424, 1.35612]
@@ -136,6 +136,7 @@ def test_the_search_is_quick():
 def test_windows_are_put_together():
     task = QuestionAnswering()
     answer = task.answer(asked(), [said((0, 9, 2.0), (0, 4, 1.0)), said((18, 23, 3.0), (0, 9, 2.5))])
+    assert isinstance(answer, SpanAnswer)
     assert [one.answer for one in answer.candidates] == ["Paris", "Anna Berg", "Anna"]
     assert (answer.answer, answer.start, answer.end) == ("Paris", 18, 23)
     expected = torch.tensor([3.0, 2.5, 1.0]).softmax(0).tolist()
@@ -147,12 +148,15 @@ def test_windows_are_put_together():
 
 def test_space_at_the_edges_is_no_part_of_an_answer():
     answer = QuestionAnswering().answer(asked(" Anna  Berg "), [said((0, 6, 2.0), (5, 7, 1.5), (1, 5, 1.0))])
+    assert isinstance(answer, SpanAnswer)
     assert [tuple(one)[:3] for one in answer.candidates] == [("Anna", 1, 5)]
 
 
 def test_no_more_candidates_than_can_be_read():
     spans = [(start, start + 1, float(-start)) for start in range(BEST)]
-    assert len(QuestionAnswering().answer(asked("x" * BEST), [said(*spans)]).candidates) == SHOWN
+    answer = QuestionAnswering().answer(asked("x" * BEST), [said(*spans)])
+    assert isinstance(answer, SpanAnswer)
+    assert len(answer.candidates) == SHOWN
 
 
 @pytest.mark.parametrize(
@@ -162,6 +166,7 @@ def test_no_more_candidates_than_can_be_read():
 def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expected):
     task = QuestionAnswering(unanswerable=True, threshold=threshold)
     answer = task.answer(asked(), [said((18, 23, 3.0), none=none), said((0, 4, 1.0), none=none + 1)])
+    assert isinstance(answer, SpanAnswer)
     assert answer.answer == expected
     assert (answer.start is None) == (not expected)
     assert answer.best == "Paris"

@@ -1,6 +1,7 @@
 """Labels and numbers of texts."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from regard.data.readers import read
 from regard.data.records import ClassifyRecord, Place
 from regard.errors import DataError, InputError
 from regard.metrics.meter import LabelMeter, MultiLabelMeter, NumberMeter
-from regard.tasks.classify import Classify
+from regard.tasks.classify import Classify, LabelAnswer, LabelsAnswer, NumberAnswer
 
 GOLDEN = [1.09862, 1.09864, 1.09496, 1.10604, 1.0615, 1.26284, 1.08842, 1.10362, 1.10246, 1.05294]
 GOLDEN += [1.11176, 1.03225, 1.26947, 1.0601, 1.10676, 1.10513, 1.03657, 1.1133, 1.02078, 1.26536]
-LABELS = {
+LABELS: dict[str, list[Any]] = {
     "single": ["a", "b", "c", "a", "b", "b", "a"],
     "multi": [("a",), ("a", "b"), (), ("b", "c"), ("c",), (), ("a", "b", "c")],
     "number": [0.5, -1.0, 2.0, 0.0, 4.5, 1.0, 3.0],
@@ -150,21 +151,26 @@ def said(*windows):
 
 def test_the_likeliest_label_of_all_windows():
     answer = Classify(names=("a", "b")).answer(ClassifyRecord("x"), said([1.0, 0.0], [0.0, 3.0]))
+    assert isinstance(answer, LabelAnswer)
     chance = torch.tensor([0.5, 1.5]).softmax(0)[1].item()
     assert (answer.label, answer.windows) == ("b", 2)
     assert answer.score == pytest.approx(chance)
+    assert answer.scores is not None
     assert list(answer.scores) == ["b", "a"]
     assert sum(answer.scores.values()) == pytest.approx(1)
 
 
 def test_every_label_that_is_likely():
     answer = Classify(kind="multi", names=("a", "b", "c")).answer(ClassifyRecord("x"), said([1.0, -1.0, 0.1]))
+    assert isinstance(answer, LabelsAnswer)
     assert answer.labels == ("a", "c")
     assert answer.json()["labels"] == ["a", "c"]
 
 
 def test_a_number():
-    assert Classify(kind="number").answer(ClassifyRecord("x"), said([1.0], [2.0])).value == 1.5
+    answer = Classify(kind="number").answer(ClassifyRecord("x"), said([1.0], [2.0]))
+    assert isinstance(answer, NumberAnswer)
+    assert answer.value == 1.5
 
 
 def test_twenty_steps(small, texts):
@@ -179,7 +185,7 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
 
 
 def test_numbers_are_learned(small, tmp_path):
-    texts = [record.text for record in read(samples.path("messages"))][:40]
+    texts = [record.texts[0][1] for record in read(samples.path("messages"))][:40]
     records = [ClassifyRecord(text, len(text) / 50) for text in texts]
     task, found = small.learned(records, "classify", tmp_path, size=300, steps=60, batch_size=20, lr=1e-2)
     assert task.kind == "number"

@@ -121,9 +121,10 @@ def network(small, task):
 
 @pytest.fixture
 def unlabeled(name, records):
-    if ROWS[name].blank is None:
+    blank = ROWS[name].blank
+    if blank is None:
         return records
-    field, value = ROWS[name].blank
+    field, value = blank
     return [replace(record, **{field: value}) for record in records]
 
 
@@ -281,7 +282,9 @@ def check_places(said, text):
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.bad])
 def test_what_was_not_in_training_is_named_with_its_place(small, task, name, network, records):
-    field, value = ROWS[name].bad
+    bad = ROWS[name].bad
+    assert bad is not None
+    field, value = bad
     wrong = replace(records[0], **{field: value}, place=PLACE)
     with pytest.raises(DataError, match=r"^dev\.csv line 7, column \w+: .*") as told:
         task.examples([wrong], small.preprocessing(), labeled=True)

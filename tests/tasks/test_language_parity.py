@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from regard.tasks.task import Task
 
 LENGTHS = (33, 7, 2, 60, 18)
 V = 50
-NEAR = {"atol": 1e-5, "rtol": 1e-5}
-SIZES = {
+NEAR: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
+SIZES: dict[str, Any] = {
     "vocab_size": V,
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -42,7 +43,7 @@ def bert() -> transformers.BertConfig:
 
 
 def gpt2() -> transformers.GPT2Config:
-    sizes = {"vocab_size": V, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
+    sizes: dict[str, Any] = {"vocab_size": V, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
     return transformers.GPT2Config(
         **sizes, bos_token_id=0, eos_token_id=0, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0
     )
@@ -117,7 +118,7 @@ def test_loss_and_gradients_are_those_of_transformers(name: str, tmp_path: Path)
     wanted = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
     assert set(wanted) <= set(ours)
     for name_, grad in wanted.items():
-        torch.testing.assert_close(ours[name_], grad, **NEAR, msg=lambda said, name_=name_: f"{name_}: {said}")
+        torch.testing.assert_close(ours[name_], grad, **NEAR, msg=partial("{}: {}".format, name_))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,6 +1,7 @@
 """Two texts and what holds between them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_both_texts_are_read_to_their_ends(small, task, longer, pairs):
 
 @pytest.mark.parametrize("kind", ["single", "multi", "number"])
 def test_loss_and_gradients_are_those_of_transformers(small, family, kind, pairs, tmp_path):
-    labels = {
+    labels: dict[str, list[Any]] = {
         "single": ["a", "b", "c", "a", "b"],
         "multi": [("a",), ("a", "b"), (), ("b", "c"), ("c",)],
         "number": [0.5, -1.0, 2.0, 0.0, 4.5],
@@ -72,7 +73,7 @@ def test_twenty_steps(small, task, pairs):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     """The labels follow nothing that is in the texts, so every pair has to be known."""
-    texts = [record.text for record in read(samples.path("messages"))][:40]
+    texts = [record.texts[0][1] for record in read(samples.path("messages"))][:40]
     labels = ["yes" if row % 3 else "no" for row in range(40)]
     records = [PairRecord(texts[row], texts[-row], label) for row, label in enumerate(labels)]
     task, found = small.learned(records, "pair", tmp_path, steps=60, batch_size=16)

@@ -16,7 +16,7 @@ from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
-from regard.tasks.tag import Tag, WindowTags, _firsts, _word_columns
+from regard.tasks.tag import EntitiesAnswer, Tag, WindowTags, _firsts, _word_columns
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
@@ -139,7 +139,9 @@ def test_words_in_one_piece_are_one_entity():
     assert (kept["word"].tolist(), kept["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
     window = WindowTags(kept["word"], kept["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
-    assert [tuple(one)[:4] for one in task.answer(record, [window]).entities] == [(3, 7, "LOC", "U.S.")]
+    answer = task.answer(record, [window])
+    assert isinstance(answer, EntitiesAnswer)
+    assert [tuple(one)[:4] for one in answer.entities] == [(3, 7, "LOC", "U.S.")]
 
 
 def test_words_without_a_piece_are_none(task):
@@ -196,6 +198,7 @@ def test_every_word_is_learned_in_one_window(small, task, longer, tagged):
 
 def test_character_spans_come_back(small, task):
     record = TagRecord.from_entities("Zoë's trip to New York (May).", [Entity(0, 3, "PER"), Entity(14, 22, "LOC")])
+    assert record.tags is not None
     answer = task.answer(record, [said(task, *record.tags)])
     assert [tuple(one)[:3] for one in answer.entities] == [tuple(one) for one in record.entities]
 

@@ -3,6 +3,7 @@
 import json
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sacrebleu
@@ -20,18 +21,35 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Place, TranslateRecord
 from regard.errors import DataError, InputError
 from regard.metrics.translation import TranslationMeter, signatures
+from regard.model.recurrent.networks import RecurrentNetwork
+from regard.model.transformer import Transformer
 from regard.predict.translation import Alignment
 from regard.ragged import Ragged
 from regard.tasks.greedy import greedy_decode
-from regard.tasks.translate import Translate
+from regard.tasks.translate import Translate, TranslationAnswer
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import VocabularySpec, initial_model, with_special_token_ids
 from regard.training.train import train
 
-SHAPE = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+SHAPE: dict[str, Any] = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+}
 SHAPE |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
-T5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2, "pad_token_id": 0, "eos_token_id": 3}
-IDS = {"pad_token_id": 0, "eos_token_id": 3, "bos_token_id": 2}
+T5: dict[str, Any] = {
+    "d_model": 16,
+    "d_kv": 8,
+    "d_ff": 32,
+    "num_layers": 2,
+    "num_heads": 2,
+    "pad_token_id": 0,
+    "eos_token_id": 3,
+}
+T5_GATED = {"decoder_start_token_id": 0, "tie_word_embeddings": False}
+IDS: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 3, "bos_token_id": 2}
 MODELS = {
     "marian": lambda size: transformers.MarianMTModel(
         transformers.MarianConfig(vocab_size=size, decoder_vocab_size=size, decoder_start_token_id=0, **SHAPE, **IDS)
@@ -40,12 +58,10 @@ MODELS = {
         transformers.BartConfig(vocab_size=size, decoder_start_token_id=3, forced_eos_token_id=3, **SHAPE, **IDS)
     ),
     "t5": lambda size: transformers.T5ForConditionalGeneration(
-        transformers.T5Config(vocab_size=size, decoder_start_token_id=0, **T5)
+        transformers.T5Config(vocab_size=size, **{**T5, "decoder_start_token_id": 0})
     ),
     "t5 gated": lambda size: transformers.T5ForConditionalGeneration(
-        transformers.T5Config(
-            vocab_size=size, decoder_start_token_id=0, feed_forward_proj="gated-gelu", tie_word_embeddings=False, **T5
-        )
+        transformers.T5Config(vocab_size=size, feed_forward_proj="gated-gelu", **{**T5, **T5_GATED})
     ),
 }
 
@@ -108,6 +124,7 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
     theirs.generation_config.forced_eos_token_id = None
     made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
     start, end = inputs["start"].unique().item(), inputs["end"].unique().item()
+    assert isinstance(checkpoint.network, Transformer)
     found = greedy_decode(checkpoint.network, inputs.tokens, start=start, end=end, max_new_tokens=[12] * 4)
     for ours, row in zip(found, made.tolist(), strict=True):
         expected = row[: row.index(3)] if 3 in row else row
@@ -132,7 +149,7 @@ def test_scores_are_those_of_sacrebleu():
     for one, other in zip(ours, gold, strict=True):
         meter.add(one, other)
     scores = meter.scores()
-    bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
+    bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
     assert scores["bleu"].value == pytest.approx(bleu.corpus_score(ours, [gold]).score)
     assert scores["chrf"].value == pytest.approx(chrf.corpus_score(ours, [gold]).score)
     assert signatures() == {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())}
@@ -223,8 +240,9 @@ def check_translating(folder):
     """Greedy by the task, greedy and beams by `generate`, n-best, alignments, the command line, evaluation."""
     model = regard.load(folder, device="cpu")
     texts = ["a b c", "h g f e d"]
-    by_task = model.predict(texts)[0].translation
-    assert by_task.startswith(model.translate(texts[:1], max_tokens=8)[0])
+    by_task = model.predict(texts)[0]
+    assert isinstance(by_task, TranslationAnswer)
+    assert by_task.translation.startswith(model.translate(texts[:1], max_tokens=8)[0])
     best = model.translations(texts, beams=3, best=3, alignment=True)
     for found in best:
         assert len(found) == 3
@@ -280,6 +298,7 @@ def test_files_of_unequal_length_are_refused(tmp_path):
 def test_one_source_is_written_as_in_a_batch(small):
     for name in ("tiny-gru-additive", "tiny-lstm-feeding"):
         network = from_preset(name).network
+        assert isinstance(network, RecurrentNetwork)
         batch, most = Ragged.of([[5, 6, 7], [8], [9, 10, 11, 12]]), [4, 9, 2]
         together = greedy_decode(network, batch, start=0, end=1, max_new_tokens=most)
         for row, found in enumerate(together):
@@ -293,7 +312,7 @@ def test_a_translation_does_not_depend_on_what_stands_beside_it(small, beams):
     """How long it may get is its own source's to say, not that of the longest in its batch."""
     checkpoint = from_preset("tiny-gru-additive", vocabulary=small.tokenizer.size)
     with torch.no_grad():
-        checkpoint.network.heads["language"].bias[small.tokenizer.sep] = -50.0  # it never stops by itself
+        checkpoint.network.get_parameter("heads.language.bias")[small.tokenizer.sep] = -50.0  # it never stops by itself
     model = regard.predict.Model(with_special_token_ids(checkpoint, small.tokenizer), small.tokenizer)
     texts = ["a man", "Good morning; a man sleeps while another (his brother) is awake: how odd"]
     together = model.translate(texts, beams=beams)
@@ -304,7 +323,8 @@ def test_a_translation_does_not_depend_on_what_stands_beside_it(small, beams):
 def apart(small):
     """A Marian of transformers whose languages have a vocabulary each, in a folder with both."""
     torch.manual_seed(0)
-    size = {"vocab_size": small.tokenizer.size, "decoder_vocab_size": 90, "share_encoder_decoder_embeddings": False}
+    size: dict[str, Any] = {"vocab_size": small.tokenizer.size, "decoder_vocab_size": 90}
+    size["share_encoder_decoder_embeddings"] = False
     model = transformers.MarianMTModel(transformers.MarianConfig(decoder_start_token_id=0, **size, **SHAPE, **IDS))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -404,10 +424,16 @@ def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
         assert preprocessing_of(two, small.tokenizer).prefix == german
     write_folder(tmp_path / "t5", one, write_extra_files=small.tokenizer.save)
     (tmp_path / "rows.tsv").write_text("source\ttarget\nthe dog\ta fox\nthe fox\ta dog\n")
-    told = {"task": "translate", "start": tmp_path / "t5", "steps": 1, "dev_fraction": 0.0, "device": "cpu"}
+    options: dict[str, Any] = {
+        "task": "translate",
+        "start": tmp_path / "t5",
+        "steps": 1,
+        "dev_fraction": 0.0,
+        "device": "cpu",
+    }
     for prefix, kept in (("dog: ", "dog: "), ("", ""), (None, german)):
-        given = {} if prefix is None else {"prefix": prefix}
-        train(tmp_path / "rows.tsv", out=tmp_path / "out", overwrite=True, **told, **given)
+        chosen: dict[str, Any] = {} if prefix is None else {"prefix": prefix}
+        train(tmp_path / "rows.tsv", out=tmp_path / "out", overwrite=True, **options, **chosen)
         assert regard.load(tmp_path / "out", device="cpu").preprocessing().prefix == kept
     model = regard.load(tmp_path / "t5", device="cpu")
     seen = model.translations(["the fox"], prefix="the dog ", alignment=True)[0][0].alignments[0].source

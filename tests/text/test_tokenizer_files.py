@@ -44,7 +44,7 @@ def check_same(ours: Tokenizer, theirs: Any, text: str, pair: str | None = None)
 )
 def test_wordpiece_equals_transformers(tmp_path: Path, config: dict[str, Any]) -> None:
     folder = write_vocab(tmp_path, **config)
-    ours, theirs = Tokenizer.load(folder), transformers.BertTokenizerFast.from_pretrained(folder)
+    ours, theirs = Tokenizer.load(folder), transformers.BertTokenizer.from_pretrained(folder)
     for text in TEXTS:
         check_same(ours, theirs, text)
         check_same(ours, theirs, text, "the man")
@@ -56,7 +56,7 @@ def test_wordpiece_equals_transformers(tmp_path: Path, config: dict[str, Any]) -
 @pytest.mark.parametrize("config", [{}, {"add_prefix_space": True}, {"tokenizer_class": "GPT2Tokenizer"}])
 def test_gpt2_bpe_equals_transformers(tmp_path: Path, config: dict[str, Any]) -> None:
     folder = write_pairs(tmp_path, roberta=False, **config)
-    ours, theirs = Tokenizer.load(folder), transformers.GPT2TokenizerFast.from_pretrained(folder)
+    ours, theirs = Tokenizer.load(folder), transformers.GPT2Tokenizer.from_pretrained(folder)
     for text in TEXTS:
         check_same(ours, theirs, text)
         assert ours.decode(ours.encode(text).ids, special=True).strip(" ") == text.strip(" ")
@@ -146,7 +146,7 @@ def test_only_regular_files_are_read(tmp_path: Path, name: str, kind: str) -> No
         path.mkdir()
     else:
         (tmp_path / "secret").write_text("{}")
-        path.symlink_to({"broken link": "nothing", "link out": tmp_path / "secret", "loop": name}[kind])
+        path.symlink_to({"broken link": "nothing", "link out": str(tmp_path / "secret"), "loop": name}[kind])
     with pytest.raises(FolderError) as caught:
         Tokenizer.load(folder)
     assert name in str(caught.value)

@@ -69,7 +69,7 @@ def test_every_layer_makes_vectors(model: Model) -> None:
     for layer, said in ((3, "0 .embeddings. to 2"), ("all", 'or "mix"')):
         with pytest.raises(InputError, match=said):
             model.embed([TEXT], layer=layer)
-    with pytest.raises(InputError, match="do not attend"):
+    with pytest.raises(InputError, match="has no attention between the tokens"):
         model.attention(TEXT)
     with pytest.raises(InputError, match="cannot generate"):
         model.generate(TEXT)

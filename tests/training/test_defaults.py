@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,10 @@ from regard.training.settings import Settings
 MULTI30K = DataSize(29_000, 16.0, 60)
 
 
-def chosen(name: str, size: DataSize = MULTI30K, **told: object) -> Settings:
+def chosen(name: str, size: DataSize = MULTI30K, **overrides: Any) -> Settings:
     config = from_preset(name, weights=False).config
     recipe = TASKS["translate"].recipe(config, size.sequences)
-    return resolve_settings(Settings.of(told), size, config, pretrained=False, gpu=False, recipe=recipe)
+    return resolve_settings(Settings.of(overrides), size, config, pretrained=False, gpu=False, recipe=recipe)
 
 
 def test_transformers_translate_as_in_2017() -> None:
@@ -48,12 +49,18 @@ def test_more_pairs_less_dropout_and_fewer_epochs() -> None:
     assert (found[0].lr or 0) < (found[1].lr or 0)
 
 
-def test_what_is_told_wins() -> None:
-    told = {"schedule": "linear", "warmup": 0.0, "adam_beta2": 0.999, "label_smoothing": 0.0, "dropout": 0.0}
-    told |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
-    found = chosen("transformer-small", **told)
-    assert {name: getattr(found, name) for name in told} == told
-    assert chosen_settings(Settings.of(told), found) == []
+def test_settings_of_the_user_override_the_defaults() -> None:
+    overrides: dict[str, Any] = {
+        "schedule": "linear",
+        "warmup": 0.0,
+        "adam_beta2": 0.999,
+        "label_smoothing": 0.0,
+        "dropout": 0.0,
+    }
+    overrides |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
+    found = chosen("transformer-small", **overrides)
+    assert {name: getattr(found, name) for name in overrides} == overrides
+    assert chosen_settings(Settings.of(overrides), found) == []
 
 
 def test_only_what_is_unusual_is_said() -> None:

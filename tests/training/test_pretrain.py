@@ -22,7 +22,7 @@ from regard.training.pretrain import pretrain
 from regard.training.result import PretrainResult
 
 CORPUS = samples.path("corpus")
-SMALL = {"dropout": 0.0, "batch_tokens": 512, "window": 64, "device": "cpu"}
+SMALL: dict[str, Any] = {"dropout": 0.0, "batch_tokens": 512, "window": 64, "device": "cpu"}
 KINDS = {"mlm": "tiny-bert", "mlm+nsp": "tiny-bert", "causal": "tiny-gpt2"}
 CLASSES = {"mlm": "BertForMaskedLM", "mlm+nsp": "BertForPreTraining", "causal": "GPT2LMHeadModel"}
 # fmt: off
@@ -84,8 +84,9 @@ def test_a_vocabulary_without_an_end_keeps_the_blank_line_between_documents(tmp_
     text = "one\ntwo\n\nthree\n\nfour\n"
     (tmp_path / "text.txt").write_text(text * 40, encoding="utf-8")
     signs = train_tokenizer([tmp_path / "text.txt"], kind="char", size=60)
-    store, told = tmp_path / "store", {"preset": "tiny-gpt2", "tokenizer": signs, "steps": 1, "dev_fraction": 0.0}
-    pretrain([tmp_path / "text.txt"], objective="causal", out=tmp_path / "run", store=store, **told)
+    store = tmp_path / "store"
+    options: dict[str, Any] = {"preset": "tiny-gpt2", "tokenizer": signs, "steps": 1, "dev_fraction": 0.0}
+    pretrain([tmp_path / "text.txt"], objective="causal", out=tmp_path / "run", store=store, **options)
     tokens = Corpus.open(store / "train").tokens
     assert signs.decode(tokens[: len(text)].tolist()) == text
 
@@ -113,10 +114,11 @@ def test_next_sentences_are_learned_with_hidden_words(tmp_path: Path) -> None:
     nouns = ("boat", "wave", "salt", "harbour", "net", "gull", "barley", "plough", "cow", "hay", "field", "barn")
     texts = [f"where is the {one} of the {two}?\nit lies here, by the {two}." for one in nouns for two in nouns]
     (tmp_path / "text.txt").write_text("\n\n".join(texts), encoding="utf-8")
-    files, told = [tmp_path / "text.txt"], {**SMALL, "dev_fraction": 0.2, "warmup": 0.1}
+    files = [tmp_path / "text.txt"]
+    options = {**SMALL, "dev_fraction": 0.2, "warmup": 0.1}
     words, out = train_tokenizer(files, size=80), tmp_path / "run"
     found = pretrain(
-        files, objective="mlm+nsp", preset="tiny-bert", tokenizer=words, out=out, steps=100, lr=1e-2, **told
+        files, objective="mlm+nsp", preset="tiny-bert", tokenizer=words, out=out, steps=100, lr=1e-2, **options
     )
     assert found.scores["masked_accuracy"].value > 0.4
     assert found.scores["next_accuracy"].value > 0.65 > found.baseline["next_accuracy"]
@@ -197,8 +199,8 @@ def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tok
 
 
 def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_asked(tmp_path: Path) -> None:
-    told = {"preset": "bert-tiny", "steps": 2, **SMALL, "dev": [CORPUS]}
-    found = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **told)
+    options = {"preset": "bert-tiny", "steps": 2, **SMALL, "dev": [CORPUS]}
+    found = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **options)
     assert (tmp_path / "tokens" / "train" / "tokens.bin").exists()
     assert (tmp_path / "tokens" / "dev" / "tokens.bin").exists()
     ours = load(tmp_path / "run", device="cpu")

@@ -24,7 +24,7 @@ from regard.data.batching.examples import Examples
 from regard.digests import file_digests, with_digest
 from regard.errors import FolderError, InputError
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training import train as run
+from regard.training import pipeline
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent, read_metrics
@@ -32,6 +32,7 @@ from regard.training.result import TrainResult
 from regard.training.resume import state
 from regard.training.resume.state import load_state
 from regard.training.train import train
+from regard.training.validation import RecordValidation
 
 Train = Callable[..., TrainResult]
 Digest = Callable[[Path], str]
@@ -39,7 +40,7 @@ LONG: dict[str, Any] = {"epochs": 6, "dev_fraction": 0.2, "log_every": 3}  # sev
 CLOCK = ("tokens_per_second", "seconds")
 
 
-def told(folder: Path) -> list[dict[str, Any]]:
+def metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl but for times."""
     return [{name: line[name] for name in line if name not in CLOCK} for line in read_metrics(folder)]
 
@@ -75,7 +76,7 @@ def test_a_stopped_training_goes_on(
         small(tmp_path, **LONG, overwrite=True, progress=stop_at(step, number))
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
-    assert told(tmp_path) == told(whole)
+    assert metrics(tmp_path) == metrics(whole)
     assert not (tmp_path / "state").exists()
 
 
@@ -90,7 +91,7 @@ def test_nothing_that_was_passed_is_read_again(small: Train, tmp_path: Path, mon
 
 
 def test_a_state_of_the_end_of_an_epoch(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
-    ends = [line["step"] for line in told(whole) if line["kind"] == "score"]
+    ends = [line["step"] for line in metrics(whole) if line["kind"] == "score"]
     cut = {**LONG, "log_every": ends[1]}
     with pytest.raises(Stopped, match=f"step {ends[1]} "):
         small(tmp_path, **cut, overwrite=True, progress=stop_at(ends[1]))
@@ -106,14 +107,14 @@ def test_a_stop_at_the_last_step_leaves_only_the_folder_to_write(
         small(tmp_path, **LONG, overwrite=True, progress=stop_at(steps))
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
-    assert told(tmp_path) == told(whole)
+    assert metrics(tmp_path) == metrics(whole)
 
 
-@pytest.mark.parametrize("part", ["score_of", "finish"])
+@pytest.mark.parametrize(("owner", "name"), [(RecordValidation, "score"), (pipeline, "write_run")])
 def test_a_stop_after_the_last_step_costs_no_step(
-    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+    small: Train, digest: Digest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
-    """One epoch and no scores on the way, so that there is no earlier state: Ctrl-C while the result is made."""
+    """One epoch without scores during training, so that there is no earlier state: Ctrl-C while the result is made."""
     once: dict[str, Any] = {"epochs": 1, "dev_fraction": 0.2, "eval_every": 10**6, "log_every": 1}
     small(tmp_path / "whole", **once)
 
@@ -122,8 +123,8 @@ def test_a_stop_after_the_last_step_costs_no_step(
             raise KeyboardInterrupt
 
     steps: list[int] = []
-    made = getattr(run, part)
-    monkeypatch.setattr(run, part, lambda *given, **more: (stop(), made(*given, **more))[1])
+    function = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *arguments, **options: (stop(), function(*arguments, **options))[1])
 
     def on_event(event: TrainingEvent) -> None:
         if event.kind == "score":
@@ -155,14 +156,14 @@ def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: P
     early = {"epochs": 8, "lr": 0.3, "patience": 2, "dev_fraction": 0.2, "log_every": 1, "save_every": 1}
     ended = small(tmp_path / "whole", **early)
     assert ended.stopped_early
-    scored = [line["step"] for line in told(tmp_path / "whole") if line["kind"] == "score"]
+    scored = [line["step"] for line in metrics(tmp_path / "whole") if line["kind"] == "score"]
     best = json.loads((tmp_path / "whole/run.json").read_text())["done"]["best_step"]
     with pytest.raises(Stopped):
         small(tmp_path / "cut", **early, progress=stop_at(scored[-1] - 1))
     small(tmp_path / "cut", **early, resume=True)
     assert digest(tmp_path / "cut") == digest(tmp_path / "whole")
     assert json.loads((tmp_path / "cut/run.json").read_text())["done"]["best_step"] == best
-    assert told(tmp_path / "cut") == told(tmp_path / "whole")
+    assert metrics(tmp_path / "cut") == metrics(tmp_path / "whole")
     with pytest.raises(Stopped, match=f"step {ended.steps} "):  # the very step it stops early at
         small(tmp_path / "last", **early, progress=stop_at(scored[-1]))
     again = small(tmp_path / "last", **early, resume=True)
@@ -207,7 +208,8 @@ def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: D
     spent = min(time.monotonic() - began, 5.0)
     assert digest(tmp_path / "timed") == digest(whole)
     luck, folders = random.Random(7), (tmp_path / f"run{number}" for number in itertools.count())
-    out, moments, amid = next(folders), [], 0
+    out, amid = next(folders), 0
+    moments: list[float] = []
     while len(moments) < 20:
         before, process = saving(out), started(out)
         if len(moments) % 2:
@@ -225,7 +227,7 @@ def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: D
         moments.append(json.loads(position.read_text())["position"]["step"] if position.exists() else 0)
     train(**{**settings, "out": out})
     assert digest(out) == digest(whole)
-    assert told(out) == told(whole)
+    assert metrics(out) == metrics(whole)
     assert [path.name for path in (*out.glob(".*"), *tmp_path.glob(f".{out.name}.*"))] == [MANIFEST]
     assert amid >= 5, f"only {amid} kills fell into a save"
     assert len(set(moments)) >= 3, f"the kills fell at the same few steps: {moments}"
@@ -270,7 +272,7 @@ def test_a_disk_that_fails_loses_nothing(
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["metrics.jsonl", "state"]
     small(tmp_path / "run", **LONG, resume=True)
     assert digest(tmp_path / "run") == digest(whole)
-    assert told(tmp_path / "run") == told(whole)
+    assert metrics(tmp_path / "run") == metrics(whole)
 
 
 def test_a_disk_that_fails_at_the_end_loses_nothing(
@@ -286,7 +288,7 @@ def test_a_disk_that_fails_at_the_end_loses_nothing(
             small(tmp_path / "run", **LONG, progress=on_event)
     small(tmp_path / "run", **LONG, resume=True)
     assert digest(tmp_path / "run") == digest(whole)
-    assert told(tmp_path / "run") == told(whole)
+    assert metrics(tmp_path / "run") == metrics(whole)
 
 
 def test_metrics_that_cannot_be_written(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_metrics_that_cannot_be_written(whole: Path, small: Train, digest: Diges
             small(tmp_path, **LONG, overwrite=True, progress=on_event)
     small(tmp_path, **LONG, resume=True)
     assert digest(tmp_path) == digest(whole)
-    assert told(tmp_path) == told(whole)
+    assert metrics(tmp_path) == metrics(whole)
 
 
 def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[str, Any], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import regard
 from regard import samples
@@ -17,8 +18,8 @@ from regard.errors import DataError, FolderError, InputError, RegardError
 from regard.tasks.classify import Classify
 from regard.tasks.language.masked import Masked
 from regard.tasks.task import Loss
-from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
+from regard.training.engine.stepper import Stepper
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.result import TrainResult
 from regard.training.resume import state
@@ -208,7 +209,12 @@ def test_a_value_that_will_not_do(tmp_path: Path, reviews_csv: Path, given: dict
 
 
 def test_names_of_the_trainer_are_understood(tmp_path: Path, reviews_csv: Path) -> None:
-    old = {"learning_rate": 2e-3, "num_train_epochs": 1, "per_device_train_batch_size": 16, "evaluation_strategy": "no"}
+    old: dict[str, Any] = {
+        "learning_rate": 2e-3,
+        "num_train_epochs": 1,
+        "per_device_train_batch_size": 16,
+        "evaluation_strategy": "no",
+    }
     with pytest.warns(UserWarning, match="is (called|not needed)") as said:
         regard.train(reviews_csv, out=tmp_path / "run", preset="tiny-bert", device="cpu", **old)
     words = [str(one.message) for one in said]
@@ -241,14 +247,14 @@ def test_stopped_and_resumed_it_ends_the_same(tmp_path: Path, reviews_csv: Path)
 
 def test_a_full_disk_loses_nothing(tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(reviews_csv, tmp_path / "whole", epochs=2)
-    save, saved = state.save_file, 0
+    saved = 0
 
     def full(tensors: Any, path: Any) -> None:
         nonlocal saved
         saved += 1
         if saved == 5:  # in the middle of the second state
             raise OSError(errno.ENOSPC, "No space left on device")
-        save(tensors, path)
+        save_file(tensors, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(state, "save_file", full)
@@ -263,24 +269,24 @@ def test_too_little_memory_is_met_with_smaller_parts(
     tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[TrainingEvent] = []
-    part = loop.Stepper.part
+    part = Stepper.part
 
-    def small(self: loop.Stepper, inputs: Any) -> None:
+    def small(self: Stepper, inputs: Any) -> None:
         if inputs.tokens.ids.numel() > 60:
             raise torch.OutOfMemoryError("CUDA out of memory")
         part(self, inputs)
 
-    monkeypatch.setattr(loop.Stepper, "part", small)
+    monkeypatch.setattr(Stepper, "part", small)
     found = train(reviews_csv, tmp_path / "run", progress=told.append)
     assert any("out of memory" in event.values.get("text", "") for event in told)
     assert found.steps == 10
 
 
 def test_no_memory_at_all_is_said(tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(self: loop.Stepper, inputs: Any) -> None:
+    def none(self: Stepper, inputs: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(loop.Stepper, "part", none)
+    monkeypatch.setattr(Stepper, "part", none)
     with pytest.raises(RegardError, match=r"not enough memory for 1 token at once\. Use a smaller batch_tokens"):
         train(reviews_csv, tmp_path / "run")
 

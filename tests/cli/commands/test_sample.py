@@ -46,8 +46,9 @@ def test_the_command_that_it_suggests_is_right(name: str) -> None:
     words = shlex.split(samples.TRY[name].format(file=samples.FILES[name]))
     assert words[0] == "regard"
     parse = {"train": train.parse, "pretrain": pretrain.parse}[words[1]]
-    found = parse(words[2:], prog="regard", config=())
-    assert found.preset is None or found.preset in PRESETS
+    command = parse(words[2:], prog="regard", config=())
+    assert isinstance(command, train.TrainCommand | pretrain.PretrainCommand)
+    assert command.preset is None or command.preset in PRESETS
 
 
 def test_nothing_is_overwritten(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def folder(request, tmp_path_factory):
     where = tmp_path_factory.mktemp("models") / request.param
     words = train_tokenizer_from_texts(TEXTS, kind="char", size=60)
     checkpoint = with_special_token_ids(from_preset(request.param, vocabulary=words.size), words)
-    write_folder(where, checkpoint, beside=words.save)
+    write_folder(where, checkpoint, write_extra_files=words.save)
     return where
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.data.corpus.masking import IGNORE, MaskedTokens, MaskSettings, mask_fixed, mask_tokens, max_masked
+from regard.data.corpus.masking import IGNORE, MaskedTokens, MaskSettings, Unit, mask_fixed, mask_tokens, max_masked
+from regard.data.corpus.sentence_pairs import Kind as PairKind
 from regard.data.corpus.sentence_pairs import sample_pairs, token_blocks
 from regard.errors import InputError
 
@@ -59,7 +60,7 @@ def test_shares_are_what_they_say(rate: float) -> None:
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
-def test_only_the_chosen_places_change_and_special_tokens_never(unit: str) -> None:
+def test_only_the_chosen_places_change_and_special_tokens_never(unit: Unit) -> None:
     ids = text(50_000)
     starts = torch.rand(len(ids), generator=torch.Generator().manual_seed(1)) < 0.6
     given = replace(BERT, unit=unit)
@@ -114,7 +115,7 @@ def _chosen(ids: torch.Tensor, seed: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_few_tokens_are_no_trouble(unit: str, count: int) -> None:
+def test_few_tokens_are_no_trouble(unit: Unit, count: int) -> None:
     words = torch.ones(count, dtype=torch.bool) if unit == "word" else None
     found = masked(torch.full((count,), 7), replace(BERT, unit=unit, rate=0.99), words=words)
     assert len(found.ids) == count
@@ -132,7 +133,7 @@ def test_few_tokens_are_no_trouble(unit: str, count: int) -> None:
         ({"span_stop": 0.0}, "stop 0.0"),
     ],
 )
-def test_what_cannot_be_is_said(change: dict[str, float], says: str) -> None:
+def test_what_cannot_be_is_said(change: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         replace(BERT, **change)
 
@@ -171,7 +172,7 @@ def starts_of(ids: torch.Tensor, given: MaskSettings) -> torch.Tensor | None:
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
-def test_a_fixed_number_of_places_holds_what_mask_tokens_chooses(unit: str) -> None:
+def test_a_fixed_number_of_places_holds_what_mask_tokens_chooses(unit: Unit) -> None:
     """With room for all, the same luck chooses the same places: the same distribution."""
     ids, given = text(), replace(BERT, unit=unit)
     starts = starts_of(ids, given)
@@ -188,7 +189,7 @@ def test_a_fixed_number_of_places_holds_what_mask_tokens_chooses(unit: str) -> N
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
-def test_shares_at_a_fixed_number_of_places(unit: str) -> None:
+def test_shares_at_a_fixed_number_of_places(unit: Unit) -> None:
     ids, given = text(), replace(BERT, unit=unit)
     found = fixed(ids, given, seed=3, words=starts_of(ids, given))
     kept = found.labels != IGNORE
@@ -218,7 +219,7 @@ def test_a_surplus_is_left_out_at_random() -> None:
 
 
 @pytest.mark.parametrize("unit", ["word", "span"])
-def test_a_surplus_leaves_out_whole_words_and_spans(unit: str) -> None:
+def test_a_surplus_leaves_out_whole_words_and_spans(unit: Unit) -> None:
     ids, given = text(20_000), replace(BERT, unit=unit)
     starts = starts_of(ids, given)
     whole = masked(ids, given, words=starts)
@@ -236,7 +237,7 @@ def _run_numbers(places: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
-def test_only_valid_tokens_are_chosen(unit: str) -> None:
+def test_only_valid_tokens_are_chosen(unit: Unit) -> None:
     ids, given = text(20_000), replace(BERT, unit=unit, rate=0.5)
     valid = torch.arange(len(ids)) < 15_000
     found = fixed(ids, given, words=starts_of(ids, given), valid=valid)
@@ -246,7 +247,7 @@ def test_only_valid_tokens_are_chosen(unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
-def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: str) -> None:
+def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: Unit) -> None:
     ids, given = text(2000), replace(BERT, unit=unit)
     starts, room = starts_of(ids, given), max_masked(2000, 0.15, unit=unit)
     run = torch.compile(
@@ -278,7 +279,7 @@ def test_a_fixed_number_of_places_compiles_whole_and_never_waits(unit: str) -> N
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
-def test_a_fixed_number_of_places_in_a_cuda_graph(unit: str) -> None:
+def test_a_fixed_number_of_places_in_a_cuda_graph(unit: Unit) -> None:
     ids, given = text(16_384).cuda(), replace(BERT, unit=unit)
     starts, room = starts_of(ids, given), max_masked(16_384, 0.15, unit=unit)
     call = partial(mask_fixed, ids, given, positions=room, words=starts)
@@ -302,7 +303,7 @@ def test_a_fixed_number_of_places_in_a_cuda_graph(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", ["token", "word", "span"])
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_few_tokens_and_few_places(unit: str, count: int) -> None:
+def test_few_tokens_and_few_places(unit: Unit, count: int) -> None:
     ids, given = torch.full((count,), 7), replace(BERT, unit=unit, rate=0.99)
     words = torch.ones(count, dtype=torch.bool) if unit == "word" else None
     for places in range(count + 1):
@@ -333,7 +334,7 @@ def corpus(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", ["next", "order"])
-def test_half_of_the_pairs_are_true_and_the_others_are_not(kind: str) -> None:
+def test_half_of_the_pairs_are_true_and_the_others_are_not(kind: PairKind) -> None:
     sentences, documents = corpus(10_000)
     found = sample_pairs(sentences, documents, max_tokens=128, kind=kind)
     assert near(float((found.labels == 0).mean()), 0.5, len(found))
@@ -419,6 +420,6 @@ def test_pairs_that_cannot_be_are_refused() -> None:
     with pytest.raises(InputError, match="use 5"):
         sample_pairs(*one, max_tokens=4)
     with pytest.raises(InputError, match="Choose one of: next, order"):
-        sample_pairs(*one, max_tokens=64, kind="previous")
+        sample_pairs(*one, max_tokens=64, kind="previous")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at least 1"):
         token_blocks(np.array([0, 5]), 0)

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +43,7 @@ DOCUMENTS = ["the man went home. It was cold.\nHe slept", "Dr. the man slept.", 
 
 
 def write(path: Path, text: str) -> Path:
-    opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
     with opened(path, "wt", encoding="utf-8", newline="") as stream:
         stream.write(text)
     return path
@@ -51,7 +53,7 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     "change", [str, lambda text: "\ufeff" + text, lambda text: text.replace("\n", "\r\n") + "\r\n\r\n"]
 )
-def test_documents_and_sentences_come_back(tmp_path: Path, name: str, change: object) -> None:
+def test_documents_and_sentences_come_back(tmp_path: Path, name: str, change: Callable[[str], str]) -> None:
     path = write(tmp_path / name, change(TEXT))
     tokenizer = word_level()
     seen: list[Progress] = []
@@ -76,7 +78,7 @@ def test_an_end_token_and_large_vocabularies(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", TEXT)
     corpus = Corpus.build([path, path], word_level(), tmp_path / "store", end=10)
     assert len(corpus) == 6
-    assert [int(document[-1]) for document in corpus] == [10] * 6
+    assert [int(document[-1]) for document in map(corpus.__getitem__, range(6))] == [10] * 6
     with pytest.raises(InputError, match="without sentence bounds"):
         corpus.sentences(0)
     large = word_level(WORDS + [f"w{i}" for i in range(70_000)])

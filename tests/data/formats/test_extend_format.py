@@ -17,6 +17,7 @@ from regard.data.formats.registry import register_format, unregister_format
 from regard.data.readers import read
 from regard.data.rows import OnBadRow, Place, Row
 from regard.data.schema.schema import Schema
+from regard.tasks.classify import LabelAnswer
 
 
 def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
@@ -84,4 +85,5 @@ def test_it_is_trained_on(file: Path, tmp_path: Path) -> None:
     result = regard.train(file, preset="tiny-bert", out=tmp_path / "run", steps=2, device="cpu")
     assert result.task == "classify"
     (answer,) = regard.load(tmp_path / "run", device="cpu").predict(["a lovely film"])
+    assert isinstance(answer, LabelAnswer)
     assert answer.label in ("good", "bad")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
+from tests.data.fields import fields
 
 import regard
 from regard.data.check.run import check
@@ -85,20 +86,20 @@ KINDS = {
 def test_every_kind_is_read_as_its_rows(kind: str) -> None:
     reader = read(KINDS[kind]())
     wanted = [(row["text"], row["label"]) for row in ROWS]
-    assert [(record.text, record.label) for record in reader] == wanted
+    assert fields(reader, "text", "label") == wanted
     assert str(reader.schema) == "rows for classify (text=text, label=label): it is in memory"
     if kind in ("generator", "iterator"):
         with pytest.raises(DataError, match=r"the data: can be read only once. Give a list"):
             list(reader)
     else:
-        assert [(record.text, record.label) for record in reader] == wanted
+        assert fields(reader, "text", "label") == wanted
     assert load_data(KINDS[kind]()).fingerprint == load_data(ROWS).fingerprint
     assert check(KINDS[kind]()).labels == {"bad": 20, "good": 20}
 
 
 def test_columns_can_be_named_and_annotations_are_read() -> None:
     rows = [{"opinion": "fine", "stars": 5}, {"opinion": "bad", "stars": 1}]
-    assert [record.label for record in read(rows, columns={"text": "opinion", "label": "stars"})] == ["5", "1"]
+    assert fields(read(rows, columns={"text": "opinion", "label": "stars"}), "label") == ["5", "1"]
     (record,) = read([{"text": "Ada met Bo", "label": [(0, 3, "PER")]}])
     assert isinstance(record, TagRecord)
     assert record.entities == ((0, 3, "PER"),)
@@ -111,7 +112,7 @@ def test_class_numbers_of_a_dataset_are_named() -> None:
         assert isinstance(record, TagRecord)
         assert record.tags == ("B-PER", "O")
     unlabeled = Dataset([{"text": "a", "label": 1}, {"text": "b", "label": -1}], label=CLASSES)
-    assert [record.label for record in read(unlabeled)] == ["good", None]
+    assert fields(read(unlabeled), "label") == ["good", None]
     with pytest.raises(DataError, match="the data row 2, column label: is 7; expected a class from 0 to 1"):
         list(read(Dataset([{"text": "a", "label": 1}, {"text": "b", "label": 7}], label=CLASSES)))
 
@@ -165,7 +166,7 @@ def test_missing_values_are_none() -> None:
     assert to_python({"a": np.array([1, 2]), "b": ("x", np.str_("y"))}) == {"a": [1, 2], "b": ["x", "y"]}
     assert to_python(pyarrow.scalar("text")) == "text"
     frame = Frame({"text": ["a", "b", "c"], "label": ["x", math.nan, "y"]})
-    assert [record.label for record in read(frame)] == ["x", None, "y"]
+    assert fields(read(frame), "label") == ["x", None, "y"]
 
 
 @pytest.fixture(scope="module")
@@ -212,12 +213,12 @@ def test_pandas() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame(ROWS)
     frame.loc[1, "label"] = None
-    assert [record.label for record in read(frame)] == ["good", None, *(row["label"] for row in ROWS[2:])]
+    assert fields(read(frame), "label") == ["good", None, *(row["label"] for row in ROWS[2:])]
 
 
 def test_datasets() -> None:
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     features = datasets.Features(text=datasets.Value("string"), label=datasets.ClassLabel(names=["bad", "good"]))
     data = datasets.Dataset.from_list(NUMBERED, features=features)
-    assert [record.label for record in read(data)] == [row["label"] for row in ROWS]
+    assert fields(read(data), "label") == [row["label"] for row in ROWS]
     assert split_names(datasets.DatasetDict(train=data, test=data)) == ("train", "test")

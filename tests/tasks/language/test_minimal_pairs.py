@@ -104,7 +104,8 @@ def test_pairs_are_counted_over_all_and_by_kind(
     preprocessing, _, network = masked
     good, bad = costs(network, preprocessing, PAIRS[:1])
     right, wrong = (TEXTS[:2], TEXTS[1::-1]) if good < bad else (TEXTS[1::-1], TEXTS[:2])
-    pairs = [MinimalRecord(*right, "number"), MinimalRecord(*right, "number"), MinimalRecord(*wrong, "order")]
+    sentences = [(right, "number"), (right, "number"), (wrong, "order")]
+    pairs = [MinimalRecord(one, other, kind) for (one, other), kind in sentences]
     task = MinimalPairs(hides=True)
     found = score_records(task, network_runner(network, task), pairs, preprocessing, device=CPU)
     assert {name: one.value for name, one in found.scores.items()} == pytest.approx(

@@ -94,7 +94,7 @@ def test_several_in_a_row_stop_it_with_good_weights_kept(
 
     with monkeypatch.context() as patch:
         spoiled(patch, set(range(3, 100)))
-        with pytest.raises(RegardError, match=r"last 3 steps in a row .*lower rate .*--resume"):
+        with pytest.raises(RegardError, match=r"last 3 steps in a row .*lower lr .*--resume"):
             small(tmp_path / "run", steps=12, dev_fraction=0.0, log_every=1, max_bad_steps=3)
     state = tmp_path / "run/state"
     assert json.loads((state / "state.json").read_text())["position"]["step"] == 6

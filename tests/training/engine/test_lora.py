@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from regard.checkpoint.folder import read_folder
 from regard.checkpoint.source import from_preset
 from regard.errors import InputError
-from regard.model.transformer import Output, Transformer
+from regard.model.network import Network
+from regard.model.transformer import Output
 from regard.ragged import Ragged
 from regard.training.engine.loop import Stopped
 from regard.training.engine.lora import LoraLinear, add_lora, merge_lora
@@ -28,27 +29,27 @@ SOME = Lora(rank=4, alpha=8)
 
 
 @torch.no_grad()
-def said(network: Transformer, given: tuple[Ragged, ...]) -> Tensor:
-    output: Output = network(*given)
+def hidden_states(network: Network, sequences: tuple[Ragged, ...]) -> Tensor:
+    output: Output = network(*sequences)
     return output.hidden
 
 
 @pytest.mark.parametrize("preset", ["tiny-bert", "tiny-modernbert", "tiny-t5", "tiny-gpt2", "tiny-albert"])
-def test_merged_says_the_same(preset: str) -> None:
+def test_merged_network_computes_the_same(preset: str) -> None:
     network = from_preset(preset).network.eval()
     texts = Ragged.of([[5, 6, 7, 8], [9, 10]])
-    given = (texts, texts) if network.encoder is not None and network.decoder is not None else (texts,)
-    begun = said(network, given)
+    sequences = (texts, texts) if network.encoder is not None and network.decoder is not None else (texts,)
+    before = hidden_states(network, sequences)
     add_lora(network, SOME, seed=0)
-    torch.testing.assert_close(said(network, given), begun, rtol=0, atol=1e-6)
+    torch.testing.assert_close(hidden_states(network, sequences), before, rtol=0, atol=1e-6)
     for part in network.modules():
         if isinstance(part, LoraLinear):
             nn.init.normal_(part.raised, std=0.1)
-    changed = said(network, given)
-    assert float((changed - begun).abs().max()) > 0.01
+    changed = hidden_states(network, sequences)
+    assert float((changed - before).abs().max()) > 0.01
     names = {name for name, _ in from_preset(preset).network.named_parameters()}
     merge_lora(network)
-    torch.testing.assert_close(said(network, given), changed, rtol=0, atol=1e-5)
+    torch.testing.assert_close(hidden_states(network, sequences), changed, rtol=0, atol=1e-5)
     assert {name for name, _ in network.named_parameters()} == names
     assert not any(isinstance(part, LoraLinear) for part in network.modules())
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
 from regard.errors import InputError
+from regard.model.network import Network
 from regard.model.transformer import Transformer
 from regard.training.defaults import fill_from_recipe
 from regard.training.engine.optimizer import (
@@ -23,10 +26,12 @@ from regard.training.settings import Settings
 
 @pytest.fixture
 def network() -> Transformer:
-    return from_preset("tiny-bert", heads={"sequence": 3}).network
+    network = from_preset("tiny-bert", heads={"sequence": 3}).network
+    assert isinstance(network, Transformer)
+    return network
 
 
-def by_name(network: Transformer, settings: Settings) -> dict[str, tuple[float, float]]:
+def by_name(network: Network, settings: Settings) -> dict[str, tuple[float, float]]:
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     return {
         names[id(parameter)]: (group["lr_scale"], group["weight_decay"])
@@ -114,15 +119,15 @@ def test_memory_that_runs_out_in_the_first_step_leaves_no_half_made_state(
     optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=1.0)
     for parameter in network.parameters():
         parameter.grad = torch.ones_like(parameter)
-    made = torch.zeros_like
+    zeros_like = torch.zeros_like
     count = 0
 
-    def runs_out(*given: torch.Tensor, **told: torch.memory_format) -> torch.Tensor:
+    def runs_out(*arguments: Any, **options: Any) -> torch.Tensor:
         nonlocal count
         count += 1
         if count == 4:
             raise torch.OutOfMemoryError("no memory")
-        return made(*given, **told)
+        return zeros_like(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(torch, "zeros_like", runs_out)

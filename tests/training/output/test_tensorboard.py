@@ -10,8 +10,8 @@ from regard.training.output.tensorboard import tensorboard_progress
 def test_events_hold_every_number_and_are_told_on(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    heard = []
-    progress = tensorboard_progress(tmp_path, heard.append)
+    events: list[TrainingEvent] = []
+    progress = tensorboard_progress(tmp_path, events.append)
     progress(TrainingEvent("log", 10, 20, {"loss": 0.7, "skipped": 0}, epoch=0.5))
     progress(
         TrainingEvent(
@@ -21,7 +21,7 @@ def test_events_hold_every_number_and_are_told_on(tmp_path):
     found = EventAccumulator(str(tmp_path / "events")).Reload()
     assert [event.step for event in found.Scalars("train/loss")] == [10]
     assert found.Scalars("dev/accuracy")[0].value == pytest.approx(0.9)
-    assert [event.kind for event in heard] == ["log", "score"]
+    assert [event.kind for event in events] == ["log", "score"]
 
 
 def test_without_the_extra_it_names_the_command(tmp_path, monkeypatch):

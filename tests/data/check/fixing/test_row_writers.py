@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 from tests.data.check.examples import put
+from tests.data.fields import fields
 
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.readers import read
@@ -29,13 +31,13 @@ def test_parquet_aligned_files_and_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.parquet"])
 def test_json_rows_keep_their_columns_in_a_table(tmp_path: Path, name: str) -> None:
-    rows = [{"text": "one", "label": "x", "note": None}, {"label": "y", "text": "two"}]
+    rows: list[dict[str, Any]] = [{"text": "one", "label": "x", "note": None}, {"label": "y", "text": "two"}]
     many = [{"text": f"row {number}", "label": "x", "note": None} for number in range(5000)]
     rows += [*many, {"text": "three", "label": "x", "note": "late"}]
     path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write_fixed_copy(path, tmp_path / name)
     found = list(read(tmp_path / name))
-    assert [(one.text, one.label) for one in found] == [(row["text"], row["label"]) for row in rows]
+    assert fields(found, "text", "label") == [(row["text"], row["label"]) for row in rows]
     more = put(tmp_path / "c.jsonl", path.read_text() + '{"text": "four", "label": "y", "source": "z"}\n')
     with pytest.raises(InputError, match=r'a row has "source", which the first row does not have.*ends in \.jsonl'):
         write_fixed_copy(more, tmp_path / f"more-{name}")
