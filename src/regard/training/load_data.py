@@ -64,14 +64,7 @@ def load_data(
         dev_records = list(other)
         _check_overlap(records, dev_records)
     elif dev_fraction > 0:
-        try:
-            parts = split_records(records, {"train": 1 - dev_fraction, "dev": dev_fraction}, seed=seed)
-        except InputError as error:
-            raise InputError(
-                f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."
-            ) from error
-        dev_records = [records[row] for row in parts["dev"]]
-        records = [records[row] for row in parts["train"]]
+        records, dev_records = _split_off(records, dev_fraction, seed)
     else:
         dev_records = []
     name = task or reader.schema.task
@@ -87,6 +80,17 @@ def load_data(
         hints=other_uses,
         read_options=read_options,
     )
+
+
+def _split_off(records: list[Record], fraction: float, seed: int) -> tuple[list[Record], list[Record]]:
+    """Training and validation records, the latter a fraction of all."""
+    try:
+        parts = split_records(records, {"train": 1 - fraction, "dev": fraction}, seed=seed)
+    except InputError as error:
+        raise InputError(
+            f"{error} Or give validation rows with {setting('dev')}; {setting('dev_fraction', 0)} skips scoring."
+        ) from error
+    return [records[row] for row in parts["train"]], [records[row] for row in parts["dev"]]
 
 
 def _check_unchanged(data: LabeledData, task: str | None, options: Mapping[str, Any]) -> None:
