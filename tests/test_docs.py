@@ -141,12 +141,12 @@ def test_every_setting_of_a_verb_is_on_its_page() -> None:
 
 def test_the_tree_of_the_readme_is_the_tree() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rooms = {
+    entries = {
         path.name + ("/" if path.is_dir() else "")
         for path in (ROOT / "src" / "regard").iterdir()
-        if not path.name.startswith("__") and path.name != "py.typed"
+        if not path.name.startswith("_") and path.name != "py.typed"
     }
-    assert rooms == set(re.findall(r"^  (\w+(?:\.py|/)) ", readme, re.MULTILINE))
+    assert entries == set(re.findall(r"^  (\w+(?:\.py|/)) ", readme, re.MULTILINE))
 
 
 @pytest.mark.minilm
