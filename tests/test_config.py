@@ -1,5 +1,6 @@
 import math
 from dataclasses import FrozenInstanceError, fields
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,13 @@ from regard.errors import InputError
 
 
 def config(**changes):
-    settings = {"vocabulary": 10, "width": 12, "layers": 1, "ffn_width": 8, "attention": AttentionConfig(3)}
+    settings: dict[str, Any] = {
+        "vocabulary": 10,
+        "width": 12,
+        "layers": 1,
+        "ffn_width": 8,
+        "attention": AttentionConfig(3),
+    }
     return ModelConfig(**(settings | changes))
 
 
@@ -104,7 +111,7 @@ def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):
     [("layers", 10**9), ("width", 10**9), ("ffn_width", 10**12), ("vocabulary", 10**30), ("segments", 10**9)],
 )
 def test_sizes_are_bounded_before_anything_is_allocated(name: str, given: int) -> None:
-    sizes = {"vocabulary": 100, "width": 32, "layers": 2, "ffn_width": 64, "segments": 2}
+    sizes: dict[str, Any] = {"vocabulary": 100, "width": 32, "layers": 2, "ffn_width": 64, "segments": 2}
     with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
         ModelConfig(**{**sizes, name: given}, attention=AttentionConfig(4))
 
@@ -136,5 +143,6 @@ def test_the_nearest_number_of_heads_of_a_wide_network_is_found_at_once() -> Non
 
 @pytest.mark.parametrize("name", ["layers", "width", "embedding_width", "vocabulary"])
 def test_sizes_of_recurrent_networks_are_bounded(name: str) -> None:
+    sizes: dict[str, Any] = {"vocabulary": 100, "width": 32, "embedding_width": 32, name: 10**12}
     with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
-        RecurrentConfig(**{"vocabulary": 100, "width": 32, "embedding_width": 32, name: 10**12})
+        RecurrentConfig(**sizes)

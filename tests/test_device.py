@@ -12,6 +12,7 @@ import torch
 from regard import device
 from regard.errors import InputError
 from regard.model.kernels import dispatch as kernels
+from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.layout import Layout
 
 
@@ -83,7 +84,7 @@ def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, fla
     def used(where: str, dtype: torch.dtype, ends: tuple[int, ...] = (5, 7), **call: Any) -> str:
         queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(ends[-1], 12, 64))
         return kernels.pick_kernel(
-            queries, kernels.AttentionCall(Layout.for_self_attention(torch.tensor([0, *ends]), 5), **call)
+            queries, AttentionCall(Layout.for_self_attention(torch.tensor([0, *ends]), 5), **call)
         )
 
     said = device._kernels()

@@ -23,6 +23,7 @@ def same(left, right):
 def test_lists_come_back_as_they_went_in(rows):
     batch = Ragged.of(rows, segments=rows)
     assert [row.tolist() for row in batch.split(batch.ids)] == rows
+    assert batch.segments is not None
     assert [row.tolist() for row in batch.split(batch.segments)] == rows
     assert [row.tolist() for row in batch.split(batch.positions)] == [list(range(len(row))) for row in rows]
     assert batch.sequence_ids.tolist() == [b for b, row in enumerate(rows) for _ in row]

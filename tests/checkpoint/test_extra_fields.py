@@ -197,12 +197,13 @@ def test_recurrent_networks_are_saved_with_every_setting(name: str, tmp_path: Pa
     idle = {"encoder-decoder": (), "decoder": ("bidirectional",), "encoder": ("bidirectional", "sampling")}[config.kind]
     for field, value in {"bidirectional": False, "dropout": 0.4, "layers": 2, "cell": "lstm", "sampling": 0.5}.items():
         if field not in idle:  # what has no effect on a kind of network is not written
-            checkpoint = from_preset(name, **{field: value})
+            changes: dict[str, Any] = {field: value}
+            checkpoint = from_preset(name, **changes)
             write_folder(tmp_path / field, checkpoint)
             assert read_folder(tmp_path / field).config == checkpoint.config
 
 
-HARD = {"attention": AttentionConfig(4, select="hard", dropout=0.1)}
+HARD: dict[str, Any] = {"attention": AttentionConfig(4, select="hard", dropout=0.1)}
 
 
 def test_transformers_refuses_what_it_cannot_compute(tmp_path: Path) -> None:
@@ -322,7 +323,7 @@ def test_every_family_has_our_format(tmp_path: Path) -> None:
     names = {PRESETS[name].family: name for name in SHAPES}
     assert set(names) == set(FAMILIES) - {"recurrent", "recurrent-language", "elmo"}
     for name in names.values():
-        checkpoint = made(name, **{"attention.select": "hard"})
+        checkpoint = made(name, None, **{"attention.select": "hard"})
         assert family_for(checkpoint.family, checkpoint.config).own_names
         check_round_trip(checkpoint, tmp_path / name)
 

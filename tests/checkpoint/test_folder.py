@@ -557,7 +557,8 @@ def sentences(folder: Path, pooling: object, *, modules: object = None) -> Path:
 
 def flags(mode: str) -> dict[str, object]:
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
-    return {"word_embedding_dimension": 32, "include_prompt": True} | {f"pooling_mode_{m}": m == mode for m in modes}
+    sizes: dict[str, object] = {"word_embedding_dimension": 32, "include_prompt": True}
+    return sizes | {f"pooling_mode_{m}": m == mode for m in modes}
 
 
 @pytest.mark.parametrize(

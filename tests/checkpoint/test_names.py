@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.presets import transformer_config
 
 from regard.checkpoint.check_tensors import part_sizes, saved_tensors, tensor_mappings
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
 from regard.checkpoint.family import Family
 from regard.checkpoint.folder import Checkpoint
-from regard.checkpoint.names import LeadingAxis, TensorMapping, Transposed, find_mapping, normalize_name
+from regard.checkpoint.names import LeadingAxis, NameTable, TensorMapping, Transposed, find_mapping, normalize_name
 from regard.checkpoint.write_folder import export_tensors
 from regard.config import Config
 from regard.errors import FolderError
@@ -21,7 +23,7 @@ from regard.model.initialization import initialize
 from regard.model.network import Network, build_network
 from regard.model.transformer import Transformer
 
-TABLE = {
+TABLE: NameTable = {
     "stack.layers.{}.qkv": ("block.{}.q", "block.{}.k", "block.{}.v"),
     "stack.layers.{}.out": Transposed("block.{}.proj"),
     "head.output.weight": "words.weight",
@@ -35,7 +37,7 @@ def variants() -> list[tuple[str, Config, Family]]:
     found = []
     for name, made in PRESETS.items():
         if name.startswith("tiny-"):
-            changes = {"": {}, " tied otherwise": {"tied": not made.config.tied}}
+            changes: dict[str, dict[str, Any]] = {"": {}, " tied otherwise": {"tied": not made.config.tied}}
             if made.family == "t5":
                 changes[" gated"] = {"activation": "geglu-tanh"}
             if made.family == "albert":
@@ -96,7 +98,7 @@ def test_heads_without_a_class_there_are_told_from_those_with_one() -> None:
 
 
 def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
-    config = PRESETS["tiny-bert"].config
+    config = transformer_config("tiny-bert")
     made = Transformer(dataclasses.replace(config, attention=dataclasses.replace(config.attention, score="bilinear")))
     with pytest.raises(FolderError, match=r"the family bert has no name for encoder\.layers\.0\.attention"):
         tensor_mappings(made, FAMILIES["bert"], (), made.config)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from regard.ragged import Ragged
 
 LENGTHS = [1, 100, 7, 33, 34]
 TARGETS = [5, 1, 60, 2, 30]
-LIKE_BERT = {
+LIKE_BERT: dict[str, Any] = {
     "vocab_size": 50,
     "hidden_size": 16,
     "num_hidden_layers": 3,
@@ -26,7 +27,7 @@ LIKE_BERT = {
     "intermediate_size": 32,
     "max_position_embeddings": 128,
 }
-LIKE_BART = {
+LIKE_BART: dict[str, Any] = {
     "vocab_size": 50,
     "d_model": 16,
     "encoder_layers": 2,
@@ -37,7 +38,9 @@ LIKE_BART = {
     "decoder_ffn_dim": 32,
     "max_position_embeddings": 128,
 }
-SMALL_IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+LIKE_T5: dict[str, Any] = {"vocab_size": 50, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 3}
+LIKE_GATED_T5 = LIKE_T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+SMALL_IDS: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 CONFIGS = {
     "bert": lambda: transformers.BertConfig(**LIKE_BERT),
     "bert, not tied": lambda: transformers.BertConfig(**LIKE_BERT, tie_word_embeddings=False),
@@ -83,17 +86,8 @@ CONFIGS = {
             "original_max_position_embeddings": 32,
         },
     ),
-    "t5": lambda: transformers.T5Config(vocab_size=50, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=3),
-    "t5, gated": lambda: transformers.T5Config(
-        vocab_size=50,
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=2,
-        num_heads=3,
-        feed_forward_proj="gated-gelu",
-        tie_word_embeddings=False,
-    ),
+    "t5": lambda: transformers.T5Config(**LIKE_T5),
+    "t5, gated": lambda: transformers.T5Config(**LIKE_GATED_T5),
     "bart": lambda: transformers.BartConfig(**LIKE_BART),
     "marian": lambda: transformers.MarianConfig(
         **LIKE_BART, pad_token_id=0, decoder_start_token_id=0, scale_embedding=True, activation_function="swish"

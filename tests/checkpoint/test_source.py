@@ -174,9 +174,9 @@ def test_no_network_is_called_for_what_is_here(folder: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     for name in ("socket", "create_connection", "getaddrinfo"):
         monkeypatch.setattr(socket, name, refuse)
-    for name in (folder, "minilm"):
-        regard.load(name)
-        info(name)
+    for source in (folder, "minilm"):
+        regard.load(source)
+        info(source)
     for shape in ("tiny-bert", "bert-base-uncased"):
         info(shape)
     regard.create("tiny-bert")

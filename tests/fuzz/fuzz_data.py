@@ -91,16 +91,15 @@ def _objects(draw: random.Random) -> list[dict[str, Any]]:
     for number in range(draw.randrange(1, 12)):
         text = _cell(draw)
         entity = {"start": draw.randrange(4), "end": draw.randrange(12), "label": "PER"}
-        found.append(
-            [
-                {"text": text, "label": draw.choice(("a", "b", 1, 2.5, True, None, ["a"], ["a", "b"], 10**400))},
-                {"text": text, "entities": [entity]},
-                {"tokens": text.split(), "tags": ["O"] * len(text.split())},
-                {"translation": {"en": text, "de": _cell(draw)}},
-                {"id": number, "context": text, "question": "who?", "answers": {"text": ["a"], "answer_start": [0]}},
-                {"text": text, "label": [[0, 2, "ORG"]]},
-            ][kind]
-        )
+        kinds: list[dict[str, Any]] = [
+            {"text": text, "label": draw.choice(("a", "b", 1, 2.5, True, None, ["a"], ["a", "b"], 10**400))},
+            {"text": text, "entities": [entity]},
+            {"tokens": text.split(), "tags": ["O"] * len(text.split())},
+            {"translation": {"en": text, "de": _cell(draw)}},
+            {"id": number, "context": text, "question": "who?", "answers": {"text": ["a"], "answer_start": [0]}},
+            {"text": text, "label": [[0, 2, "ORG"]]},
+        ]
+        found.append(kinds[kind])
     return found
 
 

@@ -30,31 +30,26 @@ def _learned(kind: str) -> str:
     """tokenizer.json of a small tokenizer."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+    trainer: trainers.Trainer
     if kind == "unigram":
-        made, trainer = (
-            Tokenizer(models.Unigram()),
-            trainers.UnigramTrainer(vocab_size=60, special_tokens=list(ROLES), show_progress=False, unk_token="[UNK]"),
+        made = Tokenizer(models.Unigram())
+        trainer = trainers.UnigramTrainer(
+            vocab_size=60, special_tokens=list(ROLES), show_progress=False, unk_token="[UNK]"
         )
         made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
         made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace("  ", " ")])
     elif kind == "bpe":
-        made, trainer = (
-            Tokenizer(models.BPE()),
-            trainers.BpeTrainer(vocab_size=320, special_tokens=list(ROLES), show_progress=False),
-        )
+        made = Tokenizer(models.BPE())
+        trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=list(ROLES), show_progress=False)
         made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(), decoders.ByteLevel()
         trainer.initial_alphabet = pre_tokenizers.ByteLevel.alphabet()
     elif kind == "words":
-        made, trainer = (
-            Tokenizer(models.WordLevel(unk_token="[UNK]")),
-            trainers.WordLevelTrainer(special_tokens=list(ROLES), show_progress=False),
-        )
+        made = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+        trainer = trainers.WordLevelTrainer(special_tokens=list(ROLES), show_progress=False)
         made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])
     else:
-        made, trainer = (
-            Tokenizer(models.WordPiece(unk_token="[UNK]")),
-            trainers.WordPieceTrainer(vocab_size=80, special_tokens=list(ROLES), show_progress=False),
-        )
+        made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        trainer = trainers.WordPieceTrainer(vocab_size=80, special_tokens=list(ROLES), show_progress=False)
         made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
         made.decoder = decoders.WordPiece()
     made.train_from_iterator(WORDS, trainer)

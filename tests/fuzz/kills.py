@@ -207,8 +207,12 @@ def disk(folder: Path, size: int) -> Iterator[Callable[[int], None]]:
     """A disk of so many bytes at the folder; the function makes it larger."""
     folder.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+
+    def resize(more: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={more}", str(folder)], check=True)
+
     try:
-        yield lambda more: subprocess.run(["mount", "-o", f"remount,size={more}", str(folder)], check=True) and None
+        yield resize
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
@@ -303,7 +307,9 @@ def run(kills: int, disks: int, flips: int, seed: int, *, out: Any = sys.stdout)
     """All of it; 0 where nothing was lost and nothing damaged was used."""
     os.environ["OMP_NUM_THREADS"] = "1"
     PROCESSES.set_forkserver_preload(PRELOAD)
-    draw, wrong, counts = random.Random(seed), [], Counter[str]()
+    draw = random.Random(seed)
+    wrong: list[str] = []
+    counts = Counter[str]()
     folder = Path(tempfile.mkdtemp(prefix="kills-"))
     try:
         every = commands(folder)

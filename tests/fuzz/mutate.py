@@ -35,7 +35,22 @@ NUMBERS = (
     1e308,
     1e-320,
 )
-JUNK = (None, True, False, "", "x", "1", [], {}, [None], [[]], {"": None}, [1, "a", None], {"content": 3}, float("nan"))
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "1",
+    [],
+    {},
+    [None],
+    [[]],
+    {"": None},
+    [1, "a", None],
+    {"content": 3},
+    float("nan"),
+)
 
 
 def damaged(draw: random.Random, content: bytes) -> bytes:
@@ -146,7 +161,7 @@ def _changed(draw: random.Random, value: Any, raws: dict[str, str]) -> Any:
         if draw.random() < 0.1:
             del value[place]
         elif isinstance(value, dict) and draw.random() < 0.05:
-            value[place + draw.choice(LETTERS)] = value.pop(place)
+            value[f"{place}{draw.choice(LETTERS)}"] = value.pop(place)
         else:
             value[place] = _changed(draw, value[place], raws)
         return value
@@ -187,4 +202,5 @@ def special_file(draw: random.Random, path: Path, outside: Path | None = None) -
     elif kind == "closed":
         path.touch(mode=0)
     elif kind != "missing":
-        path.symlink_to({"zero": "/dev/zero", "link": outside, "loop": path.name, "dangling": "nothing"}[kind])
+        targets = {"zero": "/dev/zero", "link": str(outside), "loop": path.name, "dangling": "nothing"}
+        path.symlink_to(targets[kind])

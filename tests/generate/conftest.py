@@ -1,5 +1,7 @@
 """Tiny random models of transformers, saved, and the same folders opened here."""
 
+from typing import Any
+
 import pytest
 import tokenizers
 import torch
@@ -11,8 +13,8 @@ from regard.predict import Model
 from regard.text.tokenizer import Tokenizer
 
 PROMPTS = [[5, 9, 31], [7], [11, 3, 8, 8, 20, 41, 2 + 3], [40, 6]]
-IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-BART = {
+IDS: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+BART: dict[str, Any] = {
     "vocab_size": 50,
     "d_model": 16,
     "encoder_layers": 2,
@@ -22,6 +24,15 @@ BART = {
     "encoder_ffn_dim": 32,
     "decoder_ffn_dim": 32,
     "max_position_embeddings": 64,
+}
+T5: dict[str, Any] = {
+    "vocab_size": 50,
+    "d_model": 16,
+    "d_kv": 8,
+    "d_ff": 32,
+    "num_layers": 2,
+    "num_heads": 3,
+    "decoder_start_token_id": 0,
 }
 MADE = {
     "gpt2": lambda: transformers.GPT2LMHeadModel(
@@ -39,11 +50,7 @@ MADE = {
             **IDS,
         )
     ),
-    "t5": lambda: transformers.T5ForConditionalGeneration(
-        transformers.T5Config(
-            vocab_size=50, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=3, decoder_start_token_id=0
-        )
-    ),
+    "t5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
     "bart": lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**BART)),
     "marian": lambda: transformers.MarianMTModel(
         transformers.MarianConfig(

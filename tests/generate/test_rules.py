@@ -1,5 +1,8 @@
 """Every rule against transformers' own, exactly, and what it does where they have none."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 import torch
 from transformers import (
@@ -70,22 +73,27 @@ def test_rules_equal_transformers(settings, theirs):
     ours = applied(DecodingSettings(**settings))
     for row, ids in enumerate(histories()):
         if isinstance(theirs, PrefixConstrainedLogitsProcessor):
-            theirs = PrefixConstrainedLogitsProcessor(lambda _, ids, row=row: [row, 5], 1)
+            theirs = PrefixConstrainedLogitsProcessor(partial(_row_and_5, row), 1)
         expected = theirs(ids.unsqueeze(0), scores()[row : row + 1].clone())
         assert torch.equal(ours[row : row + 1], expected)
 
 
+def _row_and_5(row, _batch, _ids):
+    return [row, 5]
+
+
 def test_all_filters_together_in_their_order():
-    given = {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.02, "typical": 0.8}
-    ours = applied(DecodingSettings(**given))
+    settings: dict[str, Any] = {"temperature": 1.4, "top_k": 20, "top_p": 0.9, "min_p": 0.02, "typical": 0.8}
+    ours = applied(DecodingSettings(**settings))
     expected = scores()
-    for theirs in (
+    processors: tuple[Any, ...] = (
         TemperatureLogitsWarper(1.4),
         TopKLogitsWarper(20),
         TopPLogitsWarper(0.9),
         MinPLogitsWarper(0.02),
         TypicalLogitsWarper(0.8),
-    ):
+    )
+    for theirs in processors:
         expected = theirs(None, expected)
     assert torch.equal(ours, expected)
 

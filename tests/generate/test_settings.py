@@ -1,5 +1,7 @@
 """Settings that cannot be, and pairs that contradict each other, are refused with both named."""
 
+from typing import Any
+
 import pytest
 
 from regard.errors import InputError
@@ -74,7 +76,8 @@ def test_what_contradicts_is_named(given):
 
 
 def test_one_word_is_a_list_of_one():
-    settings = DecodingSettings(stop="\n", banned=[3, 4], forced=["a", [5]])
+    options: dict[str, Any] = {"stop": "\n", "banned": [3, 4], "forced": ["a", [5]]}
+    settings = DecodingSettings(**options)
     assert (settings.stop, settings.banned, settings.forced) == (("\n",), ([3, 4],), ("a", [5]))
 
 
@@ -84,18 +87,18 @@ def test_an_unknown_setting_names_the_nearest():
 
 
 def test_what_the_folder_says_gives_way():
-    usual = {"beams": 4, "length_penalty": 2.0, "max_tokens": 99, "no_repeat": 3, "min_tokens": 10}
-    assert DecodingSettings.from_options({}, defaults=usual) == DecodingSettings(**usual)
-    assert DecodingSettings.from_options({"top_p": 0.5}, defaults=usual) == DecodingSettings(
+    defaults: dict[str, Any] = {"beams": 4, "length_penalty": 2.0, "max_tokens": 99, "no_repeat": 3, "min_tokens": 10}
+    assert DecodingSettings.from_options({}, defaults=defaults) == DecodingSettings(**defaults)
+    assert DecodingSettings.from_options({"top_p": 0.5}, defaults=defaults) == DecodingSettings(
         max_tokens=99, no_repeat=3, min_tokens=10, top_p=0.5
     )
-    assert DecodingSettings.from_options({"max_tokens": 5}, defaults=usual).min_tokens == 5
+    assert DecodingSettings.from_options({"max_tokens": 5}, defaults=defaults).min_tokens == 5
     drawing = {"sample": True, "temperature": 0.6, "top_p": 0.9}
     assert DecodingSettings.from_options({"beams": 2}, defaults=drawing) == DecodingSettings(beams=2)
     assert DecodingSettings.from_options({"top_p": 0.5}, defaults=drawing) == DecodingSettings(
         sample=True, temperature=0.6, top_p=0.5
     )
-    assert DecodingSettings.from_options({"beams": None}, defaults=usual).beams == 4
+    assert DecodingSettings.from_options({"beams": None}, defaults=defaults).beams == 4
 
 
 def test_contrastive_search_takes_its_candidates_from_top_k():

@@ -50,7 +50,7 @@ def published_scores(predicted: str, answers: list[str]) -> tuple[float, float]:
 def published_threshold(
     predicted: dict[int, str], scores: dict[int, float], against: dict[int, float], has: dict[int, bool]
 ) -> tuple[float, float]:
-    current = sum(1 for key in has if not has[key])
+    current = float(sum(1 for key in has if not has[key]))
     best, threshold = current, 0.0
     for key in sorted(against, key=lambda one: against[one]):
         if has[key]:

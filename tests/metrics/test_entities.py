@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seqeval import metrics as oracle
+from seqeval.metrics import sequence_labeling as oracle
 from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import IOB2
 
@@ -25,14 +26,16 @@ def test_scores_as_seqeval_has_them(rows: list[list[tuple[str, str]]], strict: b
     predicted = [[ours for ours, _ in row] for row in rows]
     gold = [[theirs for _, theirs in row] for row in rows]
     found = entity_counts(predicted, gold, strict=strict)
-    mode = {"mode": "strict", "scheme": IOB2} if strict else {}
+    mode: dict[str, Any] = {"zero_division": 0}
+    if strict:
+        mode |= {"mode": "strict", "scheme": IOB2}
     averages = {"micro": found.counts().micro(), "macro": found.counts().macro(), "weighted": found.counts().weighted()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        each = oracle.classification_report(gold, predicted, output_dict=True, zero_division=0, **mode)
+        each = oracle.classification_report(gold, predicted, output_dict=True, **mode)
         for name, average in averages.items():
             assert average.f1 == pytest.approx(
-                oracle.f1_score(gold, predicted, average=name, zero_division=0, **mode) if found.types else 0
+                oracle.f1_score(gold, predicted, average=name, **mode) if found.types else 0
             )
     for kind, part in found.per_type().items():
         assert part == pytest.approx({name.replace("f1-score", "f1"): value for name, value in each[kind].items()})

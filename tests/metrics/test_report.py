@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seqeval.metrics import classification_report as seqeval_report
+from seqeval.metrics.sequence_labeling import classification_report as seqeval_report
 from seqeval.scheme import IOB2
 from sklearn.metrics import classification_report, confusion_matrix, multilabel_confusion_matrix
 
@@ -68,8 +68,8 @@ def test_several_labels_as_in_scikit_learn() -> None:
     theirs = sklearn_report(gold, predicted, target_names=names)
     for name in names:
         same(report.classes[name], theirs[name])
-    for ours, name in (("micro", "micro avg"), ("macro", "macro avg"), ("weighted", "weighted avg")):
-        same(report.averages[ours], theirs[name])
+    for average in ("micro", "macro", "weighted"):
+        same(report.averages[average], theirs[f"{average} avg"])
     assert isinstance(report.confusion, MultilabelConfusion)
     assert np.array_equal(report.confusion.tables, multilabel_confusion_matrix(gold, predicted))
 
@@ -94,8 +94,8 @@ def test_entities_as_in_seqeval() -> None:
     assert list(report.classes) == ["LOC", "ORG", "PER"]
     for name, score in report.classes.items():
         same(score, theirs[name])
-    for ours, name in (("micro", "micro avg"), ("macro", "macro avg"), ("weighted", "weighted avg")):
-        same(report.averages[ours], theirs[name])
+    for average in ("micro", "macro", "weighted"):
+        same(report.averages[average], theirs[f"{average} avg"])
     assert isinstance(report.confusion, ConfusionMatrix)
     assert report.confusion.labels == ("LOC", "ORG", "PER", "O")
     matrix = report.confusion.matrix()

@@ -2,16 +2,16 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.presets import transformer_config
 
-from regard.checkpoint.families import preset
 from regard.config import AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model.cache import Cache
 from regard.model.hooks import replace as put
 from regard.ragged import Ragged
 
-TINY = preset("tiny-gpt2").config
-LLAMA = preset("tiny-llama").config
+TINY = transformer_config("tiny-gpt2")
+LLAMA = transformer_config("tiny-llama")
 MADE = {
     "sliding window": replace(LLAMA, attention=AttentionConfig(4, kv_heads=2, window=3, global_every=0)),
     "local and global": replace(LLAMA, attention=AttentionConfig(4, window=2, global_every=2)),
@@ -58,7 +58,7 @@ def test_stepping_equals_the_whole_forward(build, tokens, name, cuts):
     source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
     batch = tokens([length + max(cuts) for length in PROMPTS])
     cache = begun(network, source)
-    so_far = [[] for _ in PROMPTS]
+    so_far: list[list[int]] = [[] for _ in PROMPTS]
     for piece in pieces(batch, cuts):
         logits = network.step(piece, cache)
         so_far = [old + new.tolist() for old, new in zip(so_far, piece.split(piece.ids), strict=True)]

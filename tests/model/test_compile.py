@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.presets import transformer_config
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from regard.checkpoint.families import preset
 from regard.config import AttentionConfig
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import attend
@@ -17,8 +17,8 @@ from regard.model.scores import AttentionScore
 
 LENGTHS = [[3, 5], [4, 4, 7], [9, 1, 2, 6], [2, 0, 3], [10, 11, 12, 13, 14]]
 BUDGET = {"tokens": 64, "sequences": 12, "max_length": 16}
-SMALL = {name: replace(preset(f"tiny-{name}").config, layers=1) for name in ("bert", "llama")}
-SMALL["t5"] = replace(preset("tiny-t5").config, layers=1, decoder_layers=1)
+SMALL = {name: replace(transformer_config(f"tiny-{name}"), layers=1) for name in ("bert", "llama")}
+SMALL["t5"] = replace(transformer_config("tiny-t5"), layers=1, decoder_layers=1)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tests.presets import transformer_config
 
 from regard.checkpoint.families import PRESETS
 from regard.checkpoint.source import from_preset
@@ -46,9 +47,9 @@ def compare(kernel, call, q, k, v, tolerance):
     out = attend(q, k, v, call, kernel=kernel)
     grad = torch.randn_like(out)
     found = torch.autograd.grad(out, (q, k, v), grad)
-    exact = [x.detach().float().requires_grad_() for x in (q, k, v)]
-    expected = attend(*exact, call, kernel="reference")
-    grads = torch.autograd.grad(expected, exact, grad.float())
+    exact_q, exact_k, exact_v = (x.detach().float().requires_grad_() for x in (q, k, v))
+    expected = attend(exact_q, exact_k, exact_v, call, kernel="reference")
+    grads = torch.autograd.grad(expected, (exact_q, exact_k, exact_v), grad.float())
     for one, other in zip((out, *found), (expected, *grads), strict=True):
         assert (one.float() - other).norm() <= tolerance * other.norm()
 
@@ -165,7 +166,7 @@ def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
 @pytest.mark.parametrize("name", ["bert-tiny", "modernbert-base"])
 def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
     preset = PRESETS[name]
-    network = Transformer(preset.config, preset.heads).eval().cuda()
+    network = Transformer(transformer_config(name), preset.heads).eval().cuda()
     initialize(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
     network.bfloat16()
     torch._dynamo.reset()
@@ -185,7 +186,7 @@ def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
 
 @pytest.mark.parametrize("sizes", [[32] * 4, [3, 40, 9]], ids=["a rectangle", "ragged"])
 def test_learning_in_half_precision_is_one_graph(sizes):
-    network = Transformer(PRESETS["bert-tiny"].config, {"masked": 0}).train().cuda()
+    network = Transformer(transformer_config("bert-tiny"), {"masked": 0}).train().cuda()
     batch = Ragged.of([[(7 * i) % 90 for i in range(n)] for n in sizes], device="cuda")
     torch._dynamo.reset()
     with torch.autocast("cuda", torch.bfloat16):
@@ -195,9 +196,9 @@ def test_learning_in_half_precision_is_one_graph(sizes):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_replayed_launches_say_what_the_network_says(compiled):
-    preset = PRESETS["bert-tiny"]
-    network = Transformer(preset.config, {"pooled": 0, "sequence": 3}).eval().cuda()
-    initialize(network, preset.config, generator=torch.Generator("cuda").manual_seed(0))
+    config = transformer_config("bert-tiny")
+    network = Transformer(config, {"pooled": 0, "sequence": 3}).eval().cuda()
+    initialize(network, config, generator=torch.Generator("cuda").manual_seed(0))
     network.bfloat16()
     assert supports_graphs(network)
     run = torch.compile(network, dynamic=True) if compiled else network

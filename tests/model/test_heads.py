@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.presets import transformer_config
 from torch.nn import functional as F
 
-from regard.checkpoint.families import preset
 from regard.config import PoolConfig
 from regard.errors import InputError
 from regard.ragged import Ragged
 
-BERT = preset("tiny-bert").config
+BERT = transformer_config("tiny-bert")
 
 
 @torch.no_grad()

@@ -2,13 +2,14 @@ from dataclasses import replace as changed
 
 import pytest
 import torch
+from tests.presets import transformer_config
 
-from regard.checkpoint.families import FAMILIES, PRESETS, preset
+from regard.checkpoint.families import FAMILIES, PRESETS
 from regard.config import SCORES, AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model import hooks as taps
 from regard.model.hooks import attention, attention_weights, hook_names, record, replace
-from regard.model.kernels.dense import AttentionCall
+from regard.model.kernels.dense import AttentionCall, sequence_weights
 from regard.model.kernels.layout import Layout, Mask
 from regard.model.scores import build_score
 from regard.ragged import Ragged
@@ -158,7 +159,7 @@ def naive(q_THK, k_SGK, call, row):
                     middle = 0 if call.bias_HR is None else call.bias_HR.shape[1] // 2
                     seen[j] = score + (0.0 if call.bias_HR is None else call.bias_HR[h, j - place + middle].item())
             total = sum(torch.tensor(x).exp().item() for x in seen.values())
-            best = max(seen, key=seen.get, default=None)
+            best = max(seen, key=seen.__getitem__, default=None)
             for j, score in seen.items():
                 soft = torch.tensor(score).exp().item() / total
                 out[h, i, j] = soft if call.select == "soft" else float(j == best)
@@ -191,7 +192,7 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
     """4,096 tokens of one head: the answer has 64 MiB, and no tile on the way more than the budget of numbers."""
     torch.manual_seed(0)
     q, k = torch.randn(2, 4096, 2, 8)
-    sizes, explain = [], taps.sequence_weights
+    sizes, explain = [], sequence_weights
 
     def watched(*args, **more):
         tile = explain(*args, **more)
@@ -208,11 +209,14 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
     torch.testing.assert_close(found[0, 9, :10], (q[9, 1] @ k[:10, 1].T).softmax(-1))
 
 
+BERT = transformer_config("tiny-bert")
 MADE = {
-    "sliding": changed(preset("tiny-llama").config, attention=AttentionConfig(4, kv_heads=1, window=2, global_every=0)),
-    "alibi": changed(preset("tiny-bert").config, positions=PositionConfig("alibi", max_tokens=None)),
-    **{score: changed(preset("tiny-bert").config, attention=AttentionConfig(4, score=score)) for score in SCORES},
-    "hard": changed(preset("tiny-bert").config, attention=AttentionConfig(4, select="hard")),
+    "sliding": changed(
+        transformer_config("tiny-llama"), attention=AttentionConfig(4, kv_heads=1, window=2, global_every=0)
+    ),
+    "alibi": changed(BERT, positions=PositionConfig("alibi", max_tokens=None)),
+    **{score: changed(BERT, attention=AttentionConfig(4, score=score)) for score in SCORES},
+    "hard": changed(BERT, attention=AttentionConfig(4, select="hard")),
 }
 
 

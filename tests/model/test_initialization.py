@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tests.presets import transformer_config
 from torch import nn
 
 from regard.checkpoint.families import preset
@@ -9,7 +10,7 @@ from regard.config import SCORES, AttentionConfig
 from regard.model.initialization import initialize
 from regard.model.transformer import Transformer
 
-WIDE = replace(preset("tiny-bert").config, width=128, ffn_width=256, vocabulary=500)
+WIDE = replace(transformer_config("tiny-bert"), width=128, ffn_width=256, vocabulary=500)
 
 
 def made(config, heads=None, *, seed=0):

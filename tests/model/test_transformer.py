@@ -1,9 +1,12 @@
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.presets import transformer_config
 
 from regard.checkpoint.families import PRESETS, preset
 from regard.config import AttentionConfig, PositionConfig
@@ -38,7 +41,7 @@ def test_batched_equals_single(build, tokens, name, lengths):
     of_tokens = (target if both else batch).split
     for b in range(len(lengths)):
         alone = forward(network, batch.select([b]), target.select([b]))
-        close = {"rtol": 1e-4, "atol": 1e-4}
+        close: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}
         torch.testing.assert_close(of_tokens(together.hidden)[b], alone.hidden, **close)
         torch.testing.assert_close(of_tokens(together.logits)[b], alone.logits, **close)
         if together.pooled is not None:
@@ -81,9 +84,11 @@ def test_what_is_said_at_some_places_is_what_the_whole_says_there(build, tokens,
         found.append(said | {path: one.grad for path, one in network.named_parameters() if one.grad is not None})
     assert found[0].keys() == found[1].keys()
     for part, value in found[0].items():
-        torch.testing.assert_close(
-            found[1][part], value, rtol=1e-4, atol=1e-4, msg=lambda words, part=part: part + words
-        )
+        torch.testing.assert_close(found[1][part], value, rtol=1e-4, atol=1e-4, msg=partial(_message_with_name, part))
+
+
+def _message_with_name(name: str, message: str) -> str:
+    return f"{name}: {message}"
 
 
 @torch.no_grad()
@@ -110,7 +115,7 @@ def test_the_last_layer_works_out_what_is_read_alone(build, tokens, monkeypatch)
 @torch.no_grad()
 @pytest.mark.parametrize("how", ["first", "mean", "max"])
 def test_a_vector_of_the_whole_needs_no_token_by_itself(build, tokens, how):
-    config = preset("tiny-bert").config
+    config = transformer_config("tiny-bert")
     network = build(replace(config, pool=replace(config.pool, pooling=how)), {"sequence": 3})
     batch = tokens([4, 7, 2])
     output = network(batch, at=torch.tensor([], dtype=torch.int64))
@@ -149,7 +154,7 @@ def test_a_decoder_does_not_see_what_comes_after(build, tokens):
 
 @torch.no_grad()
 def test_a_local_layer_sees_its_window_and_a_global_one_everything(build, tokens):
-    config = replace(preset("tiny-bert").config, layers=1)
+    config = replace(transformer_config("tiny-bert"), layers=1)
     batch = tokens([20])
     other = replace(batch, ids=batch.ids.clone().index_fill_(0, torch.tensor([10]), 99))
     for every, far in ((0, False), (1, True)):
@@ -159,7 +164,7 @@ def test_a_local_layer_sees_its_window_and_a_global_one_everything(build, tokens
 
 
 def test_shared_layers_share_and_run_as_often_as_told(build):
-    network = build(replace(preset("tiny-albert").config, layers=6, distinct_layers=2))
+    network = build(replace(transformer_config("tiny-albert"), layers=6, distinct_layers=2))
     assert len(network.encoder.layers) == 2
     assert [network.encoder.layer_index(i) for i in range(6)] == [0, 0, 0, 1, 1, 1]
 
@@ -187,7 +192,7 @@ def test_without_segments_every_token_is_of_the_first(build, tokens):
 @torch.no_grad()
 def test_places_and_scale_are_added_as_the_settings_say(build, tokens, kind):
     positions = PositionConfig(kind, max_tokens=16, offset=2)
-    config = replace(preset("tiny-bert").config, positions=positions, embedding_scale=True, segments=0)
+    config = replace(transformer_config("tiny-bert"), positions=positions, embedding_scale=True, segments=0)
     embeddings, batch = build(config).encoder.embeddings, tokens([5, 3])
     rows = embeddings.table[batch.positions] if kind == "sinusoidal" else embeddings.places.weight[batch.positions + 2]
     expected = embeddings.norm(embeddings.tokens.weight[batch.ids] * 32**0.5 + rows)
@@ -208,7 +213,7 @@ def test_a_network_can_be_laid_out_without_storage():
     from regard.model.transformer import Transformer
 
     with torch.device("meta"):
-        network = Transformer(preset("bert-large-uncased").config, {"pooled": 0})
+        network = Transformer(transformer_config("bert-large-uncased"), {"pooled": 0})
     assert {parameter.device.type for parameter in network.parameters()} == {"meta"}
 
 

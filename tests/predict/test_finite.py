@@ -23,7 +23,7 @@ def spoiled(shape: str, **heads: int) -> Model:
     """A model of which the numbers overflow for one word: rest."""
     words = train_tokenizer_from_texts(TEXTS * 5, kind="wordpiece", size=42)
     model = regard.create(shape, tokenizer=words, heads=heads or None, device="cpu", tied=False)
-    tokens = model.network.reader.embeddings.tokens.weight  # type: ignore[union-attr]
+    tokens = model.network.reader.get_parameter("embeddings.tokens.weight")
     with torch.no_grad():
         tokens[words.backend.token_to_id("rest")] = 3e38
     return model
@@ -58,7 +58,8 @@ def test_evaluate_names_the_text(trained: Path, write_rows: Callable[..., Path],
     model = regard.load(trained, device="cpu")
     assert model.tokenizer is not None
     with torch.no_grad():
-        model.network.encoder.embeddings.tokens.weight[model.tokenizer.encode("worst").ids[-2]] = 3e38  # type: ignore[union-attr]
+        tokens = model.network.get_parameter("encoder.embeddings.tokens.weight")
+        tokens[model.tokenizer.encode("worst").ids[-2]] = 3e38
     data = write_rows(tmp_path / "rows.csv", [("a lovely film", "good"), ("a dull film", "bad"), ("the worst", "bad")])
     with pytest.raises(NotFinite, match="for text 2"):
         regard.evaluate(model, data)

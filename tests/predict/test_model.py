@@ -22,6 +22,7 @@ from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.checkpoint.source import minilm_folder
 from regard.checkpoint.write_folder import write_folder
+from regard.config import ModelConfig
 from regard.errors import FolderError, InputError
 from regard.model import hooks as taps
 from regard.predict import Model
@@ -44,6 +45,7 @@ def random(name: str, heads: dict[str, int] | None = None, *, longest: int | Non
     chosen = preset(name)
     config = chosen.config
     if longest is not None:
+        assert isinstance(config, ModelConfig)
         config = dataclasses.replace(config, positions=dataclasses.replace(config.positions, max_tokens=longest))
     network = build_on_meta(config, chosen.heads if heads is None else heads)
     generator = torch.Generator().manual_seed(3)
@@ -307,7 +309,7 @@ def test_each_token_of_a_long_text_is_at_its_own_place() -> None:
     """After the embeddings a state tells its word: words that are far apart lose nothing and swap nothing."""
     checkpoint = random("tiny-gpt2", longest=16)
     with torch.no_grad():
-        checkpoint.network.reader.embeddings.places.weight.zero_()
+        checkpoint.network.reader.get_parameter("embeddings.places.weight").zero_()
     model = Model(checkpoint, words(special=True))
     text = said(97)
     (found,) = model.embed_tokens([text], layer=0)

@@ -72,11 +72,11 @@ def test_joining_is_the_plain_loop(text: list[int], threshold: float) -> None:
     names = ["a", "b", "c", "d"]
     run = np.array(text, np.int32)
     counts = Counter(i for i in text if i >= 0)
-    pairs = Counter(pair for pair in pairwise(text) if min(pair) >= 0)
+    pairs: Counter[tuple[int, ...]] = Counter(pair for pair in pairwise(text) if min(pair) >= 0)
     wanted, i = [], 0
     while i < len(text):
         pair = tuple(text[i : i + 2])
-        times = pairs.get(pair, 0)  # type: ignore[call-overload]  # of any length
+        times = pairs.get(pair, 0)
         if (
             times
             and min(counts[pair[0]], counts[pair[1]], times) >= 2

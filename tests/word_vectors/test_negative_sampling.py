@@ -135,7 +135,7 @@ def test_climbing_is_adagrad_with_one_number_a_row(tables: tuple[Any, Any]) -> N
 
 def test_batches_are_the_text_and_no_window_leaves_its_line() -> None:
     ids, bounds = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3]), np.array([0, 3, 3, 4, 11])
-    model = NegativeSampling(np.ones(WORDS), NegativeSamplingSettings(window=2, subsample=0))
+    model = NegativeSampling(np.ones(WORDS, np.int64), NegativeSamplingSettings(window=2, subsample=0))
     found = []
     for blocks in model.batches(ids, bounds):
         for b in range(len(blocks.centers_BL)):
@@ -146,8 +146,8 @@ def test_batches_are_the_text_and_no_window_leaves_its_line() -> None:
     wanted = []
     for first, last in pairwise(bounds):
         for i in range(first, last):
-            near = [j for j in range(max(first, i - 2), min(last, i + 3)) if j != i]
-            wanted.append((int(ids[i]), sorted((int(ids[j]), 1.0 if abs(i - j) == 1 else 0.5) for j in near)))
+            others = [j for j in range(max(first, i - 2), min(last, i + 3)) if j != i]
+            wanted.append((int(ids[i]), sorted((int(ids[j]), 1.0 if abs(i - j) == 1 else 0.5) for j in others)))
     wanted.append((0, []))  # the last block is filled up
     assert sorted(found) == sorted(wanted)
 
@@ -203,7 +203,7 @@ def test_settings_that_cannot_be_are_told(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("ids", "bounds"), [([0, 7], [0, 2]), ([0, -1], [0, 2]), ([], [0, 0]), ([0, 1], [0, 1])])
 def test_texts_that_cannot_be_are_told(ids: list[int], bounds: list[int]) -> None:
-    model = NegativeSampling(np.ones(WORDS), NegativeSamplingSettings())
+    model = NegativeSampling(np.ones(WORDS, np.int64), NegativeSamplingSettings())
     with pytest.raises(InputError):
         model.train(np.array(ids, int), np.array(bounds))
 

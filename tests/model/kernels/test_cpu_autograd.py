@@ -29,6 +29,7 @@ def test_dropout_zeroes_a_share_scales_the_rest_and_passes_gradients_where_it_ke
     zero = out == 0
     assert abs(float(zero.float().mean()) - 0.1) < 0.002
     torch.testing.assert_close(out[~zero], torch.full_like(out[~zero], 1 / 0.9), rtol=1e-4, atol=0)
+    assert x.grad is not None
     assert torch.equal(x.grad, out.detach())
     assert abs(float(out.detach().mean()) - 1) < 0.002
     again = zero.float() - 0.1  # neighbours, which share a number of the generator, know nothing of each other

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.presets import transformer_config
 
-from regard.checkpoint.families import PRESETS
 from regard.model.kernels.cuda_graphs import GraphShape, pack_batch, round_up, supports_graphs, unpack_batch
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
@@ -44,4 +44,4 @@ def test_a_batch_is_packed_into_one_tensor_and_back(lengths, with_segments):
 
 
 def test_a_network_on_the_cpu_cannot_be_recorded():
-    assert not supports_graphs(Transformer(PRESETS["tiny-bert"].config))
+    assert not supports_graphs(Transformer(transformer_config("tiny-bert")))

@@ -62,7 +62,8 @@ def results(kernel, pairs, *, groups=H, mask=MASKS["free"], bias=None, score="sc
     if table is not None:
         given.append(table.requires_grad_())
     call = AttentionCall(layout, mask, made, select, table, training=training)
-    out = attend(*made(q, k), v, call, kernel=kernel)
+    scored_q, scored_k = made(q, k)
+    out = attend(scored_q, scored_k, v, call, kernel=kernel)
     assert out.shape == q.shape
     loss = (out * torch.randn(out.shape)).sum() + 0 * sum(x.sum() for x in given)
     return [out.detach(), *torch.autograd.grad(loss, given)]
@@ -202,9 +203,9 @@ def test_one_new_token_against_its_slots_equals_the_reference(mask, bias, score,
     call = AttentionCall(layout, MASKS[mask], made, select, biases(7)[bias])
     assert pick_kernel(q, call) == "slots"
     torch.testing.assert_close(attend(q, k, v, call), attend(q, k, v, call, kernel="reference"))
-    slots = [x.unflatten(0, (3, 9)) for x in (k, v)]
+    k_slots, v_slots = (x.unflatten(0, (3, 9)) for x in (k, v))
     for kernel in ("slots", "reference"):
-        torch.testing.assert_close(attend(q, *slots, call, kernel=kernel), attend(q, k, v, call))
+        torch.testing.assert_close(attend(q, k_slots, v_slots, call, kernel=kernel), attend(q, k, v, call))
 
 
 @pytest.mark.parametrize("mask", MASKS)

@@ -1,5 +1,7 @@
 """Recurrent encoder-decoders against a plain loop: one sequence, one word, one source token at a time."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ from regard.ragged import Ragged
 
 SOURCE, TARGET = (5, 3, 1, 7), (4, 6, 2, 1)
 SCORES = ("none", "dot", "bilinear", "additive")
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     **{score: {"score": score} for score in SCORES},
     **{f"{score} fed": {"score": score, "input_feeding": True} for score in SCORES[1:]},
     "local": {"score": "dot", "window": 2},
@@ -71,7 +73,8 @@ def encode(network, ids):
     for number in range(network.config.layers):
         sides = []
         for direction in range(2 if layers.bidirectional else 1):
-            state, seen = (torch.zeros(size, dtype=torch.float64),) * parts, [None] * len(xs)
+            state = (torch.zeros(size, dtype=torch.float64),) * parts
+            seen: list[torch.Tensor] = [torch.empty(0)] * len(xs)
             for place in reversed(range(len(xs))) if direction else range(len(xs)):
                 state = cell(layers, number, direction, xs[place], state)
                 seen[place] = state[0]
