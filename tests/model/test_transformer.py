@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.presets import transformer_config
 
 from regard.checkpoint.families import PRESETS, preset
-from regard.config import AttentionConfig, PositionConfig
 from regard.errors import InputError
 from regard.model.block import FeedForward
 from regard.model.hooks import record
@@ -134,15 +133,6 @@ def test_what_is_computed_again_is_the_same_at_some_places(build, tokens):
 
 
 @torch.no_grad()
-def test_the_mask_of_the_user_reaches_every_layer(build, tokens):
-    """With each token alone, a batch of one sequence says the same as each token in the same place by itself."""
-    network, batch = build("tiny-bert"), tokens([5])
-    alone = network(batch, mask=lambda sequence, head, query, key: query == key).hidden
-    apart = Ragged(batch.ids, torch.arange(6, dtype=torch.int32), batch.positions, 1)
-    torch.testing.assert_close(alone, network(apart).hidden, rtol=1e-5, atol=1e-5)
-
-
-@torch.no_grad()
 def test_a_decoder_does_not_see_what_comes_after(build, tokens):
     for name in ("tiny-gpt2", "tiny-llama"):
         network, batch = build(name), tokens([8])
@@ -150,17 +140,6 @@ def test_a_decoder_does_not_see_what_comes_after(build, tokens):
         one, two = network(batch).hidden, network(other).hidden
         torch.testing.assert_close(one[:5], two[:5])
         assert (one[5:] - two[5:]).abs().min(0).values.max() > 0
-
-
-@torch.no_grad()
-def test_a_local_layer_sees_its_window_and_a_global_one_everything(build, tokens):
-    config = replace(transformer_config("tiny-bert"), layers=1)
-    batch = tokens([20])
-    other = replace(batch, ids=batch.ids.clone().index_fill_(0, torch.tensor([10]), 99))
-    for every, far in ((0, False), (1, True)):
-        network = build(replace(config, attention=AttentionConfig(4, window=3, global_every=every)))
-        moved = (network(batch).hidden - network(other).hidden).abs().amax(1) > 1e-6
-        assert moved.tolist() == [far or abs(place - 10) <= 3 for place in range(20)]
 
 
 def test_shared_layers_share_and_run_as_often_as_told(build):
@@ -181,25 +160,6 @@ def test_tied_outputs_are_the_embeddings_and_untied_are_not(build):
 
 
 @torch.no_grad()
-def test_without_segments_every_token_is_of_the_first(build, tokens):
-    network, batch = build("tiny-bert"), tokens([5, 3])
-    told = replace(batch, segments=torch.zeros(8, dtype=torch.int64))
-    torch.testing.assert_close(network(batch).hidden, network(told).hidden)
-    assert not torch.allclose(network(batch).hidden, network(replace(told, segments=told.segments + 1)).hidden)
-
-
-@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
-@torch.no_grad()
-def test_places_and_scale_are_added_as_the_settings_say(build, tokens, kind):
-    positions = PositionConfig(kind, max_tokens=16, offset=2)
-    config = replace(transformer_config("tiny-bert"), positions=positions, embedding_scale=True, segments=0)
-    embeddings, batch = build(config).encoder.embeddings, tokens([5, 3])
-    rows = embeddings.table[batch.positions] if kind == "sinusoidal" else embeddings.places.weight[batch.positions + 2]
-    expected = embeddings.norm(embeddings.tokens.weight[batch.ids] * 32**0.5 + rows)
-    torch.testing.assert_close(embeddings(batch), expected)
-
-
-@torch.no_grad()
 def test_empty_sequences_and_batches_pass_through(build, tokens):
     network, batch = build("tiny-bert", {"sequence": 3}), tokens([4, 0, 7, 0])
     torch.testing.assert_close(network(batch).hidden, network(tokens([4, 7])).hidden, rtol=1e-5, atol=1e-5)
@@ -207,14 +167,6 @@ def test_empty_sequences_and_batches_pass_through(build, tokens):
     assert torch.equal(network(batch).logits[1], network(batch).logits[3])
     assert build("tiny-bert")(Ragged.of([])).hidden.shape == (0, 32)
     assert build("tiny-gpt2")(Ragged.of([])).logits.shape == (0, 100)
-
-
-def test_a_network_can_be_laid_out_without_storage():
-    from regard.model.transformer import Transformer
-
-    with torch.device("meta"):
-        network = Transformer(transformer_config("bert-large-uncased"), {"pooled": 0})
-    assert {parameter.device.type for parameter in network.parameters()} == {"meta"}
 
 
 @pytest.mark.parametrize(

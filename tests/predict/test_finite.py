@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ import pytest
 import torch
 
 import regard
-from regard.errors import FolderError, NotFinite
+from regard.errors import NotFinite
 from regard.predict import Model
 from regard.text.learn import train_tokenizer_from_texts
 
@@ -82,35 +80,3 @@ def test_beams_name_the_prompt() -> None:
     model = spoiled("tiny-gpt2")
     with pytest.raises(regard.errors.InputError, match="prompt 0"):
         model.generate("rest", max_tokens=4, beams=2)
-
-
-# labels
-
-
-def edited(trained: Path, folder: Path, edit: Callable[[dict[str, Any]], None]) -> Path:
-    shutil.copytree(trained, folder)
-    run = json.loads((folder / "run.json").read_text())
-    edit(run["task_settings"])
-    (folder / "run.json").write_text(json.dumps(run))
-    return folder
-
-
-def test_one_label_twice_is_refused(trained: Path, tmp_path: Path) -> None:
-    folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=["good", "good"]))
-    with pytest.raises(FolderError, match=r'run.json: two classes are called "good"'):
-        regard.load(folder).predict(["a film"])
-
-
-def test_labels_that_contradict_config_json_are_refused(trained: Path, tmp_path: Path) -> None:
-    folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=task["labels"][::-1]))
-    with pytest.raises(FolderError, match=r"run.json and config.json contradict each other: class 0 is"):
-        regard.load(folder).predict(["a film"])
-    (folder / "run.json").unlink()
-    assert len(regard.load(folder).predict(["a film"])) == 1
-
-
-@pytest.mark.parametrize("labels", [[1, 2], [None, "good"], [["a"], "good"]])
-def test_labels_that_are_no_texts_are_refused(trained: Path, tmp_path: Path, labels: list[Any]) -> None:
-    folder = edited(trained, tmp_path / "model", lambda task: task.update(labels=labels))
-    with pytest.raises(FolderError, match=r"run.json"):
-        regard.load(folder).predict(["a film"])

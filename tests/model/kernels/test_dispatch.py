@@ -1,78 +1,15 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn.attention.flex_attention import create_mask
+from tests.model.kernels.cases import CROSS, MASKS, SELF, H, K, agree, biases, few, layout_of, results, size
 
 from regard.config import SCORES
 from regard.errors import InputError
 from regard.model.kernels.dense import AttentionCall
 from regard.model.kernels.dispatch import KERNELS, attend, pick_kernel
 from regard.model.kernels.layout import Layout, Mask, SlotLayout
-from regard.model.kernels.varlen import _rules
 from regard.model.scores import build_score
-
-H, K = 4, 8
-size = st.integers(0, 20)
-few = settings(max_examples=30, deadline=None)
-SELF = [(3, 3), (1, 1), (0, 0), (9, 9), (10, 10), (3, 3)]
-CROSS = [(3, 5), (5, 3), (0, 4), (4, 0), (1, 9), (16, 17), (17, 16)]
-
-
-def own_rule(sequence, head, query, key):
-    """Depends on all four; the last head of sequence 0 sees nothing at all."""
-    return ((query + key + head + sequence) % 3 > 0) & ~((sequence == 0) & (head == H - 1))
-
-
-MASKS = {
-    "free": Mask(),
-    "causal": Mask(right=0),
-    "left window": Mask(left=2, right=0),
-    "both windows": Mask(left=1, right=2),
-    "right only": Mask(right=1),
-    "own rule": Mask(function=own_rule),
-    "own rule, causal": Mask(right=0, function=own_rule),
-}
-
-
-def layout_of(pairs):
-    counts = torch.tensor([(0, 0), *pairs])
-    q_bounds, k_bounds = counts.cumsum(0).to(torch.int32).T.contiguous()
-    return Layout(q_bounds, k_bounds, *counts.amax(0).tolist())
-
-
-def biases(longest):
-    distance = torch.arange(1 - longest, longest)
-    alibi = -(2.0 ** -torch.arange(1.0, H + 1)).unsqueeze(1) * distance.abs()
-    return {"none": None, "learned": torch.randn(H, 2 * longest - 1), "alibi": alibi}
-
-
-def results(kernel, pairs, *, groups=H, mask=MASKS["free"], bias=None, score="scaled", select="soft", training=True):
-    """The output and the gradient of everything that has one, from the same numbers whatever the kernel."""
-    torch.manual_seed(0)
-    layout = layout_of(pairs)
-    q = torch.randn(int(layout.q_bounds[-1]), H, K, requires_grad=True)
-    k = torch.randn(int(layout.k_bounds[-1]), groups, K, requires_grad=True)
-    v = torch.randn(int(layout.k_bounds[-1]), groups, K, requires_grad=True)
-    made = build_score(score, H, K, kv_heads=groups)
-    for weight in made.parameters():
-        torch.nn.init.normal_(weight, std=0.5)
-    table = biases(max(layout.q_max_length, layout.k_max_length, 1))[bias or "none"]
-    given = [q, k, v, *made.parameters()]
-    if table is not None:
-        given.append(table.requires_grad_())
-    call = AttentionCall(layout, mask, made, select, table, training=training)
-    scored_q, scored_k = made(q, k)
-    out = attend(scored_q, scored_k, v, call, kernel=kernel)
-    assert out.shape == q.shape
-    loss = (out * torch.randn(out.shape)).sum() + 0 * sum(x.sum() for x in given)
-    return [out.detach(), *torch.autograd.grad(loss, given)]
-
-
-def agree(kernel, pairs, **settings):
-    ours, expected = results(kernel, pairs, **settings), results("reference", pairs, **settings)
-    assert all(x.isfinite().all() for x in ours)
-    torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["grouped", "explicit"])
@@ -97,22 +34,6 @@ def test_kernels_agree_for_biases_and_pass_gradients_into_them(kernel, bias, mas
     agree(kernel, SELF, bias=bias, mask=MASKS[mask])
     agree(kernel, CROSS, bias=bias, mask=MASKS[mask])
     assert results(kernel, SELF, bias=bias)[-1].abs().sum() > 0
-
-
-PACKED = [(3, 3), (70, 70), (0, 0), (60, 60), (130, 130), (1, 1), (160, 160)]  # tiles shared, full, and of one's own
-
-
-@pytest.mark.parametrize("bias", ["none", "learned"])
-@pytest.mark.parametrize("groups", [H, 2])
-@pytest.mark.parametrize("mask", [name for name, mask in MASKS.items() if mask.function is None])
-def test_tiles_agree_with_the_reference(mask, groups, bias):
-    agree("packed", PACKED, mask=MASKS[mask], groups=groups, bias=bias)
-
-
-@few
-@given(st.lists(st.integers(0, 140), max_size=6))
-def test_tiles_agree_for_any_lengths(lengths):
-    agree("packed", [(length, length) for length in lengths])
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -206,27 +127,6 @@ def test_one_new_token_against_its_slots_equals_the_reference(mask, bias, score,
     k_slots, v_slots = (x.unflatten(0, (3, 9)) for x in (k, v))
     for kernel in ("slots", "reference"):
         torch.testing.assert_close(attend(q, k_slots, v_slots, call, kernel=kernel), attend(q, k, v, call))
-
-
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("bias", ["none", "learned"])
-@pytest.mark.parametrize("pairs", [SELF, CROSS], ids=["self", "cross"])
-def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias, pairs):
-    """The CUDA kernel cannot run here; its mask and bias can, in torch's own uncompiled form."""
-    torch.manual_seed(0)
-    layout = layout_of(pairs)
-    n, m = int(layout.q_bounds[-1]), int(layout.k_bounds[-1])
-    q, k, v = torch.randn(n, H, K), torch.randn(m, H, K), torch.randn(m, H, K)
-    call = AttentionCall(layout, MASKS[mask], bias_HR=biases(17)[bias])
-    allowed, adjust = _rules(layout, call.mask, call.bias_HR, n, m)
-    allowed_HNM = create_mask(allowed, 1, H, n, m, device="cpu")[0]
-    head, query, key = torch.arange(H).view(-1, 1, 1), torch.arange(n).view(-1, 1), torch.arange(m)
-    scores_HNM = q.transpose(0, 1) @ k.permute(1, 2, 0)
-    if adjust is not None:
-        scores_HNM = adjust(scores_HNM, torch.tensor(0), head, query, key)
-    weights_HNM = scores_HNM.masked_fill(~allowed_HNM, -torch.inf).softmax(-1).nan_to_num()
-    out_NHK = (weights_HNM @ v.transpose(0, 1)).transpose(0, 1)
-    torch.testing.assert_close(out_NHK, attend(q, k, v, call, kernel="reference"), rtol=1e-5, atol=1e-5)
 
 
 def test_the_fastest_kernel_that_can_is_picked():

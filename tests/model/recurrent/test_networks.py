@@ -1,53 +1,12 @@
 """Recurrent encoder-decoders against a plain loop: one sequence, one word, one source token at a time."""
 
-from typing import Any
-
 import pytest
 import torch
+from tests.model.recurrent.build import build
 
-from regard.config import RecurrentConfig
 from regard.errors import InputError
-from regard.model.initialization import initialize
 from regard.model.recurrent.networks import RecurrentNetwork
-from regard.model.recurrent.unrolled import Unrolled
 from regard.ragged import Ragged
-
-SOURCE, TARGET = (5, 3, 1, 7), (4, 6, 2, 1)
-SCORES = ("none", "dot", "bilinear", "additive")
-WAYS: dict[str, dict[str, Any]] = {
-    **{score: {"score": score} for score in SCORES},
-    **{f"{score} fed": {"score": score, "input_feeding": True} for score in SCORES[1:]},
-    "local": {"score": "dot", "window": 2},
-    "local fed": {"score": "bilinear", "window": 1, "input_feeding": True},
-    "predicted": {"score": "dot", "window": 2, "center": "predicted"},
-    "predicted fed": {"score": "additive", "window": 2, "center": "predicted", "input_feeding": True},
-    "lstm": {"score": "bilinear", "cell": "lstm"},
-    "lstm fed, two layers": {"score": "additive", "cell": "lstm", "layers": 2, "input_feeding": True},
-    "one direction": {"score": "dot", "bidirectional": False},
-    "bottleneck, two layers": {"layers": 2},
-    "tied": {"score": "dot", "embedding_width": 8, "tied": True},
-}
-
-
-def build(seed=0, **settings):
-    config = RecurrentConfig(**{"vocabulary": 20, "width": 8, "embedding_width": 6, "dropout": 0.0, **settings})
-    network = RecurrentNetwork(config)
-    initialize(network, config, generator=torch.Generator().manual_seed(seed))
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)), alpha=0.3)
-    return network.double().eval()
-
-
-@pytest.fixture(params=WAYS, name="network")
-def network_fixture(request):
-    return build(**WAYS[request.param])
-
-
-@pytest.fixture(name="pair")
-def pair_fixture(tokens):
-    return tokens(SOURCE, vocabulary=20), tokens(TARGET, seed=1, vocabulary=20)
-
 
 # The plain loop
 
@@ -187,23 +146,6 @@ def test_stepping_is_the_whole_pass(network, pair):
     assert cache.max_length == 4
 
 
-def test_alignments_are_shares_of_the_source(network, pair):
-    if network.config.score == "none":
-        with pytest.raises(InputError, match="no attention"):
-            network.alignment(*pair)
-        return
-    for weights, sources, targets in zip(network.alignment(*pair), SOURCE, TARGET, strict=True):
-        assert weights.shape == (targets, sources)
-        assert torch.allclose(weights.sum(1), torch.ones(targets, dtype=torch.float64))
-
-
-def test_a_local_window_sees_its_width():
-    network = build(score="dot", window=1)
-    (weights,) = network.alignment(Ragged.of([[1, 2, 3, 4, 5]]), Ragged.of([[1, 2, 3, 4, 5, 6, 7]]))
-    seen = [(row > 0).nonzero().flatten().tolist() for row in weights]
-    assert seen == [[0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4], [3, 4], [3, 4]]
-
-
 def test_sequences_without_a_token(network, pair):
     source, target = Ragged.of([[1, 2], [], [3]]), Ragged.of([[4], [5, 6], []])
     output = network(source, target)
@@ -212,15 +154,6 @@ def test_sequences_without_a_token(network, pair):
     assert torch.allclose(output.logits[:1], alone.logits, atol=1e-12)
     nothing = network(Ragged.of([[1]]), Ragged.of([[]]))
     assert nothing.logits.shape == (0, 20)
-
-
-def test_steps_hold_every_token_once(tokens):
-    batch = tokens((2, 0, 4, 1, 4))
-    steps = Unrolled.of(batch)
-    assert steps.rows.tolist() == [2, 4, 0, 3]
-    assert steps.sizes == (4, 3, 2, 2)
-    assert steps.order.tolist() == [2, 7, 0, 6, 3, 8, 1, 4, 9, 5, 10]
-    assert steps.order[steps.back].tolist() == list(range(11))
 
 
 def test_its_own_words_stand_in_for_a_share_of_the_target(pair):

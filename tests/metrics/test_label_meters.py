@@ -1,0 +1,69 @@
+"""Meters of labels and sets of labels are those of scikit-learn, with intervals that hold the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as oracle
+
+from regard.metrics import scores
+from regard.metrics.meter import (
+    LabelMeter,
+    MultiLabelMeter,
+)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40))
+def test_labels(rows: list[tuple[int, int]]) -> None:
+    three, two = LabelMeter(["a", "b", "c"], main="macro_f1"), LabelMeter(["a", "b"])
+    three.add_many(*np.array(rows).T)
+    predicted, gold = np.minimum(np.array(rows), 1).T
+    for ours, theirs in zip(predicted, gold, strict=True):
+        two.add(int(ours), "ab"[theirs])
+    found = three.scores()
+    assert list(found) == ["macro_f1", "accuracy"]
+    macro = oracle.f1_score([gold for _, gold in rows], [ours for ours, _ in rows], average="macro", zero_division=0)
+    assert found["macro_f1"].value == pytest.approx(macro)
+    found = two.scores()
+    assert list(found) == ["accuracy", "macro_f1", "f1", "mcc"]
+    assert found["f1"].value == pytest.approx(oracle.f1_score(gold, predicted, zero_division=0))
+    assert found["accuracy"].value == pytest.approx((gold == predicted).mean())
+
+
+def test_intervals_of_labels_hold_the_truth() -> None:
+    random = np.random.default_rng(0)
+    chances = np.array([[0.4, 0.1, 0.05], [0.05, 0.2, 0.02], [0.03, 0.05, 0.1]])
+    truth = scores.LabelCounts.of_table(chances).macro().f1
+    hits = 0
+    for _ in range(100):
+        cells = random.choice(9, 400, p=chances.ravel())
+        meter = LabelMeter(["a", "b", "c"])
+        meter.add_many(cells % 3, cells // 3)
+        found = meter.scores()["macro_f1"]
+        hits += found.low <= truth <= found.high
+    assert 89 <= hits <= 100
+
+
+def test_sets_of_labels() -> None:
+    random = np.random.default_rng(1)
+    gold = random.random((3000, 40)) < 0.05
+    predicted = gold ^ (random.random(gold.shape) < 0.01)
+    names = [f"label{number}" for number in range(40)]
+    meter, one_by_one = MultiLabelMeter(names), MultiLabelMeter(names)
+    meter.add_many(predicted, gold)
+    for ours, theirs in zip(predicted, gold, strict=True):
+        one_by_one.add([names[number] for number in np.flatnonzero(ours)], np.flatnonzero(theirs).tolist())
+    found = meter.scores()
+    assert one_by_one.scores() == found
+    for name in ("micro", "macro"):
+        expected = oracle.f1_score(gold.astype(int), predicted.astype(int), average=name, zero_division=0)
+        assert found[f"{name}_f1"].value == pytest.approx(expected)
+        assert 0.003 < found[f"{name}_f1"].high - found[f"{name}_f1"].low < 0.05
+    assert found["exact"].value == pytest.approx(scores.subset_accuracy(predicted, gold))
+    assert meter.counts().f1.shape == (40,)
+    none = MultiLabelMeter(names)
+    none.add([], [])
+    assert [score.value for score in none.scores().values()] == [0, 0, 1]

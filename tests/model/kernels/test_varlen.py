@@ -1,0 +1,31 @@
+"""Kernels for sequences of different lengths."""
+
+import pytest
+import torch
+from tests.model.kernels.cases import CROSS, MASKS, SELF, H, K, biases, layout_of
+from torch.nn.attention.flex_attention import create_mask
+
+from regard.model.kernels.dense import AttentionCall
+from regard.model.kernels.dispatch import attend
+from regard.model.kernels.varlen import _rules
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("bias", ["none", "learned"])
+@pytest.mark.parametrize("pairs", [SELF, CROSS], ids=["self", "cross"])
+def test_the_rules_given_to_flex_attention_are_those_of_the_reference(mask, bias, pairs):
+    """The CUDA kernel cannot run here; its mask and bias can, in torch's own uncompiled form."""
+    torch.manual_seed(0)
+    layout = layout_of(pairs)
+    n, m = int(layout.q_bounds[-1]), int(layout.k_bounds[-1])
+    q, k, v = torch.randn(n, H, K), torch.randn(m, H, K), torch.randn(m, H, K)
+    call = AttentionCall(layout, MASKS[mask], bias_HR=biases(17)[bias])
+    allowed, adjust = _rules(layout, call.mask, call.bias_HR, n, m)
+    allowed_HNM = create_mask(allowed, 1, H, n, m, device="cpu")[0]
+    head, query, key = torch.arange(H).view(-1, 1, 1), torch.arange(n).view(-1, 1), torch.arange(m)
+    scores_HNM = q.transpose(0, 1) @ k.permute(1, 2, 0)
+    if adjust is not None:
+        scores_HNM = adjust(scores_HNM, torch.tensor(0), head, query, key)
+    weights_HNM = scores_HNM.masked_fill(~allowed_HNM, -torch.inf).softmax(-1).nan_to_num()
+    out_NHK = (weights_HNM @ v.transpose(0, 1)).transpose(0, 1)
+    torch.testing.assert_close(out_NHK, attend(q, k, v, call, kernel="reference"), rtol=1e-5, atol=1e-5)

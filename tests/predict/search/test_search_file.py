@@ -1,0 +1,83 @@
+"""Search in a file, in Python and on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.predict.search.texts import TEXTS
+
+from regard import cli
+from regard.errors import DataError, InputError
+from regard.predict import Model
+from regard.predict.search.search_file import search
+
+MEASURE = """
+import sys, time, resource
+import regard
+from regard.predict.search.search_file import search
+model = regard.load(sys.argv[1], device="cpu")
+began = time.monotonic()
+first = search(model, sys.argv[2], "a lovely film")
+middle = time.monotonic()
+again = search(model, sys.argv[2], "a lovely film")
+assert again.cached and again.matches == first.matches and first.texts == int(sys.argv[3])
+print(middle - began, time.monotonic() - middle, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_lines_are_those_of_the_file(model: Model, file: Path) -> None:
+    result = search(model, file, "cold and dull", top=1)
+    (match,) = result.matches[0]
+    assert (match.text, match.row, match.line) == ("cold and dull", 4, 9)
+    table = file.with_suffix(".csv")
+    table.write_text("id,opinion\n" + "".join(f"{row},{text}\n" for row, text in enumerate(TEXTS)))
+    (match,) = search(model, table, "cold and dull", top=1, columns={"text": "opinion"}).matches[0]
+    assert (match.text, match.line) == ("cold and dull", 6)
+
+
+def test_wrong_use(model: Model, file: Path) -> None:
+    with pytest.raises(InputError, match="top is 0"):
+        search(model, file, "a film", top=0)
+    with pytest.raises(InputError, match="expected a text with words"):
+        search(model, file, " ")
+    with pytest.raises(InputError, match="window is 3, expected at least 8 tokens"):
+        search(model, file, "a film", window=3)
+    file.write_text("\n\n")
+    with pytest.raises(DataError, match=r"texts\.txt.*"):
+        search(model, file, "a film")
+
+
+def test_command(trained: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["search", str(trained), str(file), "cold and dull", "a lovely film", "--top", "2", "--device", "cpu"]
+    assert cli.main(argv) == 0
+    said = capsys.readouterr()
+    assert "\ncold and dull\n  score  line  text\n 1.0000     9  cold and dull\n" in said.out
+    assert "vectors of 6 texts kept in" in said.err
+    assert cli.main([*argv, "--json"]) == 0
+    said = capsys.readouterr()
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert [line["query"] for line in lines] == ["cold and dull", "a lovely film"]
+    assert [match["line"] for match in lines[1]["matches"]] == [1, 11]  # equal texts, in the order of the file
+    assert "read from" in said.err
+    assert cli.main(["search", str(trained), str(file)]) == 2
+    assert cli.main([*argv, "--cache", "x", "--no-cache"]) == 2
+
+
+@pytest.mark.slow
+def test_ten_thousand_rows(trained: Path, tmp_path: Path) -> None:
+    """Memory grows by little more than the vectors and the texts; a cached search takes a moment."""
+
+    def measure(count: int) -> tuple[float, float, float]:
+        path = tmp_path / f"{count}.txt"
+        path.write_text("".join(f"{TEXTS[row % 6]} number {row} and more of it\n" for row in range(count)))
+        argv = [sys.executable, "-c", MEASURE, str(trained), str(path), str(count)]
+        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+        return float(said[0]), float(said[1]), int(said[2]) / 1024
+
+    small, large = measure(1000), measure(10_000)
+    assert large[2] - small[2] < 60  # MB
+    assert large[1] < max(1.0, large[0] / 2)
