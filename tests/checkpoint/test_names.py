@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.presets import transformer_config
 
 from regard.checkpoint.check_tensors import part_sizes, saved_tensors, tensor_mappings
 from regard.checkpoint.families import FAMILIES, PRESETS, family_for
@@ -21,7 +18,6 @@ from regard.config import Config
 from regard.errors import FolderError
 from regard.model.initialization import initialize
 from regard.model.network import Network, build_network
-from regard.model.transformer import Transformer
 
 TABLE: NameTable = {
     "stack.layers.{}.qkv": ("block.{}.q", "block.{}.k", "block.{}.v"),
@@ -97,13 +93,6 @@ def test_heads_without_a_class_there_are_told_from_those_with_one() -> None:
         FAMILIES["gpt2"].architecture(["sequence"])
 
 
-def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
-    config = transformer_config("tiny-bert")
-    made = Transformer(dataclasses.replace(config, attention=dataclasses.replace(config.attention, score="bilinear")))
-    with pytest.raises(FolderError, match=r"the family bert has no name for encoder\.layers\.0\.attention"):
-        tensor_mappings(made, FAMILIES["bert"], (), made.config)
-
-
 @pytest.mark.parametrize(
     ("ours", "names", "how"),
     [
@@ -122,24 +111,6 @@ def test_a_place_follows_the_table(ours: str, names: tuple[str, ...], how: str) 
 @pytest.mark.parametrize("ours", ["stack.layers.0.norm.weight", "head.output", "stack.layers.qkv.weight", "qkv.weight"])
 def test_what_the_table_lacks_has_no_place(ours: str) -> None:
     assert find_mapping(ours, TABLE) is None
-
-
-@given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.integers(1, 4), st.booleans())
-def test_parts_lie_one_after_the_other(sizes: list[int], width: int, vector: bool) -> None:
-    ours = torch.randn(sum(sizes)) if vector else torch.randn(sum(sizes), width)
-    place = TensorMapping(tuple(f"part{i}" for i in range(len(sizes))))
-    written = place.write(ours, sizes)
-    assert [len(part) for part in written.values()] == sizes
-    assert torch.equal(written["part0"], ours[: sizes[0]])
-    assert torch.equal(place.read(written.__getitem__), ours)
-
-
-def test_parts_are_equal_where_no_sizes_are_given() -> None:
-    ours = torch.arange(6.0)
-    assert {name: part.tolist() for name, part in TensorMapping(("a", "b")).write(ours, None).items()} == {
-        "a": [0.0, 1.0, 2.0],
-        "b": [3.0, 4.0, 5.0],
-    }
 
 
 def test_turned_and_row_are_stored_that_way() -> None:

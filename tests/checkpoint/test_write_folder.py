@@ -1,0 +1,51 @@
+"""What a folder holds after it was written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from tests.checkpoint.folders import configure, written
+from tests.presets import transformer_config
+
+from regard.checkpoint.check_tensors import tensor_mappings
+from regard.checkpoint.families import FAMILIES
+from regard.checkpoint.folder import read_folder
+from regard.checkpoint.write_folder import write_folder
+from regard.errors import FolderError
+from regard.model.transformer import Transformer
+from regard.ragged import Ragged
+
+
+def test_layers_that_all_look_near_are_read_and_written(tmp_path: Path) -> None:
+    folder = written(tmp_path / "model", "tiny-modernbert")
+    configure(folder, layer_types=["sliding_attention"] * 4)
+    found = read_folder(folder)
+    assert found.config.attention.global_every == 0
+    write_folder(tmp_path / "again", found)
+    assert read_folder(tmp_path / "again").config == found.config
+    ids = torch.arange(3, 40).unsqueeze(0)
+    with torch.no_grad():
+        theirs = transformers.AutoModel.from_pretrained(tmp_path / "again")(ids).last_hidden_state[0]
+        assert torch.allclose(found.network(Ragged.of(ids.tolist())).hidden, theirs, atol=1e-5)
+
+
+def test_settings_that_are_not_known_survive(tmp_path: Path) -> None:
+    folder = written(tmp_path / "model", "tiny-bert")
+    mine = {"my_own": {"deep": [1, 2]}, "finetuning_task": "sst2", "torch_dtype": "float32", "layer_norm_eps": 1e-7}
+    configure(folder, **mine)
+    write_folder(tmp_path / "again", read_folder(folder))
+    config = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert {key: config.get(key) for key in mine} == mine | {"torch_dtype": None}
+    assert config["dtype"] == "float32"
+
+
+def test_a_name_no_table_has_is_refused_before_anything_is_written() -> None:
+    config = transformer_config("tiny-bert")
+    made = Transformer(dataclasses.replace(config, attention=dataclasses.replace(config.attention, score="bilinear")))
+    with pytest.raises(FolderError, match=r"the family bert has no name for encoder\.layers\.0\.attention"):
+        tensor_mappings(made, FAMILIES["bert"], (), made.config)
