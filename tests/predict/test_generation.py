@@ -22,5 +22,5 @@ def test_texts_ids_and_streams_agree() -> None:
 
 
 def test_an_encoder_cannot_generate() -> None:
-    with pytest.raises(InputError, match="this bert model reads text and cannot write it"):
+    with pytest.raises(InputError, match="this bert model .* and cannot generate"):
         regard.create("tiny-bert").generate_ids([[5]])

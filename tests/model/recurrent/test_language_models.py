@@ -82,7 +82,7 @@ def test_stepping_is_the_whole_pass(language, tokens):
         language(Ragged.of([[1]]), Ragged.of([[1]]))
     with pytest.raises(InputError, match=r'recurrent decoder has no head "token"'):
         RecurrentNetwork(language.config, {"token": 3})
-    with pytest.raises(InputError, match="nothing to look at"):
+    with pytest.raises(InputError, match='has no attention over a source, but score is "dot"'):
         RecurrentConfig(20, 8, 8, kind="decoder", score="dot")
 
 
