@@ -125,9 +125,11 @@ def test_a_line_that_is_wrong_is_named_or_skipped(causal: Path, tmp_path: Path, 
 
 def test_a_model_without_words_is_told_what_it_can_do(trained: Path, tmp_path: Path) -> None:
     data = rows(tmp_path / "pairs.jsonl", PAIRS)
-    with pytest.raises(InputError, match=r"minimal pairs, but .* no head for words.*model\.predict\(texts\)"):
+    with pytest.raises(
+        InputError, match=r"minimal pairs, but .* no masked or causal language model head.*model\.predict\(texts\)"
+    ):
         regard.evaluate(trained, data)
-    with pytest.raises(InputError, match=r"no head for words.*can do: model\.embed\(texts\)"):
+    with pytest.raises(InputError, match=r"no masked or causal language model head.*can do: model\.embed\(texts\)"):
         regard.evaluate("minilm", data)
 
 

@@ -56,7 +56,7 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
     [
         ("bert-tinny", InputError, 'neither a folder nor the name of a published model. Did you mean "bert-tiny"?'),
         ("minlm", InputError, 'Did you mean "minilm"?'),
-        ("no-such-thing-at-all", InputError, "Models of the hub are named organisation/model."),
+        ("no-such-thing-at-all", InputError, "Models of the hub are named organization/model."),
         ("a/b/c", FolderError, "a/b/c does not exist. Expected a model folder, minilm, or a hub id."),
         ("./runs", FolderError, "runs does not exist."),
         ("/no/where", FolderError, "/no/where does not exist."),

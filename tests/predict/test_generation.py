@@ -22,5 +22,5 @@ def test_texts_ids_and_streams_agree() -> None:
 
 
 def test_an_encoder_cannot_generate() -> None:
-    with pytest.raises(InputError, match="this bert model .* and cannot generate"):
+    with pytest.raises(InputError, match=r"this bert model .* and cannot generate"):
         regard.create("tiny-bert").generate_ids([[5]])
