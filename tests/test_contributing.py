@@ -21,7 +21,7 @@ result = regard.train("reviews.kv", preset="tiny-bert", steps=2, device="cpu", o
 assert "first_letter" in result.scores, result.scores
 Path("recipes.csv").write_text("dish,minutes\\nBoil an egg.,4\\n")
 assert [record.minutes for record in read("recipes.csv")] == [4.0]
-sys.exit(cli.main(["count", "three short words"]))
+sys.exit(cli.main(["toy-words", "three short words"]))
 """
 
 

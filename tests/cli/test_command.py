@@ -18,7 +18,7 @@ from regard.cli.output import UsageError, print_json
 HELP = """Count the words of texts.
 
 Examples:
-  regard count "a text" --json"""
+  regard toy-words "a text" --json"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def run(command: CountCommand) -> None:
         print_json({"text": text, "words": count}) if command.json else print(count)
 
 
-COMMAND = Command(name="count", arguments=CountCommand, help=HELP, run=run)
+COMMAND = Command(name="toy-words", arguments=CountCommand, help=HELP, run=run)
 
 
 @pytest.fixture(autouse=True)
@@ -46,24 +46,24 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_toy_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["count", "one two three", "--min-length", "4", "--json"]) == 0
+    assert cli.main(["toy-words", "one two three", "--min-length", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"text": "one two three", "words": 1}
 
 
 def test_a_toy_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
-    assert "\n  count     Count the words of texts.\n" in capsys.readouterr().out
-    assert cli.main(["count", "--help"]) == 0
+    assert "\n  toy-words Count the words of texts.\n" in capsys.readouterr().out
+    assert cli.main(["toy-words", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert "regard count" in shown
+    assert "regard toy-words" in shown
     assert "Shortest word that is counted, in characters. (default: 1)" in " ".join(shown.replace("│", " ").split())
 
 
 def test_a_toy_command_reports_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["count"]) == 2
+    assert cli.main(["toy-words"]) == 2
     assert capsys.readouterr().err == "regard: no text was given. Write it after the command.\n"
-    assert cli.main(["cout"]) == 2
-    assert 'Did you mean "count"?' in capsys.readouterr().err
+    assert cli.main(["toy-word"]) == 2
+    assert 'Did you mean "toy-words"?' in capsys.readouterr().err
 
 
 def test_every_file_of_commands_is_listed_and_named_after_its_command() -> None:
@@ -73,4 +73,4 @@ def test_every_file_of_commands_is_listed_and_named_after_its_command() -> None:
 
     assert package.__file__ is not None
     files = {path.stem for path in Path(package.__file__).parent.glob("*.py")} - {"__init__"}
-    assert files == set(NAMES) == set(cli.COMMANDS) - {"count"}
+    assert files == set(NAMES) == set(cli.COMMANDS) - {"toy-words"}

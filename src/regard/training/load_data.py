@@ -33,7 +33,8 @@ class LabeledData:
     split_off: bool  # whether dev was split off here
     fingerprint: str  # the same for the same records
     hints: tuple[str, ...] = ()  # other ways to train on this data that may be meant
-    read_options: Mapping[str, Any] = field(default_factory=dict)  # how the user asked to read the data
+    read_options: Mapping[str, Any] = field(default_factory=dict)  # options for reading that the user has given
+    bad_rows: int = 0  # unusable rows, written to the file of `skip_bad`
 
 
 def load_data(
@@ -79,6 +80,7 @@ def load_data(
         fingerprint=_fingerprint(records, dev_records),
         hints=other_uses,
         read_options=read_options,
+        bad_rows=reader.bad_rows + (0 if other is None else other.bad_rows),
     )
 
 

@@ -160,6 +160,8 @@ def start_lines(
 def _rows_line(data: LabeledData) -> str:
     """Such as "342 training rows, 38 validation rows (10 % split)"."""
     rows = pluralize(len(data.train), "training row")
+    if data.bad_rows:
+        rows = f"{pluralize(data.bad_rows, 'unusable row')} skipped, {rows}"
     if not data.dev:
         return f"{rows}, no validation rows"
     validation = pluralize(len(data.dev), "validation row")
