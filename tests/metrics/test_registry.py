@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from regard.metrics.meter import (
     TokenMeter,
 )
 from regard.metrics.registry import METRICS, Metric, metric_table, register_metric, unregister_metric
+from regard.metrics.scores import LabelCounts, ratio
 
 DOCS = Path(__file__).parents[2] / "docs" / "evaluate.md"
 
@@ -35,6 +38,20 @@ def same_first_letter(predicted: str, gold: str) -> float:
 FIRST_LETTER = Metric(
     "first_letter", "label", "fraction of labels with the right first letter", score=same_first_letter
 )
+
+
+def balanced_accuracy(counts: LabelCounts) -> Any:
+    present = counts.gold > 0
+    return ratio((counts.recall * present).sum(-1), present.sum(-1))
+
+
+@contextmanager
+def registered(metric: Metric) -> Iterator[None]:
+    register_metric(metric)
+    try:
+        yield
+    finally:
+        unregister_metric(metric)
 
 
 @pytest.fixture
@@ -129,6 +146,11 @@ def test_every_score_of_a_meter_is_described() -> None:
     [
         (lambda: register_metric(Metric("new", "label", "no function")), "has no function"),
         (lambda: register_metric(Metric("accuracy", "label", "twice", score=same_first_letter)), "exists already"),
+        (lambda: Metric("new", "number", "no labels", from_counts=balanced_accuracy), "expected one of: label, labels"),
+        (
+            lambda: Metric("new", "label", "two", score=same_first_letter, from_counts=balanced_accuracy),
+            "both score and from_counts",
+        ),
         (lambda: Metric("new", "colour", "of no kind", score=same_first_letter), "expected one of: label"),
     ],
 )
@@ -145,3 +167,55 @@ def test_a_value_that_is_not_finite_is_refused() -> None:
             NumberMeter().add(1.0, 2.0)
     finally:
         unregister_metric(metric)
+
+
+def test_a_metric_from_counts_equals_scikit_learn() -> None:
+    from sklearn.metrics import balanced_accuracy_score
+
+    gold, predicted = np.random.default_rng(0).choice(3, (2, 300), p=(0.7, 0.25, 0.05))
+    predicted = np.where(np.arange(300) % 3 == 0, predicted, gold)
+    with registered(Metric("balanced", "label", "mean recall", from_counts=balanced_accuracy)):
+        meter = LabelMeter(["a", "b", "c", "never"])
+    for ours, theirs in zip(predicted, gold, strict=True):
+        meter.add(int(ours), int(theirs))
+    score = meter.scores()["balanced"]
+    assert score.value == pytest.approx(balanced_accuracy_score(gold, predicted))
+    rows = np.random.default_rng(1).integers(0, 300, (400, 300))
+    low, high = np.quantile([balanced_accuracy_score(gold[row], predicted[row]) for row in rows], (0.025, 0.975))
+    assert (score.low, score.high) == pytest.approx((low, high), abs=0.02)
+
+
+def test_a_metric_from_counts_of_several_labels_equals_scikit_learn() -> None:
+    from sklearn.metrics import recall_score
+
+    gold, predicted = np.random.default_rng(0).random((2, 200, 3)) < 0.4
+    with registered(Metric("macro_recall", "labels", "mean recall", from_counts=lambda counts: counts.recall.mean(-1))):
+        meter = MultiLabelMeter(["a", "b", "c"])
+    meter.add_many(predicted, gold)
+    score = meter.scores()["macro_recall"]
+    assert score.value == pytest.approx(recall_score(gold, predicted, average="macro"))
+    assert score.value - 0.15 < score.low < score.value < score.high < score.value + 0.15
+
+
+def test_a_metric_from_counts_appears_in_training_and_evaluation(reviews_csv: Path, tmp_path: Path) -> None:
+    with registered(Metric("balanced", "label", "mean recall", from_counts=balanced_accuracy)):
+        trained = regard.train(reviews_csv, preset="tiny-bert", out=tmp_path / "run", steps=2)
+        assert "balanced" in trained.scores
+        assert "balanced" in regard.evaluate(trained.folder, reviews_csv).scores
+    assert "balanced" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("from_counts", "message"),
+    [
+        (lambda counts: counts.recall, "shape (1000, 2) for counts of shape (1000, 2); expected shape (1000,)"),
+        (lambda counts: counts.hits.sum(), "Sum over the last axis alone"),
+        (lambda counts: np.nan * counts.hits.sum(-1), "returned nan"),
+    ],
+)
+def test_what_a_metric_from_counts_returns_is_checked(from_counts: Any, message: str) -> None:
+    with registered(Metric("broken", "label", "wrong shape", from_counts=from_counts)):
+        meter = LabelMeter(["a", "b"])
+    meter.add("a", "b")
+    with pytest.raises(InputError, match=re.escape(message)):
+        meter.scores()

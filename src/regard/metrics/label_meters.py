@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, did_you_mean
 from regard.metrics.confidence import BLOCK, Replicates, Score, interval, require_rows, resample_counts, wilson
-from regard.metrics.registry import CustomScores
+from regard.metrics.registry import CustomScores, count_metrics
 from regard.metrics.report import ClassificationReport, ConfusionMatrix, MultilabelConfusion, averages, class_scores
 from regard.metrics.scores import ConfusionCounts, LabelCounts, matthews_correlation
 
@@ -54,9 +54,10 @@ class LabelMeter:
         self._seed = seed
         self._predicted, self._gold = array("q"), array("q")
         self._custom = CustomScores("label", seed=seed)
-        self._statistics = {"macro_f1": _macro_f1}
+        self._statistics: dict[str, Callable[[LabelCounts], Any]] = {"macro_f1": _macro_f1}
         if len(self.names) == 2:
             self._statistics |= {"f1": _last_f1, "mcc": matthews_correlation}
+        self._statistics |= count_metrics("label")
         if main not in ("accuracy", *self._statistics):
             raise InputError(
                 f'"{main}" is not a score of this meter.{did_you_mean(main, ["accuracy", *self._statistics])}'
@@ -143,6 +144,7 @@ class MultiLabelMeter:
         self.names = LabelNames(labels)
         self._replicates = Replicates(1 + 3 * len(self.names), seed=seed)
         self._custom = CustomScores("labels", seed=seed)
+        self._statistics = count_metrics("labels")
         self._waiting: list[tuple[list[int], list[int]]] = []  # single rows, added in blocks, which is faster
 
     @property
@@ -198,10 +200,12 @@ class MultiLabelMeter:
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
         value, sampled = self.counts(), self._counts(self._replicates.sums())
+        added = {name: interval(float(of(value)), of(sampled)) for name, of in self._statistics.items()}
         return {
             "micro_f1": interval(value.micro().f1, sampled.micro().f1),
             "macro_f1": interval(value.macro(absent=True).f1, sampled.macro(absent=True).f1),
             "exact": wilson(float(self._replicates.totals()[0]), self.rows),
+            **added,
             **self._custom.scores(),
         }
 

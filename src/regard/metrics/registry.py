@@ -1,15 +1,28 @@
 """The registry of metrics: what every score means, and the one place where a new metric is added.
 
-A metric of your own is a function of what was predicted for a record and its gold value, and one entry:
+A metric of your own is one function and one entry. There are two ways.
+
+`score` is a function of what was predicted for a record and its gold value; its mean over the rows is reported:
 
     def within_one(predicted: float, gold: float) -> float:
         return float(abs(predicted - gold) <= 1)
 
     register_metric(Metric("within_one", "number", "fraction of numbers at most 1 away", score=within_one))
 
-It is computed, with its 95 % interval, wherever predictions of that kind are scored: in evaluation, during and after
-training, in the model card, and in the table of the documentation. The kinds of predictions, and what the function
-receives:
+`from_counts` is for scores that are not a mean over rows, such as F1 or balanced accuracy. It is a function of the
+`LabelCounts` of the whole data set: arrays with how often each label was hit, predicted and true. Labels are the last
+axis; for the interval there is an axis of bootstrap replicates before it, so sum over axis -1. `ratio` of
+`regard.metrics.scores` divides without warnings about 0:
+
+    def balanced_accuracy(counts: LabelCounts) -> Any:
+        present = counts.gold > 0
+        return ratio((counts.recall * present).sum(-1), present.sum(-1))
+
+    register_metric(Metric("balanced_accuracy", "label", "mean recall of the labels", from_counts=balanced_accuracy))
+
+A metric is computed, with its 95 % interval, wherever predictions of that kind are scored: in evaluation, during and
+after training, in the model card, and in the table of the documentation. `from_counts` takes the kinds `label` and
+`labels`. The kinds of predictions, and what `score` receives:
 
 | kind | predicted | gold |
 |---|---|---|
@@ -28,27 +41,40 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from regard.errors import InputError
 from regard.metrics.confidence import Replicates, Score, mean
+from regard.metrics.scores import LabelCounts
 
+COUNT_KINDS = ("label", "labels")  # of metrics from counts
 CUSTOM_KINDS = ("label", "labels", "number", "entities", "tags", "answer", "translation")
 BUILT_IN_KINDS = (*CUSTOM_KINDS, "masked tokens", "next token", "both directions", "sentence pair")
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One score of one kind of prediction."""
+    """One score of one kind of prediction.
+
+    score: function of (predicted, gold) of one record; the mean over records is reported.
+    from_counts: function of the `LabelCounts` of all records: one number, or one for each bootstrap replicate.
+
+    Built-in metrics have neither; their meters compute them.
+    """
 
     name: str
     kind: str
     description: str
-    score: Callable[[Any, Any], float] | None = (
-        None  # (predicted, gold) of one record; the mean over records is reported
-    )
+    score: Callable[[Any, Any], float] | None = None
     higher_is_better: bool = True
+    from_counts: Callable[[LabelCounts], Any] | None = None
 
     def __post_init__(self) -> None:
-        kinds = BUILT_IN_KINDS if self.score is None else CUSTOM_KINDS
+        if self.score is not None and self.from_counts is not None:
+            raise InputError(f'metric "{self.name}" has both score and from_counts. Give one of them.')
+        kinds: tuple[str, ...] = BUILT_IN_KINDS if self.score is None else CUSTOM_KINDS
+        if self.from_counts is not None:
+            kinds = COUNT_KINDS
         if self.kind not in kinds:
             raise InputError(f'metric "{self.name}" has the kind "{self.kind}", expected one of: {", ".join(kinds)}.')
 
@@ -111,8 +137,11 @@ def register_metric(metric: Metric) -> None:
 
     Raises an error where the name is taken for this kind, or the metric has no function.
     """
-    if metric.score is None:
-        raise InputError(f'metric "{metric.name}" has no function. Give score: a function of (predicted, gold).')
+    if metric.score is None and metric.from_counts is None:
+        raise InputError(
+            f'metric "{metric.name}" has no function. Give score, a function of (predicted, gold) of one record, '
+            "or from_counts, a function of the LabelCounts of all records."
+        )
     if any((metric.name, metric.kind) == (other.name, other.kind) for other in METRICS):
         raise InputError(f'a metric "{metric.name}" for the kind "{metric.kind}" exists already. Choose another name.')
     METRICS.append(metric)
@@ -132,8 +161,30 @@ def metric_table() -> str:
     return "\n".join(lines)
 
 
+def count_metrics(kind: str) -> dict[str, Callable[[LabelCounts], Any]]:
+    """The functions of the registered metrics that are computed from counts, by name; they check what is returned."""
+    return {metric.name: _checked(metric) for metric in METRICS if metric.kind == kind and metric.from_counts}
+
+
+def _checked(metric: Metric) -> Callable[[LabelCounts], Any]:
+    def from_counts(counts: LabelCounts) -> Any:
+        assert metric.from_counts is not None
+        result = np.asarray(metric.from_counts(counts), np.float64)
+        expected = counts.gold.shape[:-1]
+        if result.shape != expected:
+            raise InputError(
+                f'metric "{metric.name}" returned numbers of shape {result.shape} for counts of shape '
+                f"{counts.gold.shape}; expected shape {expected}. Sum over the last axis alone, as in .sum(-1)."
+            )
+        if not expected and not np.isfinite(result):
+            raise InputError(f'metric "{metric.name}" returned {result} for {counts}; expected a finite number.')
+        return result
+
+    return from_counts
+
+
 class CustomScores:
-    """The registered metrics of one kind, accumulated record by record; costs nothing where there are none."""
+    """The registered metrics of one kind with a `score`, accumulated record by record; no cost without any."""
 
     def __init__(self, kind: str, *, seed: int = 0) -> None:
         self.metrics = [metric for metric in METRICS if metric.kind == kind and metric.score is not None]
