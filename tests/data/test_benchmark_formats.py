@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.data.fields import fields
+from tests.data.helpers import text_and_label
 
 import regard
 from regard.data.check.run import check
@@ -39,16 +38,12 @@ def clinc(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return path
 
 
-def found(data: Any, **told: Any) -> list[tuple[str, Any]]:
-    return fields(read(data, **told), "text", "label")
-
-
 def test_clinc_splits_are_read(clinc: Path) -> None:
     assert split_names(clinc) == ("train", "valid", "test")
     train = [tuple(row) for row in (*CLINC["train"], *CLINC["oos_train"])]
-    assert found(clinc) == found(clinc, split="train") == train
-    assert found(clinc, split="valid") == [tuple(row) for row in (*CLINC["oos_val"], *CLINC["val"])]
-    assert found(clinc, split="test") == [tuple(row) for row in (*CLINC["oos_test"], *CLINC["test"])]
+    assert text_and_label(read(clinc)) == text_and_label(read(clinc, split="train")) == train
+    assert text_and_label(read(clinc, split="valid")) == [tuple(row) for row in (*CLINC["oos_val"], *CLINC["val"])]
+    assert text_and_label(read(clinc, split="test")) == [tuple(row) for row in (*CLINC["oos_test"], *CLINC["test"])]
     assert str(read(clinc, split="test").schema).endswith("a list for each split; this is test")
     data = load_data(clinc)
     assert (data.task, len(data.train), len(data.dev), data.split_off) == ("classify", 42, 7, False)
@@ -60,12 +55,12 @@ def test_splits_of_objects_and_faults_inside(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"train": [{"text": "x", "label": "a"}], "note": 5, "validation": [{"text": "y"}]}))
     assert split_names(path) == ("train", "valid")
-    assert found(path) == [("x", "a")]
+    assert text_and_label(read(path)) == [("x", "a")]
     path.write_text('{"train": [["x", "a"],\n["y"]], "test": [["z", "b"]]}')
     with pytest.raises(DataError, match="line 2, row 2: is a list; expected an object"):
-        found(path)
+        text_and_label(read(path))
     with pytest.raises(DataError, match="has no readable row"):
-        found(path, split="valid")
+        text_and_label(read(path, split="valid"))
     path.write_text('{"train": [["x", "a"], ')
     with pytest.raises(DataError, match="is not JSON"):
         split_names(path)
@@ -82,33 +77,3 @@ def test_clinc_is_trained_and_its_test_split_scored(clinc: Path, monkeypatch: py
     assert done.rows == 42
     assert regard.evaluate(out, clinc).rows == 9
     assert regard.evaluate(out, clinc, split="valid").rows == 7
-
-
-TREC = [
-    "DESC:manner How did the fire begin ?",
-    "ENTY:animal What bird sings at night ?",
-    "ABBR:exp What does UN stand for ?",
-    "DESC:def What is a fjord ?",
-]
-
-
-@pytest.mark.parametrize("name", ["train_5500.label", "questions.txt", "questions"])
-def test_trec_lines_are_read(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_text("\n".join(TREC) + "\n\n")
-    reader = read(path)
-    assert (reader.schema.format, reader.schema.task) == ("trec", "classify")
-    assert fields(reader, "label") == ["DESC", "ENTY", "ABBR", "DESC"]
-    assert found(path, columns={"label": "fine"})[0] == ("How did the fire begin ?", "DESC:manner")
-    assert fields(read(path, task="text"), "text")[1] == "What bird sings at night ?"
-
-
-def test_trec_lines_that_cannot_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.label"
-    path.write_text("\n".join([*TREC, "no label here"]))
-    assert read(path).schema.format == "text"
-    with pytest.raises(DataError, match=r'a.label line 5: is not a label and a text: .*; expected "LABEL:sub text"'):
-        found(path, format="trec")
-    assert len(found(path, format="trec", skip_bad=tmp_path / "bad.jsonl")) == 4
-    path.write_text("NOTE: this is prose.\nIt goes on.\n")
-    assert read(path).schema.format == "text"

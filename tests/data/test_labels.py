@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.fields import fields
+from tests.data.helpers import fields, write_file
 
-from regard import cli
 from regard.data.check.run import check
 from regard.data.labels import infer_separator, joined_labels
 from regard.data.readers import read
 from regard.data.schema.columns import parse_columns
 from regard.errors import DataError, InputError
-from regard.training.load_data import load_data
 
 COMBINED = ["billing", "login", "refund", "billing, login", "login, refund", "billing, login, refund"]
-
-
-def put(path: Path, content: str) -> Path:
-    path.write_text(content)
-    return path
 
 
 def labels(path: Path, **options: Any) -> list[Any]:
@@ -46,22 +38,22 @@ def test_the_separator_is_the_one_that_occurs_and_is_reported(
 ) -> None:
     assert infer_separator(cells) == separator
     rows = "".join(f"t{number}\t{cell}\n" for number, cell in enumerate(cells))
-    reader = read(put(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
+    reader = read(write_file(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
     assert fields(reader, "label") == wanted
     assert f'labels are separated by "{separator or "|"}"' in str(reader.schema)
     assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").format
 
 
 def test_other_files_have_the_separator_of_the_first(tmp_path: Path) -> None:
-    first = put(tmp_path / "train.tsv", "text\tlabel\nx\tParis, France;new\n")
-    second = put(tmp_path / "dev.tsv", "text\tlabel\ny\tParis, France\n")
+    first = write_file(tmp_path / "train.tsv", "text\tlabel\nx\tParis, France;new\n")
+    second = write_file(tmp_path / "dev.tsv", "text\tlabel\ny\tParis, France\n")
     assert labels(second, labels="multi") == [("Paris", "France")]
     assert labels(second, like=read(first, labels="multi").schema) == [("Paris, France",)]
     assert fields(read([first, second], labels="multi"), "label")[1] == ("Paris, France",)
 
 
 def test_one_hot_columns(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", "id,text,billing,log in\n1,x,1,0\n2,y,true,yes\n3,z,0,\n")
+    path = write_file(tmp_path / "a.csv", "id,text,billing,log in\n1,x,1,0\n2,y,true,yes\n3,z,0,\n")
     columns = parse_columns("text=text,label=billing,log in")
     assert columns == {"text": "text", "label": ("billing", "log in")}
     reader = read(path, columns=columns)
@@ -70,12 +62,12 @@ def test_one_hot_columns(tmp_path: Path) -> None:
     assert labels(path, columns={"label": ["2", "3"]}) == [("billing",), ("billing", "log in"), ()]
     with pytest.raises(DataError, match=r"line 3: 2 of the label columns are 1 \(billing, log in\); expected one"):
         labels(path, columns=columns, labels="single")
-    single = put(tmp_path / "b.csv", "text,a,b\nx,1,0\ny,0,1\n")
+    single = write_file(tmp_path / "b.csv", "text,a,b\nx,1,0\ny,0,1\n")
     assert labels(single, columns={"label": ["a", "b"]}, labels="single") == ["a", "b"]
-    bare = put(tmp_path / "c.csv", "x,1,0\ny,0,1\n")
+    bare = write_file(tmp_path / "c.csv", "x,1,0\ny,0,1\n")
     assert labels(bare, columns=parse_columns("text=0,label=1,2"), header=False) == [("1",), ("2",)]
     with pytest.raises(DataError, match=r'line 2, column b: is "2"; expected 1 or 0, as in a one-hot column'):
-        labels(put(tmp_path / "d.csv", "text,a,b\nx,1,2\n"), columns={"label": ["a", "b"]})
+        labels(write_file(tmp_path / "d.csv", "text,a,b\nx,1,2\n"), columns={"label": ["a", "b"]})
     with pytest.raises(DataError, match='there is no column "c" for the role label'):
         read(single, columns={"label": ["a", "c"]})
     with pytest.raises(InputError, match="numbers are read from one column"):
@@ -85,7 +77,7 @@ def test_one_hot_columns(tmp_path: Path) -> None:
 
 
 def test_pairs_can_have_one_hot_labels(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", "premise,hypothesis,x,y\na,b,1,0\n")
+    path = write_file(tmp_path / "a.csv", "premise,hypothesis,x,y\na,b,1,0\n")
     assert labels(path, columns={"label": ["x", "y"]}) == [("x",)]
 
 
@@ -104,42 +96,3 @@ def test_pairs_can_have_one_hot_labels(tmp_path: Path) -> None:
 def test_labels_that_are_combinations_are_found(names: list[str], separator: str | None) -> None:
     found = joined_labels(names)
     assert (None if found is None else found.separator) == separator
-
-
-def combined(tmp_path: Path) -> Path:
-    rows = [f"text number {number}\t{COMBINED[number % len(COMBINED)]}\n" for number in range(24)]
-    return put(tmp_path / "a.tsv", "text\tlabel\n" + "".join(rows))
-
-
-def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = combined(tmp_path)
-    says = 'the 6 labels look like combinations of 3 names separated by ",", such as "billing, login"'
-    (found,) = [finding for finding in check(path).findings if finding.kind == "joined-labels"]
-    assert (found.severity, found.message) == ("warning", says)
-    assert "--labels multi" in found.fix
-    with pytest.warns(UserWarning, match=f"{says}. Use --labels multi if"):
-        load_data(path)
-    assert fields(load_data(path, labels="multi").train, "label")[0] in {
-        ("billing",),
-        ("login",),
-        ("refund",),
-        ("billing", "login"),
-    }
-    load_data(path, labels="class")
-    assert not [finding for finding in check(path, labels="class").findings if finding.kind == "joined-labels"]
-    assert cli.main(["check", str(path), "--labels", "multi", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["labels"] == {"login": 16, "billing": 12, "refund": 12}
-
-
-def test_pairs_with_numbers_get_a_hint(tmp_path: Path) -> None:
-    rows = [f"a text {number},another {number},{number / 7:.2f}\n" for number in range(30)]
-    path = put(tmp_path / "a.csv", "sentence1,sentence2,score\n" + "".join(rows))
-    (found,) = [finding for finding in check(path).findings if finding.kind == "similarity"]
-    assert (found.severity, found.message) == ("note", "the labels of these pairs are numbers")
-    assert "--task embed" in found.fix
-    (hint,) = load_data(path).hints
-    assert "--task embed" in hint
-    assert "\n" not in hint
-    assert load_data(path, task="embed").hints == load_data(path, task="pair").hints == ()
-    classes = put(tmp_path / "b.csv", "sentence1,sentence2,label\n" + "".join(rows).replace(".", ""))
-    assert load_data(classes, labels="class").hints == ()

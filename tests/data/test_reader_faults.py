@@ -10,15 +10,10 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-from tests.data.fields import fields
+from tests.data.helpers import fields, write_file
 
 from regard.data.readers import read
 from regard.errors import DataError, InputError
-
-
-def put(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def pairs(records: Any) -> list[tuple[Any, ...]]:
@@ -108,7 +103,7 @@ FAULTS = [
 def test_a_bad_row_is_named_or_listed(
     tmp_path: Path, name: str, content: str | bytes, told: dict[str, Any], line: int, column: str | None, says: str
 ) -> None:
-    path = put(tmp_path / name, content)
+    path = write_file(tmp_path / name, content)
     where = f"line {line}(, row \\d)?" + ("" if column is None else f", column {column}")
     with pytest.raises(DataError, match=f"^{path} {where}: .*{says}"):
         list(read(path, **told))
@@ -154,7 +149,7 @@ def test_a_bad_row_is_named_or_listed(
     ],
 )
 def test_a_bad_file_is_said(tmp_path: Path, name: str, content: str | bytes, told: dict[str, Any], says: str) -> None:
-    path = put(tmp_path / name, content)
+    path = write_file(tmp_path / name, content)
     with pytest.raises(DataError, match=says):
         list(read(path, **told))
 
@@ -184,14 +179,14 @@ def test_wrong_use_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, told: dict[str, Any], says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    put(tmp_path / "data.csv", "text,label\nx,a\n")
+    write_file(tmp_path / "data.csv", "text,label\nx,a\n")
     with pytest.raises((DataError, InputError), match=says):
         read(where, **told)
 
 
 def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     content = 'text,label\nx,a\nbad\n"open,a\ny,b\n"w",c\nz,d,e\n'
-    path = put(tmp_path / "a.csv", content)
+    path = write_file(tmp_path / "a.csv", content)
     seen: list[DataError] = []
     reader = read(path, skip_bad=tmp_path / "bad.jsonl", on_bad=seen.append)
     for _ in range(2):
@@ -204,7 +199,7 @@ def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 column (bad); expected 2 (text, label).")
     assert set(listed[0]) == {"file", "line", "row", "column", "problem", "expected", "fix", "message", "raw"}
     with pytest.raises(DataError, match="has no usable row: 1 bad row and no other"):
-        list(read(put(tmp_path / "b.csv", "text,label\nx\n"), skip_bad=tmp_path / "bad.jsonl"))
+        list(read(write_file(tmp_path / "b.csv", "text,label\nx\n"), skip_bad=tmp_path / "bad.jsonl"))
 
 
 def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
@@ -213,20 +208,20 @@ def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
     seen: list[DataError] = []
     assert pairs(read(tmp_path / "a.parquet", on_bad=seen.append)) == [("a", "x"), ("d", "x")]
     assert [(error.row, error.column) for error in seen] == [(2, "text"), (3, "text")]
-    first = put(tmp_path / "a.en", b"one\nt\xff\nth\0\nfour\n")
-    second = put(tmp_path / "a.de", "eins\nzwei\ndrei\nvier\n")
+    first = write_file(tmp_path / "a.en", b"one\nt\xff\nth\0\nfour\n")
+    second = write_file(tmp_path / "a.de", "eins\nzwei\ndrei\nvier\n")
     seen.clear()
     found = read((first, second), on_bad=seen.append)
     assert fields(found, "source", "target", "place.line") == [("one", "eins", 1), ("four", "vier", 4)]
     assert [error.line for error in seen] == [2, 3]
     with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has 5; expected as many"):
-        list(read((first, put(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))
+        list(read((first, write_file(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))
 
 
 def test_an_object_is_checked_and_listed_whole_wherever_the_reading_of_its_list_paused(tmp_path: Path) -> None:
     rows = [{"text": "a" * 200_000, "label": "x"}, {"text": "b" * 100_000 + "?", "label": "y"}]
     written = json.dumps(rows).replace("?", r"\ud800")
-    path = put(tmp_path / "a.json", written)
+    path = write_file(tmp_path / "a.json", written)
     assert len(pairs(read(path, skip_bad=tmp_path / "bad.jsonl"))) == 1
     (listed,) = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert "half of a surrogate pair" in listed["message"]
@@ -237,9 +232,9 @@ def test_an_object_is_checked_and_listed_whole_wherever_the_reading_of_its_list_
 def test_a_file_that_changes_is_said(tmp_path: Path, name: str) -> None:
     rows = ("text,label\n" + f"{'text ' * 50},a\n" * 3_000).encode()
     content = gzip.compress(rows, 1) if name.endswith("gz") else rows
-    path = put(tmp_path / name, content)
-    for change in (lambda: put(path, content[:-99]), lambda: put(path, content + b"x"), path.unlink):
-        put(path, content)
+    path = write_file(tmp_path / name, content)
+    for change in (lambda: write_file(path, content[:-99]), lambda: write_file(path, content + b"x"), path.unlink):
+        write_file(path, content)
         records = iter(read(path))
         next(records)
         change()

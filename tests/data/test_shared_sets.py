@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.fields import fields
+from tests.data.helpers import fields
 
 from regard.data.readers import Reader, read
 from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record

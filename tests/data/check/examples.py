@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from regard.data.check.finding import CheckReport
@@ -106,11 +105,6 @@ PAIRS = (
 
 def tsv(*more: tuple[str, str]) -> str:
     return "english\tspanish\n" + "".join(f"{one}\t{two}\n" for one, two in (*PAIRS, *more))
-
-
-def put(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 def kinds(report: CheckReport) -> dict[str, int | None]:

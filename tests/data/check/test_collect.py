@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.data.check.examples import (
     good,
-    put,
     rows,
 )
+from tests.data.helpers import write_file
 
 from regard.data.check.collect import MAX_EXAMPLES, FindingCollector, excerpt, quoted
 from regard.data.check.run import check
@@ -18,7 +18,7 @@ from regard.data.records import Place
 
 def test_findings_are_ordered_by_severity_with_examples(tmp_path: Path) -> None:
     content = rows(12, (good()[2], "pos"), (good()[3], "neg"), ("", "pos"), ("a &amp; b are far away", "neg"))
-    report = check(put(tmp_path / "a.csv", content))
+    report = check(write_file(tmp_path / "a.csv", content))
     assert [finding.severity for finding in report.findings] == ["error", "warning", "note"]
     twice = report.findings[1]
     assert (twice.kind, twice.count, twice.lines) == ("duplicate", 2, (14, 15))

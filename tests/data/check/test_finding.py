@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.data.check.examples import put, rows
+from tests.data.check.examples import rows
+from tests.data.helpers import write_file
 
 from regard.data.check.finding import CheckReport, Finding, describe_place
 from regard.data.check.run import check
@@ -36,7 +37,7 @@ def test_count_by_severity() -> None:
 
 
 def test_json_has_the_agreed_fields(tmp_path: Path) -> None:
-    report = check(put(tmp_path / "a.csv", rows(12, ("", "pos")))).as_json()
+    report = check(write_file(tmp_path / "a.csv", rows(12, ("", "pos")))).as_json()
     assert {"rows", "task", "labels", "findings"} <= set(report)
     assert {"kind", "severity", "line", "message", "fix"} <= set(report["findings"][0])
     assert json.loads(json.dumps(report))["rows"] == 13

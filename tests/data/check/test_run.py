@@ -22,11 +22,11 @@ from tests.data.check.examples import (
     good,
     jsonl,
     kinds,
-    put,
     question,
     rows,
     tsv,
 )
+from tests.data.helpers import write_file
 
 from regard import samples
 from regard.data.check.kinds import KINDS
@@ -103,7 +103,7 @@ FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_fault_is_found_in_its_line(tmp_path: Path, name: str) -> None:
     file, content, kind, line = FAULTS[name]
-    report = check(put(tmp_path / file, content))
+    report = check(write_file(tmp_path / file, content))
     found = [finding for finding in report.findings if finding.kind == kind]
     assert [finding.line for finding in found] == [line], report.findings
     assert found[0].file == str(tmp_path / file)
@@ -137,7 +137,7 @@ CLEAN = {
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_clean_data_has_no_findings(tmp_path: Path, name: str) -> None:
-    report = check(put(tmp_path / name, CLEAN[name]))
+    report = check(write_file(tmp_path / name, CLEAN[name]))
     assert report.findings == ()
     assert report.rows > 0
 
@@ -155,7 +155,9 @@ def test_parquet_findings_have_row_numbers(tmp_path: Path) -> None:
 
 
 def test_given_columns_and_skipped_rows(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", csv_of([(t, str(n % 2)) for n, t in enumerate(good())], "words,mark") + "a,b,c\n")
+    path = write_file(
+        tmp_path / "a.csv", csv_of([(t, str(n % 2)) for n, t in enumerate(good())], "words,mark") + "a,b,c\n"
+    )
     report = check(path, columns={"text": "words", "label": "mark"}, skip_bad=tmp_path / "bad.jsonl")
     assert (report.rows, report.bad_rows, kinds(report)) == (12, 1, {"wrong-columns": 14})
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 14
@@ -168,7 +170,7 @@ def test_unreadable_file_is_a_finding(tmp_path: Path) -> None:
         ("zip.csv", b"PK\x03\x04abc", "a zip archive"),
         ("all.csv", b"text,label\na\nb\n", "2 bad rows and no other"),
     ):
-        report = check(put(tmp_path / name, content))
+        report = check(write_file(tmp_path / name, content))
         assert not report.complete
         found = next(one for one in report.findings if one.kind == "unreadable")
         assert says in found.message
@@ -183,16 +185,16 @@ def test_missing_data_is_an_error(tmp_path: Path) -> None:
 
 
 def test_long_line_of_plain_text(tmp_path: Path) -> None:
-    report = check(put(tmp_path / "a.txt", "some words here, " * 600_000))
+    report = check(write_file(tmp_path / "a.txt", "some words here, " * 600_000))
     assert (report.rows, report.task, report.complete) == (1, "text", True)
 
 
 def test_file_that_changes_during_reading_is_a_finding(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", rows(30) + '"more text to read here",pos\n' * 20_000)
+    path = write_file(tmp_path / "a.csv", rows(30) + '"more text to read here",pos\n' * 20_000)
 
     def change(progress: Progress) -> None:
         if progress.done == 500:
-            put(path, rows(30))
+            write_file(path, rows(30))
 
     report = check(path, progress=change)
     assert not report.complete
@@ -201,10 +203,10 @@ def test_file_that_changes_during_reading_is_a_finding(tmp_path: Path) -> None:
 
 def test_very_long_texts_take_limited_time_and_memory(tmp_path: Path) -> None:
     began = time.monotonic()
-    found = check(put(tmp_path / "a.csv", rows(12, ("x" * 1_000_000, "pos"))))
+    found = check(write_file(tmp_path / "a.csv", rows(12, ("x" * 1_000_000, "pos"))))
     assert kinds(found)["repeated-character"] == 14
     tracemalloc.start()
-    found = check(put(tmp_path / "b.csv", rows(12, ("many words in one line " * 450_000, "pos"))))
+    found = check(write_file(tmp_path / "b.csv", rows(12, ("many words in one line " * 450_000, "pos"))))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.rows == 13
@@ -214,7 +216,7 @@ def test_very_long_texts_take_limited_time_and_memory(tmp_path: Path) -> None:
 
 def test_compressed_files_and_several_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(rows(12).encode()))
-    put(tmp_path / "b.csv", rows(30).split("\n", 13)[0] + "\n" + csv_of([(good()[2], "pos")]).split("\n", 1)[1])
+    write_file(tmp_path / "b.csv", rows(30).split("\n", 13)[0] + "\n" + csv_of([(good()[2], "pos")]).split("\n", 1)[1])
     report = check([tmp_path / "a.csv.gz", tmp_path / "b.csv"])
     finding = report.findings[0]
     assert (finding.kind, finding.file, finding.line) == ("duplicate", str(tmp_path / "b.csv"), 2)

@@ -6,16 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.data.corpus.masking import IGNORE, MaskedTokens, MaskSettings, Unit, mask_fixed, mask_tokens, max_masked
-from regard.data.corpus.sentence_pairs import Kind as PairKind
-from regard.data.corpus.sentence_pairs import sample_pairs, token_blocks
 from regard.errors import InputError
 
 N, V = 1_000_000, 1000
@@ -324,102 +319,3 @@ def test_room_for_what_is_chosen() -> None:
         starts = starts_of(ids, given)
         counts = [len(masked(ids, given, seed, words=starts).positions) for seed in range(300)]
         assert max(counts) <= room < 1.6 * 0.15 * 4096
-
-
-def corpus(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 30, documents)
-    lengths = rng.integers(1, 60, counts.sum())
-    return np.concatenate(([0], np.cumsum(lengths))), np.concatenate(([0], np.cumsum(counts)))
-
-
-@pytest.mark.parametrize("kind", ["next", "order"])
-def test_half_of_the_pairs_are_true_and_the_others_are_not(kind: PairKind) -> None:
-    sentences, documents = corpus(10_000)
-    found = sample_pairs(sentences, documents, max_tokens=128, kind=kind)
-    assert near(float((found.labels == 0).mean()), 0.5, len(found))
-    edges = sentences[documents]
-    a, b = (np.searchsorted(edges, part[:, 0], side="right") for part in (found.first, found.second))
-    true, false = found.labels == 0, found.labels == 1
-    assert (a[true] == b[true]).all()
-    assert (found.first[true, 1] == found.second[true, 0]).all(), "the second follows at once"
-    if kind == "next":
-        assert (a[false] != b[false]).all()
-    else:
-        assert (a[false] == b[false]).all()
-        assert (found.first[false, 0] >= found.second[false, 1]).all()
-    assert found.lengths.max() <= 128
-    assert (np.diff(found.first) > 0).all()
-    assert (np.diff(found.second) > 0).all()
-    short = float((found.lengths < 100).mean())
-    assert 0.02 < short < 0.35
-
-
-def test_pairs_are_seeded_and_new_every_epoch() -> None:
-    sentences, documents = corpus(200)
-    kinds = {
-        (seed, epoch): sample_pairs(sentences, documents, max_tokens=64, seed=seed, epoch=epoch)
-        for seed in (0, 1)
-        for epoch in (0, 1)
-    }
-    assert len({found.first.tobytes() + found.second.tobytes() for found in kinds.values()}) == 4
-    again = sample_pairs(sentences, documents, max_tokens=64)
-    assert (again.second == kinds[0, 0].second).all()
-
-
-def test_every_sentence_of_a_longer_document_is_a_first_or_a_true_second() -> None:
-    sentences, documents = np.arange(0, 1001), np.array([0, 1, 500, 1000])
-    found = sample_pairs(sentences, documents, max_tokens=40, short=0.0, seed=3)
-    held = {
-        int(token)
-        for part in (found.first, found.second[found.labels == 0])
-        for start, end in part
-        for token in range(start, end)
-    }
-    assert len(set(range(1, 1000)) - held) <= 2, "at most the last sentence of a document can stay alone"
-
-
-def test_a_pair_is_framed_and_cut_from_the_longer_side() -> None:
-    tokens = np.arange(1000, 1200, dtype=np.uint16)
-    sentences, documents = np.array([0, 100, 110, 115, 118]), np.array([0, 2, 4])
-    for seed in range(20):
-        found = sample_pairs(sentences, documents, max_tokens=33, short=0.0, seed=seed)
-        ids, segments = found.read(0, tokens, cls=1, sep=2)
-        assert len(ids) == found.lengths[0] <= 33
-        assert ids[0] == 1
-        assert ids[-1] == 2
-        first = int(np.flatnonzero(ids == 2)[0])
-        assert segments.tolist() == [0] * (first + 1) + [1] * (len(ids) - first - 1)
-        assert ids[first - 1] == 1099, "the first part keeps its end"
-        assert ids[first + 1] in (1100, 1110, 1115), "the second its start"
-        if found.labels[0] == 0:
-            assert (first - 1, len(ids) - first - 2) == (20, 10)
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.integers(1, 17), st.booleans(), st.integers(0, 3))
-def test_blocks_hold_every_token_once(sizes: list[int], length: int, across: bool, epoch: int) -> None:
-    bounds = np.concatenate(([0], np.cumsum(sizes)))
-    found = token_blocks(bounds, length, across=across, epoch=epoch)
-    assert [token for start, end in found for token in range(start, end)] == list(range(bounds[-1]))
-    lengths = np.diff(found).ravel()
-    assert ((lengths > 0) & (lengths <= length)).all()
-    if across:
-        assert (lengths[1:-1] == length).all()
-    else:
-        inner = bounds[(bounds > 0) & (bounds < bounds[-1])]
-        assert set(inner.tolist()) <= set(found[:, 0].tolist())
-
-
-def test_pairs_that_cannot_be_are_refused() -> None:
-    one = np.arange(4), np.array([0, 1, 2, 3])
-    with pytest.raises(InputError, match="no document has two sentences"):
-        sample_pairs(*one, max_tokens=64)
-    with pytest.raises(InputError, match="need two documents"):
-        sample_pairs(np.arange(4), np.array([0, 3]), max_tokens=64)
-    with pytest.raises(InputError, match="use 5"):
-        sample_pairs(*one, max_tokens=4)
-    with pytest.raises(InputError, match="Choose one of: next, order"):
-        sample_pairs(*one, max_tokens=64, kind="previous")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="at least 1"):
-        token_blocks(np.array([0, 5]), 0)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,14 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
 from regard.data.corpus import documents
-from regard.data.corpus.documents import read_text_groups
-from regard.data.corpus.store_files import remove_store
 from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
 from regard.progress import Progress
@@ -84,44 +79,6 @@ def test_an_end_token_and_large_vocabularies(tmp_path: Path) -> None:
     large = word_level(WORDS + [f"w{i}" for i in range(70_000)])
     path = write(tmp_path / "b.txt", "w69999 home")
     assert Corpus.build([path], large, tmp_path / "large")[0].tolist() == [69_999 + len(WORDS), 4]
-
-
-LETTERS = st.text(st.sampled_from("ab .\n\t é東😀\r"), max_size=300)
-
-
-@settings(deadline=None, max_examples=60)
-@example("   ", False, False, 2)
-@example("a\n    \nb", False, False, 2)
-@given(LETTERS, st.booleans(), st.booleans(), st.integers(2, 30))
-def test_no_character_is_lost_however_small_the_pieces(text: str, sentences: bool, lines: bool, size: int) -> None:
-    import tempfile
-
-    expected = [part.split() for part in _documents(text)]
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for name, value in (("GROUP", 40), ("CHUNK", size), ("MAX_CHUNK", 2 * size), ("READ_BYTES", size)):
-            patch.setattr(documents, name, value)
-        path = Path(folder) / "a.txt"
-        path.write_bytes(text.encode())
-        found: list[str] = [""]
-        for group in read_text_groups([path], sentences=sentences, lines=lines):
-            ends = set(group.ends)
-            for number, piece in enumerate(group.chunks, 1):
-                found[-1] += piece
-                if number in ends:
-                    found.append("")
-    assert found.pop() == ""
-    assert ["".join(part.split()) for part in found] == ["".join(part) for part in expected]
-
-
-def _documents(text: str) -> list[str]:
-    found, held = [], ""
-    for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
-        if line.strip():
-            held += line + "\n"
-        elif held:
-            found.append(held)
-            held = ""
-    return found
 
 
 BUILD = """
@@ -211,99 +168,6 @@ def test_only_what_was_not_safe_is_read_again(tmp_path: Path, monkeypatch: pytes
     assert seen[-1].values["documents"] == 500
 
 
-def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
-    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
-    Corpus.build([path], word_level(), store)
-    built = (store / "corpus.json").stat().st_mtime_ns
-    Corpus.build([path], word_level(), store)
-    assert (store / "corpus.json").stat().st_mtime_ns == built, "nothing to do"
-    other = word_level([*WORDS, "more"])
-    with pytest.raises(FolderError, match=r"another tokenizer\. Use another folder, or overwrite=True"):
-        Corpus.build([path], other, store)
-    with pytest.raises(FolderError, match="another tokenizer"):
-        Corpus.open(store, tokenizer=other)
-    with pytest.raises(FolderError, match="sentences=False"):
-        Corpus.build([path], word_level(), store, sentences=True)
-    write(path, TEXT + " more")
-    with pytest.raises(FolderError, match="files that have changed since"):
-        Corpus.build([path], word_level(), store)
-    assert len(Corpus.build([path], word_level(), store, overwrite=True)[2]) == 4
-    with (store / "tokens.bin").open("ab") as stream:
-        stream.write(b"xx")
-    with pytest.raises(
-        FolderError, match=r"tokens\.bin is damaged: it has \d+ bytes, expected \d+\. Delete that folder"
-    ):
-        Corpus.open(store)
-
-
-def test_a_store_is_replaced_or_removed_without_the_files_of_others(tmp_path: Path) -> None:
-    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
-    Corpus.build([path], word_level(), store)
-    (store / "notes.md").write_text("mine")
-    assert len(Corpus.build([path], word_level(), store)) > 0
-    with pytest.raises(FolderError, match=r"store holds notes\.md, which is not of a token store"):
-        Corpus.build([path], word_level(), store, overwrite=True)
-    remove_store(store)
-    assert [item.name for item in store.iterdir()] == ["notes.md"]
-    (store / "notes.md").unlink()
-    remove_store(store)
-    assert not store.exists()
-
-
-def flip(path: Path, place: int = -1) -> None:
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize("name", ["tokens.bin", "documents.bin", "sentences.bin", "owners.bin", "corpus.json"])
-def test_a_flipped_bit_in_a_store_is_refused(tmp_path: Path, name: str) -> None:
-    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
-    Corpus.build([path], word_level(), store, sentences=True)
-    digit = (store / name).read_bytes().find(b'"bytes": ') + len(b'"bytes": ') if name == "corpus.json" else -1
-    flip(store / name, digit)
-    with pytest.raises(FolderError, match=rf"{name} is damaged: .*Delete that folder"):
-        Corpus.open(store)
-    with pytest.raises(FolderError, match=rf"{name} is damaged"):  # also where a training finds it already built
-        Corpus.build([path], word_level(), store, sentences=True)
-
-
-@pytest.mark.parametrize("content", ["[]", "7", "{", '{"format": 1}', '{"format": 2}', '{"format": []}'])
-def test_an_index_that_is_none_or_of_another_version_is_refused(tmp_path: Path, content: str) -> None:
-    path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
-    Corpus.build([path], word_level(), store)
-    (store / "corpus.json").write_text(content)
-    with pytest.raises(FolderError, match="Delete that folder"):
-        Corpus.build([path], word_level(), store)
-
-
-@pytest.mark.parametrize("damage", ["journal", "tokens"])
-def test_a_half_built_store_that_lost_something_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    """A file shorter than what was safe would be filled up with zeros."""
-    monkeypatch.setattr(documents, "GROUP", 100)
-    path, store = write(tmp_path / "a.txt", "the man went home.\n\n" * 500), tmp_path / "store"
-
-    def stop(progress: Progress) -> None:
-        if progress.values["documents"] > 300:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        Corpus.build([path], word_level(), store, progress=stop, save_every=50)
-    half = tmp_path / ".store.building"
-    if damage == "tokens":
-        with (half / "tokens.bin").open("r+b") as stream:
-            stream.truncate(10)
-    else:
-        journal = half / "building.json"
-        journal.write_text(journal.read_text().replace('"documents": ', '"documents": 1'))
-    with pytest.raises(
-        FolderError, match=r"building/(tokens\.bin has 10 bytes|building\.json is damaged).*Delete that"
-    ):
-        Corpus.build([path], word_level(), store)
-
-
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     store, good = tmp_path / "store", write(tmp_path / "good.txt", TEXT)
     (tmp_path / "bad.txt").write_bytes(b"good\n\nb\xffd\n")
@@ -339,13 +203,3 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="changed while it was read"):
         Corpus.build([good], word_level(), store, progress=grow, overwrite=True)
-
-
-@pytest.mark.parametrize("text", ["a" * 1_000_000, "the man " * 1_250_000], ids=["one letter", "one line"])
-def test_monstrous_lines_take_linear_time(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path / "a.txt", text)
-    began = time.perf_counter()
-    for sentences in (False, True):
-        for _ in read_text_groups([path], sentences=sentences, lines=True):
-            pass
-    assert time.perf_counter() - began < 10

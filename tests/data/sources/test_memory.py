@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from tests.data.fields import fields
+from tests.data.helpers import fields
 
 import regard
 from regard.data.check.run import check

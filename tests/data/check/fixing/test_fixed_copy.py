@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.data.check.examples import put
+from tests.data.helpers import write_file
 
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.check.rules.mojibake import clean
@@ -30,7 +30,7 @@ TABLE = (
 
 
 def test_table_keeps_its_columns_and_lists_changes(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", TABLE)
+    path = write_file(tmp_path / "a.csv", TABLE)
     done = write_fixed_copy(path, tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text(encoding="utf-8") == (
         "id,text,label\n"
@@ -54,18 +54,18 @@ def test_table_keeps_its_columns_and_lists_changes(tmp_path: Path) -> None:
 
 
 def test_fixed_copy_has_no_findings(tmp_path: Path) -> None:
-    write_fixed_copy(put(tmp_path / "a.csv", TABLE), tmp_path / "b.csv")
+    write_fixed_copy(write_file(tmp_path / "a.csv", TABLE), tmp_path / "b.csv")
     assert check(tmp_path / "b.csv").findings == ()
 
 
 def test_row_without_tags_is_kept(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.jsonl", '{"tokens": ["a"], "tags": ["I-X"]}\n{"tokens": ["b"]}\n')
+    path = write_file(tmp_path / "a.jsonl", '{"tokens": ["a"], "tags": ["I-X"]}\n{"tokens": ["b"]}\n')
     assert write_fixed_copy(path, tmp_path / "b.jsonl", scheme="iob2").rows == 2
     assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[1]) == {"tokens": ["b"]}
 
 
 def test_copy_is_written_completely_or_not_at_all(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", "text,label\nx,a\n")
+    path = write_file(tmp_path / "a.csv", "text,label\nx,a\n")
     with pytest.raises(FolderError, match="cannot be written"):
         write_fixed_copy(path, tmp_path / "nowhere" / "b.csv")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv"]
@@ -79,7 +79,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 def test_nothing_else_is_changed(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     folder = tmp_path_factory.mktemp("fix")
     content = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
-    write_fixed_copy(put(folder / "a.jsonl", content), folder / "b.jsonl")
+    write_fixed_copy(write_file(folder / "a.jsonl", content), folder / "b.jsonl")
     kept = [json.loads(line) for line in (folder / "b.jsonl").read_text(encoding="utf-8").split("\n") if line]
     wanted = dict.fromkeys((clean(text), label) for text, label in rows if clean(text).strip())
     assert {(row["text"].strip(), row["label"]) for row in kept} == {(text.strip(), label) for text, label in wanted}

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.data.check.examples import put
-from tests.data.fields import fields
+from tests.data.helpers import fields, write_file
 
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.readers import read
@@ -17,7 +16,7 @@ def test_entities_move_with_their_text(tmp_path: Path) -> None:
     text = "the cafÃ© of Ada Hill in Bath"
     start = text.index("Ada")
     row: dict[str, Any] = {"text": text, "entities": [{"start": start, "end": start + 9, "label": "PER"}]}
-    path = put(tmp_path / "a.jsonl", json.dumps(row) + "\n")
+    path = write_file(tmp_path / "a.jsonl", json.dumps(row) + "\n")
     done = write_fixed_copy(path, tmp_path / "b.jsonl")
     fixed = json.loads((tmp_path / "b.jsonl").read_text(encoding="utf-8"))
     assert fixed["text"] == "the café of Ada Hill in Bath"
@@ -27,7 +26,7 @@ def test_entities_move_with_their_text(tmp_path: Path) -> None:
 
 def test_entities_start_with_b(tmp_path: Path) -> None:
     content = "Ada B-PER\nsang O\n\nin O\nBath B-LOC\n\nthen O\nMary I-PER\nHill I-PER\nleft O\n\n"
-    write_fixed_copy(put(tmp_path / "a.conll", content), tmp_path / "b.conll")
+    write_fixed_copy(write_file(tmp_path / "a.conll", content), tmp_path / "b.conll")
     assert (tmp_path / "b.conll").read_text() == content.replace("Mary I-PER", "Mary B-PER")
 
 
@@ -39,7 +38,7 @@ def test_start_of_an_answer_that_occurs_once_is_corrected(tmp_path: Path) -> Non
         "title": "T",
         "paragraphs": [{"context": "a b c, a d", "qas": [asked("b", 0), asked("a", 1), asked("d", 9)]}],
     }
-    done = write_fixed_copy(put(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
+    done = write_fixed_copy(write_file(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
     answers = dict(fields(read(tmp_path / "b.jsonl"), "id", "answers"))
     assert answers == {"b": (("b", 2),), "d": (("d", 9),)}
     assert dict(done.changes) == {"starts of answers corrected": 1}

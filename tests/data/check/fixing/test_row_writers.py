@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-from tests.data.check.examples import put
-from tests.data.fields import fields
+from tests.data.helpers import fields, write_file
 
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.readers import read
@@ -21,11 +20,13 @@ def test_parquet_aligned_files_and_text(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"text": ["a cafÃ©", "b"], "label": ["x", "y"]}), tmp_path / "a.parquet")
     write_fixed_copy(tmp_path / "a.parquet", tmp_path / "b.parquet")
     assert pyarrow.parquet.read_table(tmp_path / "b.parquet").to_pylist()[0] == {"text": "a café", "label": "x"}
-    put(tmp_path / "a.en", "one\ntwo\ntwo\n")
-    put(tmp_path / "a.de", "eins\nzwei\nzwei\n")
+    write_file(tmp_path / "a.en", "one\ntwo\ntwo\n")
+    write_file(tmp_path / "a.de", "eins\nzwei\nzwei\n")
     write_fixed_copy((tmp_path / "a.en", tmp_path / "a.de"), tmp_path / "b.tsv")
     assert (tmp_path / "b.tsv").read_text() == "en\tde\none\teins\ntwo\tzwei\n"
-    write_fixed_copy(put(tmp_path / "a.txt", "first\u200b line\nsecond line\n\nother document\n"), tmp_path / "b.txt")
+    write_fixed_copy(
+        write_file(tmp_path / "a.txt", "first\u200b line\nsecond line\n\nother document\n"), tmp_path / "b.txt"
+    )
     assert (tmp_path / "b.txt").read_text() == "first line\nsecond line\n\nother document\n\n"
 
 
@@ -34,11 +35,11 @@ def test_json_rows_keep_their_columns_in_a_table(tmp_path: Path, name: str) -> N
     rows: list[dict[str, Any]] = [{"text": "one", "label": "x", "note": None}, {"label": "y", "text": "two"}]
     many = [{"text": f"row {number}", "label": "x", "note": None} for number in range(5000)]
     rows += [*many, {"text": "three", "label": "x", "note": "late"}]
-    path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    path = write_file(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write_fixed_copy(path, tmp_path / name)
     found = list(read(tmp_path / name))
     assert fields(found, "text", "label") == [(row["text"], row["label"]) for row in rows]
-    more = put(tmp_path / "c.jsonl", path.read_text() + '{"text": "four", "label": "y", "source": "z"}\n')
+    more = write_file(tmp_path / "c.jsonl", path.read_text() + '{"text": "four", "label": "y", "source": "z"}\n')
     with pytest.raises(InputError, match=r'a row has "source", which the first row does not have.*ends in \.jsonl'):
         write_fixed_copy(more, tmp_path / f"more-{name}")
     assert not (tmp_path / f"more-{name}").exists()
@@ -46,14 +47,14 @@ def test_json_rows_keep_their_columns_in_a_table(tmp_path: Path, name: str) -> N
 
 def test_column_of_two_types_is_refused_in_parquet(tmp_path: Path) -> None:
     rows = [{"text": f"row {number}", "label": "x", "size": 1 if number < 5000 else "large"} for number in range(5001)]
-    path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    path = write_file(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(InputError, match=r"different types.*ends in \.jsonl"):
         write_fixed_copy(path, tmp_path / "b.parquet")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl"]
 
 
 def test_conll_as_json_lines(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.conll", "Ada NNP B-PER\nsang VBD O\n\nin IN O\nBath NNP B-LOC\n")
+    path = write_file(tmp_path / "a.conll", "Ada NNP B-PER\nsang VBD O\n\nin IN O\nBath NNP B-LOC\n")
     write_fixed_copy(path, tmp_path / "b.jsonl")
     assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[0]) == {
         "tokens": ["Ada", "sang"],
@@ -63,7 +64,7 @@ def test_conll_as_json_lines(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"CoNLL cannot be written as .csv. Use a file name that ends in .con"):
         write_fixed_copy(path, tmp_path / "b.csv")
     with pytest.raises(InputError, match=r"cannot be written as an Excel workbook"):
-        write_fixed_copy(put(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
+        write_fixed_copy(write_file(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
 
 
 def test_carriage_return_is_quoted(tmp_path: Path) -> None:

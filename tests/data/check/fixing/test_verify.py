@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.data.check.examples import put
+from tests.data.helpers import write_file
 
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.check.rules.mojibake import clean
@@ -50,14 +50,14 @@ def test_copy_that_differs_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monke
     from regard.data.formats import row_writers as writers
 
     monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values) + "\n")
-    old = put(tmp_path / "b.csv", "what was there\n")
-    path = put(tmp_path / "a.csv", 'text,label\nplain,x\n"a, b",y\n')
+    old = write_file(tmp_path / "b.csv", "what was there\n")
+    path = write_file(tmp_path / "a.csv", 'text,label\nplain,x\n"a, b",y\n')
     with pytest.raises(DataError, match=r"b.csv: would not have the same rows \(it cannot be read: the row has 3"):
         write_fixed_copy(path, old)
     assert old.read_text() == "what was there\n"
     monkeypatch.setattr(writers, "csv_row", lambda values, delimiter, all_quoted: delimiter.join(values).upper() + "\n")
     with pytest.raises(DataError, match=r"row \d would be read differently|cannot be read"):
-        write_fixed_copy(put(tmp_path / "a.csv", "text,label\nplain,x\nother,y\n"), old)
+        write_fixed_copy(write_file(tmp_path / "a.csv", "text,label\nplain,x\nother,y\n"), old)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.csv", "b.csv"]
 
 
@@ -84,7 +84,7 @@ def test_hostile_tables(
 
 
 def test_table_that_would_be_read_as_text_is_not_kept(tmp_path: Path) -> None:
-    path = put(tmp_path / "a", "sep=;\ntext\nhello\nworld\n")
+    path = write_file(tmp_path / "a", "sep=;\ntext\nhello\nworld\n")
     with pytest.raises(DataError, match=r"it would be read as text, not as csv.*Use a file name that ends in \.csv"):
         write_fixed_copy(path, tmp_path / "b")
     assert not (tmp_path / "b").exists()

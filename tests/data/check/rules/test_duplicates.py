@@ -7,15 +7,15 @@ from pathlib import Path
 from tests.data.check.examples import (
     csv_of,
     good,
-    put,
     rows,
 )
+from tests.data.helpers import write_file
 
 from regard.data.check.run import check
 
 
 def test_leaks_and_unknown_labels_between_splits(tmp_path: Path) -> None:
-    put(tmp_path / "train.csv", rows(30))
+    write_file(tmp_path / "train.csv", rows(30))
     more = [(good(40)[n], "pos") for n in range(33, 38)]
     dev = [
         *more,
@@ -24,7 +24,7 @@ def test_leaks_and_unknown_labels_between_splits(tmp_path: Path) -> None:
         (good(15)[14].replace("asked", "begged"), "pos"),
         ("a barn in Lund", "neutral"),
     ]
-    put(tmp_path / "valid.csv", csv_of(dev))
+    write_file(tmp_path / "valid.csv", csv_of(dev))
     report = check(tmp_path)
     assert [split.name for split in report.splits] == ["train", "valid"]
     found = {finding.kind: finding for finding in report.findings}
@@ -44,6 +44,6 @@ PLACES = ("Monday", "rainy", "long", "summer")
 def test_texts_of_a_template_are_not_near_duplicates(tmp_path: Path) -> None:
     texts = [f"this is the review number {n} of a film that I saw on a {PLACES[n % 4]} evening" for n in range(40)]
     labeled = [(text, "ab"[n % 2]) for n, text in enumerate(texts)]
-    put(tmp_path / "train.csv", csv_of(labeled[:30]))
-    put(tmp_path / "valid.csv", csv_of(labeled[30:]))
+    write_file(tmp_path / "train.csv", csv_of(labeled[:30]))
+    write_file(tmp_path / "valid.csv", csv_of(labeled[30:]))
     assert check(tmp_path).findings == ()

@@ -8,9 +8,9 @@ import pytest
 from tests.data.check.examples import (
     good,
     kinds,
-    put,
     rows,
 )
+from tests.data.helpers import write_file
 
 from regard.data.check.finding import LengthStatistics, TrainingEstimate
 from regard.data.check.rules.lengths import count_with_tokenizer
@@ -19,8 +19,8 @@ from regard.text.learn import train_tokenizer
 
 
 def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", rows(12, ("word " * 300, "pos")))
-    corpus = put(tmp_path / "corpus.txt", "\n".join(good(30)))
+    path = write_file(tmp_path / "a.csv", rows(12, ("word " * 300, "pos")))
+    corpus = write_file(tmp_path / "corpus.txt", "\n".join(good(30)))
     tokenizer = train_tokenizer([corpus], size=150)
     asked: list[tuple[str, int]] = []
 
@@ -43,7 +43,7 @@ def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
 
 def test_lengths_of_a_large_file_are_sampled(tmp_path: Path) -> None:
     names = "".join(f"{n} text number {n} of them,{'ab'[n % 2]}\n" for n in range(30_000))
-    report = check(put(tmp_path / "a.csv", "text,label\n" + names + "30 text number 30 of them,a\n"))
+    report = check(write_file(tmp_path / "a.csv", "text,label\n" + names + "30 text number 30 of them,a\n"))
     assert report.rows == 30_001
     assert report.lengths is not None
     assert 5_000 <= report.lengths.rows <= 10_000

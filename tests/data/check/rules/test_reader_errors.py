@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.data.check.examples import put, rows
+from tests.data.check.examples import rows
+from tests.data.helpers import write_file
 
 from regard.data.check.collect import FindingCollector
 from regard.data.check.rules.reader_errors import add_reader_error, finding_kind
@@ -26,7 +27,7 @@ from regard.errors import DataError
 )
 def test_kind_of_an_error(tmp_path: Path, name: str, content: str, kind: str) -> None:
     errors: list[DataError] = []
-    assert list(read(put(tmp_path / name, content), on_bad=errors.append))
+    assert list(read(write_file(tmp_path / name, content), on_bad=errors.append))
     assert [finding_kind(error) for error in errors] == [kind]
 
 

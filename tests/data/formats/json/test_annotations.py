@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.fields import fields
+from tests.data.helpers import fields
 
 from regard.data.check.run import check
 from regard.data.readers import read

@@ -1,0 +1,44 @@
+"""The delimiter, quoting and header of CSV files."""
+
+from __future__ import annotations
+
+import io
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from tests.data.helpers import GERMAN_ROWS, fields, german_table, text_and_label, write_file
+
+from regard.data.readers import read
+from regard.errors import DataError
+
+
+@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n', "SEP=;\n"])
+@pytest.mark.parametrize("name", ["mails.csv", "mails.txt", "mails"])
+def test_the_first_line_of_excel(tmp_path: Path, first: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(first + german_table(), encoding="utf-8-sig", newline="")
+    reader = read(path)
+    assert text_and_label(reader) == GERMAN_ROWS
+    assert reader.schema.delimiter == ";"
+    path.write_text(first + german_table() + "only one\n", encoding="utf-8", newline="")
+    with pytest.raises(DataError, match="line 7: the row has 1 column"):
+        list(read(path))
+
+
+def test_another_separator_of_excel(tmp_path: Path) -> None:
+    path = tmp_path / "mails.csv"
+    path.write_text("sep=|\n" + german_table("|"), encoding="utf-8", newline="")
+    assert text_and_label(list(read(path))) == GERMAN_ROWS
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_first_row_of_many_long_lines_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piped: bool
+) -> None:
+    text = "one line, of many\n" * 40_000
+    path = write_file(tmp_path / "a.csv", f'text,label\n"{text}",1.5\n"{text}",2\n')
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    found = fields(read("-" if piped else path), "text", "label")
+    assert found == [(text, 1.5), (text, 2.0)]
