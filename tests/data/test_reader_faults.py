@@ -167,7 +167,7 @@ def test_a_bad_file_is_said(tmp_path: Path, name: str, content: str | bytes, tol
         ("data.csv", {"format": "cvs"}, 'format: "cvs" is not known. Did you mean "csv"'),
         ("data.csv", {"labels": "many"}, 'labels: "many" is not known'),
         ("data.csv", {"columns": {"txet": "a"}}, '"txet" is not a column role. Did you mean "text"'),
-        ("data.csv", {"skip_bad": "data.csv"}, "the data itself"),
+        ("data.csv", {"skip_bad": "data.csv"}, "is the input file"),
         ("data.csv", {"skip_bad": "nowhere/bad.jsonl"}, "does not exist. Make it first"),
         ("data.csv,data.csv", {"task": "tag"}, "two aligned files were given"),
         ("data.csv,data.csv", {"columns": {"source": "xx"}}, 'no file for source="xx"'),

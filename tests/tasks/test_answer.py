@@ -69,7 +69,7 @@ def test_targets_are_the_tokens_of_the_answer(small, task, questions):
         assert examples.take([row]).tokens.ids.tolist() == list(found.ids)
         if record.answers:
             (gold,) = record.answers
-            assert found.texts[start] == found.texts[end] == 1
+            assert found.sequence_ids[start] == found.sequence_ids[end] == 1
             assert (found.offsets[start][0], found.offsets[end][1]) == (gold.start, gold.start + len(gold.text))
         else:
             assert (start, end) == (0, 0)

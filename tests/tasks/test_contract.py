@@ -36,9 +36,9 @@ class Row:
     bad: tuple[str, Any] | None = ("label", None)  # a field that holds what the training data never had
     blank: tuple[str, Any] | None = ("label", None)  # a field that is empty where nobody has labeled it
     make: Any = None  # a record without labels from two texts
-    told: Any = None  # settings it is learned with
-    drawn: bool = False  # whether what is learned of a batch, and asked of it, is drawn anew
-    beside: tuple[str, ...] = ()  # what an answer says of the records beside it
+    settings: Any = None  # settings it is trained with
+    random_targets: bool = False  # whether the targets of a batch are sampled each time
+    batch_fields: tuple[str, ...] = ()  # fields of an answer that depend on the other records of its batch
 
 
 def _labels(labels):
@@ -74,11 +74,11 @@ ROWS = {
     "translate": Row(
         "translations", bad=("target", " "), blank=("target", ""), make=lambda one, two: TranslateRecord(one, "")
     ),
-    "masked": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one), drawn=True),
-    "masked word": Row("documents", bad=None, blank=None, told={"unit": "word"}, drawn=True),
+    "masked": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one), random_targets=True),
+    "masked word": Row("documents", bad=None, blank=None, settings={"unit": "word"}, random_targets=True),
     "causal": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
     "bidirectional": Row("documents", bad=None, blank=None, make=lambda one, two: DocumentRecord(one)),
-    "embed": Row("pairs", _labels([None]), bad=None, blank=None, make=PairRecord, beside=("found",)),
+    "embed": Row("pairs", _labels([None]), bad=None, blank=None, make=PairRecord, batch_fields=("is_nearest",)),
     "embed number": Row("pairs", _labels([1.0, 5.0, 2.5]), ("label", "many"), blank=None),
 }
 NAMES = tuple(ROWS)
@@ -105,13 +105,13 @@ def kind(name):
 
 
 @pytest.fixture
-def told(name, small):
-    return {"tokenizer": small.tokenizer, **(ROWS[name].told or {})}
+def task_settings(name, small):
+    return {"tokenizer": small.tokenizer, **(ROWS[name].settings or {})}
 
 
 @pytest.fixture
-def task(kind, records, told):
-    return kind.from_records(records, **told)
+def task(kind, records, task_settings):
+    return kind.from_records(records, **task_settings)
 
 
 @pytest.fixture
@@ -152,9 +152,9 @@ def test_the_folder_keeps_it(task, kind):
     assert json.loads(json.dumps(kind.from_settings(kept).settings())) == kept
 
 
-def test_learning_takes_one_pass(task, kind, records, told):
-    assert kind.from_records(iter(records), **told) == task
-    assert kind.from_records(iter(records), **told, class_balance="none", label_smoothing=0.0) == task
+def test_learning_takes_one_pass(task, kind, records, task_settings):
+    assert kind.from_records(iter(records), **task_settings) == task
+    assert kind.from_records(iter(records), **task_settings, class_balance="none", label_smoothing=0.0) == task
 
 
 def test_its_names_are_those_of_its_classes(task):
@@ -174,8 +174,8 @@ def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
 
 
 def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records):
-    if ROWS[name].drawn or not task.can_split:
-        pytest.skip("what is learned of a batch is drawn anew, or is how its rows differ")
+    if ROWS[name].random_targets or not task.can_split:
+        pytest.skip("the targets of a batch are sampled, or is how its rows differ")
     examples = task.examples(records, small.preprocessing(), labeled=True)
     together = small.run(task, network, examples.take(range(len(examples))))
     alone = [small.run(task, network, examples.take([row])) for row in range(len(examples))]
@@ -186,8 +186,8 @@ def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records
 
 def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, network, records):
     inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
-    if ROWS[name].drawn or not task.fixed_shapes:
-        pytest.skip("what is learned of a batch is drawn anew, or has no fixed shape")
+    if ROWS[name].random_targets or not task.fixed_shapes:
+        pytest.skip("the targets of a batch are sampled, or has no fixed shape")
     found = []
     for batch in (inputs, inputs.fixed(tokens=512, sequences=24, longest=64)):
         network.zero_grad()
@@ -203,8 +203,8 @@ def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, networ
 
 def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, records):
     inputs = task.examples(records, small.preprocessing(), labeled=False).take(range(len(records)))
-    if ROWS[name].drawn or not task.fixed_shapes:
-        pytest.skip("what is asked of a batch is drawn anew, or has no fixed shape")
+    if ROWS[name].random_targets or not task.fixed_shapes:
+        pytest.skip("the targets of a batch are sampled, or has no fixed shape")
     said = []
     for batch in map(task.prepare, (inputs, inputs.fixed(tokens=512, sequences=24, longest=64))):
         with torch.inference_mode():
@@ -216,7 +216,7 @@ def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, record
 
 def test_a_blank_batch_counts_nothing(small, task, network, records):
     inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
-    loss = small.run(task, network, inputs.blank())
+    loss = small.run(task, network, inputs.without_targets())
     assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
     loss.sum.backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters() if parameter.grad is not None)
@@ -236,9 +236,9 @@ def test_batched_answers_are_single_answers(small, task, name, network, records,
 def own(name, answer):
     """What an answer says of its own record; where words are hidden by lot, that is in how many windows it was read."""
     said = answer.json()
-    if ROWS[name].drawn:
+    if ROWS[name].random_targets:
         return {"windows": said["windows"], "truncated": said["truncated"]}
-    return {field: value for field, value in said.items() if field not in ROWS[name].beside}
+    return {field: value for field, value in said.items() if field not in ROWS[name].batch_fields}
 
 
 def test_answers_are_json(small, task, network, unlabeled):
@@ -254,7 +254,7 @@ def test_long_records_are_read_in_windows(small, task, name, network, records, l
     record = longer(records[0])
     preprocessing = small.preprocessing(window=48)
     examples = task.examples([record, records[0]], preprocessing, labeled=True)
-    assert examples.longest <= 48
+    assert examples.max_length <= 48
     long, short = small.answers(task, network, [record, records[0]], window=48)
     assert long.windows > 3
     assert short.windows == 1
@@ -286,9 +286,9 @@ def test_what_was_not_in_training_is_named_with_its_place(small, task, name, net
     assert bad is not None
     field, value = bad
     wrong = replace(records[0], **{field: value}, place=PLACE)
-    with pytest.raises(DataError, match=r"^dev\.csv line 7, column \w+: .*") as told:
+    with pytest.raises(DataError, match=r"^dev\.csv line 7, column \w+: .*") as caught:
         task.examples([wrong], small.preprocessing(), labeled=True)
-    assert told.value.line == 7
+    assert caught.value.line == 7
     with pytest.raises(DataError, match=r"^dev\.csv line 7"):
         small.score(task, network, [records[0], wrong])
 

@@ -142,5 +142,5 @@ def test_twenty_steps_give_the_losses_they_gave(small, pairs):
 
 @pytest.mark.parametrize("settings", [{"class_balance": "weights"}, {"label_smoothing": 0.1}])
 def test_what_is_for_labels_is_refused(settings):
-    with pytest.raises(InputError, match="is for labels, and texts that are alike have none"):
+    with pytest.raises(InputError, match="is for labels, and similar texts have none"):
         Embed.from_records([PairRecord("a", "b")], **settings)

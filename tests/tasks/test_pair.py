@@ -44,7 +44,7 @@ def test_both_texts_are_read_to_their_ends(small, task, longer, pairs):
     examples = task.examples([record], small.preprocessing(window=40), labeled=True)
     frame = Frame.of(small.tokenizer)
     assert len(examples) > 3
-    assert examples.longest <= 40
+    assert examples.max_length <= 40
     assert examples.by_sequence["weight"].sum() == pytest.approx(1)
     for text, kind in ((record.first, 0), (record.second, 1)):
         shown = set(examples.ids[examples.segments == kind].tolist())

@@ -279,7 +279,7 @@ def test_what_cannot_be_translated_is_said(small, tmp_path):
     task, place = Translate(), Place("pairs.tsv", line=3)
     with pytest.raises(DataError, match=r"pairs\.tsv line 3, column target: this row has no translation"):
         Translate.from_records([TranslateRecord("a", " ", place=place)])
-    with pytest.raises(DataError, match=r"pairs\.tsv line 3, column source: this row has a translation of nothing"):
+    with pytest.raises(DataError, match=r"pairs\.tsv line 3, column source: this row has an empty source text"):
         Translate.from_records([TranslateRecord(" ", "a", place=place)])
     for name, said in (("tiny-bert", "kind encoder-decoder"), (None, "no network for translate")):
         with pytest.raises(InputError, match=said):
@@ -290,7 +290,7 @@ def test_files_of_unequal_length_are_refused(tmp_path):
     lines = ["a house by the sea", "he", "the man reads a book", "she sleeps", "yes, of course", "no", "it rains today"]
     (tmp_path / "a.en").write_text("".join(line + "\n" for line in lines))
     (tmp_path / "a.de").write_text("".join(line + "\n" for line in lines if line != "no"))
-    said = r"a\.de: has 6 lines, but .*a\.en has 7; expected as many lines in both. Line 6 is the first whose lengths"
+    said = r"a\.de: has 6 lines, but .*a\.en has 7; expected as many lines in both. Line 6 is the first with very diff"
     with pytest.raises(DataError, match=said):
         train(f"{tmp_path / 'a.en'},{tmp_path / 'a.de'}", out=tmp_path / "out", preset="tiny-gru")
 
@@ -402,7 +402,7 @@ def test_vocabularies_that_cannot_be_apart(small, tmp_path):
         from_preset("tiny-marian", vocabulary=small.tokenizer.size),
         write_extra_files=small.tokenizer.save,
     )
-    with pytest.raises(InputError, match="has its words already; leave vocabularies out"):
+    with pytest.raises(InputError, match="has its vocabulary already; leave vocabularies out"):
         train(tmp_path / "rows.tsv", start=tmp_path / "model", **told)
     with pytest.raises(InputError, match="the tokenizer has none for the other language"):
         train(tmp_path / "rows.tsv", preset="tiny-gru", tokenizer=tmp_path / "model", **told)

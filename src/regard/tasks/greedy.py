@@ -1,4 +1,4 @@
-"""Greedy decoding with an encoder-decoder: always the max_new_tokens likely next token."""
+"""Greedy decoding with an encoder-decoder: always the most likely next token."""
 
 from __future__ import annotations
 

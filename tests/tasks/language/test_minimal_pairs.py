@@ -125,7 +125,7 @@ def test_what_cannot_be_scored_is_said() -> None:
     known = from_preset("tiny-bert", heads={"masked": 0})
     with pytest.raises(DataError, match=r"pairs\.jsonl line 4: a sentence here has \d+ tokens"):
         costs(known.network, Preprocessing(words, known.config, window=4), [MinimalRecord(TEXTS[0], "a", place=place)])
-    with pytest.raises(InputError, match="nothing is learned"):
+    with pytest.raises(InputError, match="nothing is trained on them"):
         MinimalPairs.from_records([])
     assert MinimalPairs.name not in TASKS
     assert MinimalPairs.from_settings(MinimalPairs(hides=True).settings()) == MinimalPairs(hides=True)
