@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.cli.helpers import Capture
 
 from regard import cli
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("verb", ["train", "pretrain", "evaluate", "generate", "translate", "vectors"])

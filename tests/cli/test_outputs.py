@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.helpers import Capture
 
 from regard import cli
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

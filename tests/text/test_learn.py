@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import lzma
 import random
 import subprocess
@@ -196,37 +195,6 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     status = cli.main(("tokenizer", *argv))
     said = capsys.readouterr()
     return status, said.out, said.err
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_train_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
-    source, out = tmp_path / "corpus.txt", tmp_path / "out"
-    source.write_text(CORPUS, encoding="utf-8")
-    argv = [str(source), "--kind", kind, "--size", str(SIZES[kind]), "--out", str(out)]
-    status, said, err = run(capsys, *argv, "--json")
-    found = json.loads(said)
-    assert (status, err) == (0, "")
-    assert (found["kind"], found["size"], found["folder"]) == (kind, trained(kind).size, str(out))
-    assert Tokenizer.load(out).backend.to_str() == trained(kind).backend.to_str()
-    status, said, err = run(capsys, *argv)
-    assert (status, said) == (1, "")
-    assert "exists and is not empty" in err
-    status, said, err = run(capsys, *argv, "--overwrite")
-    assert (status, err) == (0, "")
-    assert "tokens per word" in said
-    assert len(said.splitlines()) == 12
-
-
-def test_characters_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, out = tmp_path / "corpus.txt", tmp_path / "out"
-    source.write_text(CORPUS, encoding="utf-8")
-    assert run(capsys, str(source), "--size", "200", "--cased", "--out", str(out))[0] == 0
-    assert "The" in Tokenizer.load(out).backend.get_vocab()
-    both = run(capsys, str(source), "--cased", "--lowercase", "--out", str(out))
-    assert (both[0], both[1]) == (2, "")
-    assert "give one of them" in both[2]
-    assert run(capsys, "--out", str(out))[0] == 2
-    assert run(capsys, str(source), "--kind", "wordpeice", "--out", str(out))[0] == 2
 
 
 def test_failure_leaves_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

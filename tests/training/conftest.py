@@ -6,7 +6,7 @@ import csv
 import hashlib
 import json
 import os
-import signal
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,15 +15,16 @@ from typing import Any
 
 import pytest
 import torch
+from tests.training.helpers import LONG, Train, stop_at
 
 from regard import samples
-from regard.training.output.metrics_log import TrainingEvent
+from regard.training.engine.loop import Stopped
 from regard.training.result import TrainResult
 from regard.training.train import train
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started here: the same sums everywhere
 SMALL: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "batch_tokens": 512, "lr": 1e-3}
-# What every rank runs; one of them is told to stop after some step, and all of them do.
+# What every rank runs; one of them stops itself after some step, and then all of them do.
 RANKS = """
 import json, os, signal, sys
 from regard.training.engine.loop import Stopped
@@ -39,7 +40,6 @@ try:
 except Stopped:
     pass
 """
-Train = Callable[..., TrainResult]
 
 
 @pytest.fixture(scope="session")
@@ -77,20 +77,6 @@ def small(rows: Path) -> Train:
 
 
 @pytest.fixture
-def stop_at() -> Callable[..., Callable[[TrainingEvent], None]]:
-    """Sends this process a signal when that step is told."""
-
-    def at(step: int, number: int = signal.SIGTERM) -> Callable[[TrainingEvent], None]:
-        def on_event(event: TrainingEvent) -> None:
-            if event.kind == "log" and event.step == step:
-                os.kill(os.getpid(), number)
-
-        return on_event
-
-    return at
-
-
-@pytest.fixture
 def digest() -> Callable[[Path], str]:
     """What tells two models apart."""
     return lambda folder: hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
@@ -113,3 +99,31 @@ def torchrun(rows: Path, tmp_path: Path) -> Callable[..., None]:
         assert "Warning" not in done.stderr, done.stderr
 
     return run
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("whole") / "run"
+
+
+@pytest.fixture
+def whole(whole_run: Path, small: Train) -> Path:
+    """A training that was not interrupted, with dropout, scores and best weights."""
+    if not whole_run.exists():
+        small(whole_run, **LONG)
+    return whole_run
+
+
+@pytest.fixture(scope="session")
+def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stopped") / "run"
+
+
+@pytest.fixture
+def stopped(stopped_run: Path, small: Train, tmp_path: Path) -> Path:
+    """A copy of a training that was stopped after its first score, so that it has best weights."""
+    if not stopped_run.exists():
+        with pytest.raises(Stopped):
+            small(stopped_run, **LONG, progress=stop_at(9))
+    shutil.copytree(stopped_run, tmp_path / "run")
+    return tmp_path / "run"

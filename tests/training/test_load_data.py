@@ -1,15 +1,20 @@
 """Loading labeled data for a training."""
 
+from __future__ import annotations
+
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.training.helpers import Reviews, Write, train
 
 import regard
 from regard import samples
-from regard.errors import InputError
+from regard.errors import DataError, InputError
 from regard.training.load_data import load_data
+from regard.training.output.metrics_log import TrainingEvent
 
 
 def test_what_was_read_is_taken_as_it_is() -> None:
@@ -51,3 +56,39 @@ def test_unusable_rows_are_counted_and_printed(tmp_path: Path) -> None:
         progress=lambda event: lines.extend(event.values.get("lines", ())),
     )
     assert "rows: 1 unusable row skipped, 18 training rows, 2 validation rows (10 % split)" in lines
+
+
+def test_one_article_cannot_be_split(tmp_path: Path) -> None:
+    asked = [
+        {"id": str(number), "question": f"who came {number}?", "answers": [{"text": "Ida", "answer_start": 0}]}
+        for number in range(20)
+    ]
+    article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": asked}]}
+    (tmp_path / "one.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
+    with pytest.raises(
+        InputError, match=r"20 records in 1 group leave none.*records of more groups.*with dev; dev_fraction=0"
+    ):
+        train(tmp_path / "one.json", tmp_path / "run")
+
+
+def test_a_label_that_only_dev_has_is_found_before_training(
+    tmp_path: Path, reviews_csv: Path, write_rows: Write
+) -> None:
+    dev = write_rows(tmp_path / "dev.csv", [("some other text", "good"), ("and one more", "goood")])
+    told: list[TrainingEvent] = []
+    with pytest.raises(DataError, match=r'dev.csv line 3, column label: the label "goood".*Did you mean "good"\?'):
+        train(reviews_csv, tmp_path / "run", dev=dev, progress=told.append)
+    assert told == []
+
+
+def test_a_dev_set_that_is_the_training_set(tmp_path: Path, reviews_csv: Path) -> None:
+    with pytest.raises(InputError, match="80 of 80 validation rows are also in the training data"):
+        train(reviews_csv, tmp_path / "run", dev=reviews_csv)
+
+
+def test_a_few_rows_in_both_are_said(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
+    rows = reviews(40)
+    data = write_rows(tmp_path / "train.csv", rows)
+    dev = write_rows(tmp_path / "dev.csv", [*reviews(20, seed=1), rows[0]])
+    with pytest.warns(UserWarning, match="1 of 21 validation rows are also in the training data"):
+        train(data, tmp_path / "run", dev=dev, steps=1, epochs=None)

@@ -8,64 +8,26 @@ import json
 import multiprocessing
 import os
 import random
-import shutil
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from safetensors import SafetensorError
+from tests.training.helpers import LONG, Digest, Train, metrics, stop_at
 
 from regard.checkpoint import files
 from regard.checkpoint.manifest import MANIFEST
 from regard.data.batching.examples import Examples
-from regard.digests import file_digests, with_digest
 from regard.errors import FolderError, InputError
 from regard.text.learn import train_tokenizer_from_texts
 from regard.training import pipeline
-from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
-from regard.training.output.metrics_log import TrainingEvent, read_metrics
-from regard.training.result import TrainResult
+from regard.training.output.metrics_log import TrainingEvent
 from regard.training.resume import state
-from regard.training.resume.state import load_state
 from regard.training.train import train
 from regard.training.validation import RecordValidation
-
-Train = Callable[..., TrainResult]
-Digest = Callable[[Path], str]
-LONG: dict[str, Any] = {"epochs": 6, "dev_fraction": 0.2, "log_every": 3}  # several epochs with a score each
-CLOCK = ("tokens_per_second", "seconds")
-
-
-def metrics(folder: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl but for times."""
-    return [{name: line[name] for name in line if name not in CLOCK} for line in read_metrics(folder)]
-
-
-def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[TrainingEvent], None]:
-    """Sends this process a signal when that step is told."""
-
-    def on_event(event: TrainingEvent) -> None:
-        if event.kind == "log" and event.step == step:
-            os.kill(os.getpid(), number)
-
-    return on_event
-
-
-@pytest.fixture(scope="module")
-def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("whole") / "run"
-
-
-@pytest.fixture
-def whole(whole_run: Path, small: Train) -> Path:
-    """The training that nothing interrupted, with dropout, scores and best weights."""
-    if not whole_run.exists():
-        small(whole_run, **LONG)
-    return whole_run
 
 
 @pytest.mark.parametrize(("step", "number"), [(3, signal.SIGTERM), (9, signal.SIGINT)])
@@ -291,20 +253,6 @@ def test_a_disk_that_fails_at_the_end_loses_nothing(
     assert metrics(tmp_path / "run") == metrics(whole)
 
 
-def test_metrics_that_cannot_be_written(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-
-        def on_event(event: TrainingEvent) -> None:
-            if event.step == 9:
-                patch.setattr(Path, "open", full)
-
-        with pytest.raises(FolderError, match=r"metrics.jsonl could not be written: No space left.*--resume"):
-            small(tmp_path, **LONG, overwrite=True, progress=on_event)
-    small(tmp_path, **LONG, resume=True)
-    assert digest(tmp_path) == digest(whole)
-    assert metrics(tmp_path) == metrics(whole)
-
-
 def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         small(tmp_path / "run", **LONG, progress=stop_at(3))
@@ -332,170 +280,6 @@ def test_another_task_or_vocabulary_is_another_training(small: Train, given: dic
         small(tmp_path / "run", **LONG, tokenizer=tmp_path / "one", progress=stop_at(3))
     with pytest.raises(InputError, match=r"cannot be resumed \(tokenizer: "):
         small(tmp_path / "run", **LONG, tokenizer=tmp_path / "other", resume=True)
-
-
-@pytest.fixture(scope="module")
-def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stopped") / "run"
-
-
-@pytest.fixture
-def stopped(stopped_run: Path, small: Train, tmp_path: Path) -> Path:
-    """A copy of a training that was stopped after its first score, so that it has best weights."""
-    if not stopped_run.exists():
-        with pytest.raises(Stopped):
-            small(stopped_run, **LONG, progress=stop_at(9))
-    shutil.copytree(stopped_run, tmp_path / "run")
-    return tmp_path / "run"
-
-
-def flip(path: Path, *, bit: int) -> None:
-    content = bytearray(path.read_bytes())
-    bit %= 8 * len(content)
-    content[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(content)
-
-
-def edit(folder: Path, change: Callable[[dict[str, Any]], Any], *, seal: bool = False) -> None:
-    """Change state.json as somebody would by hand, or, with a new seal, as another program."""
-    path = folder / "state/state.json"
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(
-        json.dumps(with_digest({name: content[name] for name in content if name != "digest"}) if seal else content)
-    )
-
-
-@pytest.mark.parametrize("bit", [5, 80_000, -4])
-@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "best.safetensors"])
-def test_a_flipped_bit_in_a_state_is_refused(stopped: Path, name: str, bit: int) -> None:
-    flip(stopped / "state" / name, bit=bit)
-    with pytest.raises(FolderError, match=rf"state/{name} is damaged.*backup.*--overwrite"):
-        load_state(stopped, {})
-    assert (stopped / "state" / name).exists(), "a refused state is kept"
-
-
-def test_a_position_that_was_changed_is_refused(stopped: Path) -> None:
-    edit(stopped, lambda content: content["position"].update(step=8))
-    with pytest.raises(
-        FolderError, match=r"state\.json is damaged: its content does not match its digest.*--overwrite"
-    ):
-        load_state(stopped, {})
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors", "best.safetensors"])
-def test_a_file_of_the_state_that_is_missing_is_named(stopped: Path, name: str) -> None:
-    (stopped / "state" / name).unlink()
-    with pytest.raises(FolderError, match=rf"state/{name} is missing.*--overwrite"):
-        load_state(stopped, {})
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("weights.safetensors", b""),
-        ("state.json", b"{}"),
-        ("state.json", b"[]"),
-        ("weights.safetensors", "optimizer.safetensors"),
-        ("optimizer.safetensors", "weights.safetensors"),
-    ],
-)
-def test_a_state_that_is_damaged(stopped: Path, name: str, content: bytes | str) -> None:
-    state = stopped / "state"
-    (state / name).write_bytes(content if isinstance(content, bytes) else (state / content).read_bytes())
-    with pytest.raises(FolderError, match=name):
-        load_state(stopped, {})
-
-
-WRONG: list[tuple[str, Any]] = [
-    ("step", -1),
-    ("step", 1.5),
-    ("step", True),
-    ("step", "9"),
-    ("tokens", 10**400),
-    ("seconds", None),
-    ("seconds", float("inf")),
-    ("best", "good"),
-    ("guard", [1.0]),
-    ("guard", {}),
-    ("losses", ["a", "b"]),
-    ("losses", None),
-]
-
-
-@pytest.mark.parametrize(("name", "value"), WRONG)
-def test_a_position_of_wrong_types_is_refused(stopped: Path, name: str, value: Any) -> None:
-    edit(stopped, lambda content: content["position"].update({name: value}), seal=True)
-    with pytest.raises(FolderError, match=rf"position\.{name} is .*, expected .*--overwrite"):
-        load_state(stopped, {})
-
-
-@pytest.mark.parametrize("name", ["position", "identity", "files"])
-@pytest.mark.parametrize("value", [None, 7, "text", []])
-def test_parts_of_wrong_types_are_refused(stopped: Path, name: str, value: Any) -> None:
-    edit(stopped, lambda content: content.update({name: value}), seal=True)
-    with pytest.raises(FolderError, match=rf"{name}.*--overwrite"):
-        load_state(stopped, {})
-
-
-def test_fields_that_are_missing_or_unknown_are_refused(stopped: Path) -> None:
-    edit(stopped, lambda content: content["position"].update(other=1), seal=True)
-    with pytest.raises(FolderError, match=r"position\.other is not known"):
-        load_state(stopped, {})
-    edit(stopped, lambda content: (content["position"].pop("other"), content["position"].pop("worse")), seal=True)
-    with pytest.raises(FolderError, match=r"position\.worse is missing"):
-        load_state(stopped, {})
-
-
-def test_a_state_of_another_network_or_version_is_refused(small: Train, stopped: Path) -> None:
-    state = stopped / "state"
-    (state / "weights.safetensors").write_bytes((state / "optimizer.safetensors").read_bytes())
-    names = ("weights.safetensors", "optimizer.safetensors", "best.safetensors")
-    edit(stopped, lambda content: content.update(files=file_digests(state, names)), seal=True)
-    with pytest.raises(FolderError, match="that of another network"):
-        small(stopped, **LONG, resume=True)
-    edit(stopped, lambda content: content.update(format=3), seal=True)
-    with pytest.raises(FolderError, match="has format 3, expected 2: it is of another version"):
-        small(stopped, **LONG, resume=True)
-    edit(stopped, lambda content: content["files"].update({"../../secret": "0"}), seal=True)
-    with pytest.raises(FolderError):
-        small(stopped, **LONG, resume=True)
-
-
-def as_older_version(folder: Path) -> None:
-    edit(folder, lambda content: [content.pop(name) for name in ("format", "files", "digest")])
-
-
-def test_a_state_of_an_older_version_goes_on_and_is_called_unchecked(
-    whole: Path, small: Train, digest: Digest, stopped: Path
-) -> None:
-    as_older_version(stopped)
-    heard: list[TrainingEvent] = []
-    small(stopped, **LONG, resume=True, progress=heard.append)
-    assert [event.values["text"] for event in heard if event.kind == "note"] == [loop.UNCHECKED]
-    assert digest(stopped) == digest(whole)
-
-
-def test_a_state_of_an_older_version_without_its_best_weights_is_refused(small: Train, stopped: Path) -> None:
-    as_older_version(stopped)
-    (stopped / "state/best.safetensors").unlink()
-    with pytest.raises(FolderError, match=r"best\.safetensors is missing"):
-        small(stopped, **LONG, resume=True)
-
-
-def test_best_weights_are_linked_with_the_digest_they_were_written_with(small: Train, stopped: Path) -> None:
-    """Damaged between two saves, they are found at the next resume, although they were not written again."""
-    path = stopped / "state/best.safetensors"
-
-    def on_event(event: TrainingEvent) -> None:
-        if event.kind == "log" and event.step == 10:
-            flip(path, bit=9000)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.raises(Stopped):
-        small(stopped, **{**LONG, "log_every": 1}, eval_every=0, resume=True, progress=on_event)
-    with pytest.raises(FolderError, match=r"best\.safetensors is damaged"):
-        small(stopped, **LONG, resume=True)
 
 
 def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tmp_path: Path) -> None:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.helpers import Capture, run
 
 import regard
-from regard.cli import main
 from regard.text.learn import train_tokenizer_from_texts
 
 TEXT = "the old man went to the market and the market was closed"
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = regard.config.PositionConfig(max_tokens=16)
     model = regard.create("tiny-bert", tokenizer=words, heads={"masked": 0, "next": 2}, positions=place, device="cpu")
     return model.save(tmp_path_factory.mktemp("models") / "model")
-
-
-def run(capsys: Capture, *argv: object) -> tuple[int, str, str]:
-    status = main([str(word) for word in argv])
-    said = capsys.readouterr()
-    return status, said.out, said.err
 
 
 def test_weights_as_json(folder: Path, capsys: Capture) -> None:
@@ -107,28 +100,3 @@ def test_a_recurrent_model_has_no_attention(capsys: Capture, tmp_path: Path) -> 
 
 
 # fill --next
-
-
-def test_next_sentence(folder: Path, capsys: Capture) -> None:
-    model = regard.load(folder, device="cpu")
-    chance = model.next_sentence("the old man", "the market")
-    assert chance == model.next_sentence("the old man", "the market")
-    status, out, _ = run(capsys, "fill", folder, "--next", "the old man", "the market", "--json")
-    assert status == 0
-    assert json.loads(out)["next_sentence"] == pytest.approx(chance)
-    status, out, _ = run(capsys, "fill", folder, "--next", "the old man", "the market")
-    assert out.startswith(f"{chance:.3f}  probability that the second text comes right after the first")
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--next", "one"], "--next takes two texts, the first and the second; 1 were given"),
-        (["a [MASK]", "--next", "one", "two"], "TEXT and --next were both given"),
-        ([], "no text was given. Give a TEXT with [MASK] in it, or --next"),
-    ],
-)
-def test_wrong_use_of_fill(folder: Path, capsys: Capture, words: list[str], says: str) -> None:
-    status, _, err = run(capsys, "fill", folder, *words)
-    assert status == 2
-    assert says in err

@@ -6,23 +6,15 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.helpers import Capture, run
 
 import regard
-from regard import cli
 from regard.predict.batch.rows import file_rows
 
 TEXTS = ["lovely and warm", "cold and dull", "the best of the year"]
-Capture = pytest.CaptureFixture[str]
-
-
-def run(capsys: Capture, *argv: object) -> tuple[int, str, str]:
-    status = cli.main([str(one) for one in argv])
-    said = capsys.readouterr()
-    return status, said.out, said.err
 
 
 def test_answers_as_json_are_those_of_python(capsys: Capture, trained: Path) -> None:
@@ -259,45 +251,6 @@ def test_a_model_without_a_task_says_what_it_can_do(capsys: Capture) -> None:
 
 
 # fill
-
-
-@pytest.fixture(scope="module")
-def masked(tmp_path_factory: pytest.TempPathFactory, reviews: Callable[..., list[tuple[str, str]]]) -> Path:
-    from dataclasses import replace
-
-    from regard.checkpoint.source import from_preset
-    from regard.checkpoint.write_folder import write_folder
-    from regard.text.learn import train_tokenizer_from_texts
-
-    words = train_tokenizer_from_texts((text for text, _ in reviews(40)), kind="wordpiece", size=90)
-    checkpoint = from_preset("tiny-bert", heads={"masked": 0, "next": 2}, vocabulary=words.size)
-    folder = tmp_path_factory.mktemp("masked") / "model"
-    write_folder(folder, replace(checkpoint), write_extra_files=words.save)
-    return folder
-
-
-def test_words_for_a_mask(capsys: Capture, masked: Path) -> None:
-    status, out, err = run(capsys, "fill", masked, "a [MASK] film", "--top", "3")
-    assert status == 0
-    assert "is untrained: its weights are randomly initialized" in err
-    assert len(out.splitlines()) == 3
-    assert out.splitlines()[0].endswith(" film")
-
-
-def test_words_for_several_masks(capsys: Capture, masked: Path) -> None:
-    status, out, _ = run(capsys, "fill", masked, "a [MASK] film of the [MASK]", "--json")
-    found = json.loads(out)
-    assert status == 0
-    assert [len(words) for words in found["masks"]] == [5, 5]
-    assert set(found["masks"][0][0]) == {"word", "score", "text"}
-    assert found["untrained"] is True
-
-
-def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:
-    status, _, err = run(capsys, "fill", trained, "a [MASK] film")
-    assert status == 1
-    assert "no head for masked words" in err
-    assert "model.predict(texts)" in err
 
 
 def test_every_kind_of_answer_is_a_line_for_reading() -> None:

@@ -112,7 +112,7 @@ def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
     ("given", "status", "said"),
     [
         (["tiny-gru"], 2, "no text was given"),
-        (["tiny-gru", "a", "--input", "b"], 2, "texts were given and --input too"),
+        (["tiny-gru", "a", "--input", "b"], 2, "TEXT and --input were both given"),
         (["minilm", "a text"], 1, "only encoder-decoders translate"),
         (["tiny-bert", "a text"], 1, "no weights were published for it"),
     ],

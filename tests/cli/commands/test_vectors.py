@@ -75,7 +75,7 @@ def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: P
     [
         ([], "one of them", 2),
         (["a.txt", "--load", "v.bin"], "one of them", 2),
-        (["a.txt"], "learned and lost", 2),
+        (["a.txt"], "no output was requested", 2),
         (["--load", "v.bin"], "nothing to do", 2),
         (["a.txt", "--out", "v.npy"], "must end in .bin", 1),
         (["none.txt", "--out", "v.bin"], "cannot be read", 1),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
+from tests.training.helpers import stop_at
 
 from regard.errors import FolderError, InputError
 from regard.training.result import TrainResult
@@ -37,7 +38,7 @@ def test_two_ranks_hold_half_each_and_one_goes_on(small: Train, torchrun: Callab
 
 
 def test_one_rank_saves_the_same_way_and_resumes_to_the_bit(
-    small: Train, digest: Callable[[Path], str], stop_at: Callable[[int], Any], tmp_path: Path
+    small: Train, digest: Callable[[Path], str], tmp_path: Path
 ) -> None:
     from regard.training.engine.loop import Stopped
 

@@ -1,0 +1,42 @@
+"""`regard evaluate` as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.helpers import QUICK, Capture, run
+
+
+def test_evaluate_as_table_and_json(
+    capsys: Capture,
+    trained: Path,
+    tmp_path: Path,
+    write_rows: Callable[..., Path],
+    reviews: Callable[..., list[object]],
+) -> None:
+    data = write_rows(tmp_path / "test.csv", reviews(30, seed=5), header=("opinion", "stars"))
+    told = ("--columns", "text=opinion,label=stars", "--device", "cpu")
+    status, out, err = run(capsys, "evaluate", trained, data, *told, "--answers", tmp_path / "a.jsonl")
+    assert status == 0
+    assert "accuracy" in out
+    assert "30 rows" in out
+    assert "data: csv for classify (text=opinion, label=stars)" in err
+    assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 30
+    status, out, _ = run(capsys, "evaluate", trained, data, *told, "--json")
+    found = json.loads(out)
+    assert set(found) == {"task", "rows", "scores", "seconds", "folder", "classes", "averages", "confusion"}
+    assert found["folder"] == str(trained)
+
+
+def test_a_model_of_likeness_takes_texts_two_by_two(capsys: Capture, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sentence1,sentence2\n" + "".join(f"one {n},two {n % 3}\n" for n in range(20)))
+    argv = ("train", pairs, "--task", "embed", "--out", tmp_path / "run", *QUICK)
+    status, out, _ = run(capsys, *argv)
+    assert status == 0
+    assert f'regard embed {tmp_path / "run"} "a text" "another"' in out
+    said = [run(capsys, "predict", tmp_path / "run", *given, "--json")[1] for given in ((*"ab",), ("--input", pairs))]
+    assert [len(lines.splitlines()) for lines in said] == [1, 20]
+    assert set(json.loads(said[0])) == {"similarity", "is_nearest", "truncated", "windows"}

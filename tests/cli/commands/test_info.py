@@ -1,0 +1,32 @@
+"""`regard info` as JSON and as a table."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cli.helpers import run
+
+
+def test_info_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "info", "bert-base-uncased", "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert {"family", "task", "parameters", "layers", "width", "heads", "vocabulary", "bytes"} <= set(found)
+    assert found["parameters"] == 109_482_240
+    assert (found["family"], found["task"], found["layers"], found["width"]) == ("bert", None, 12, 768)
+
+
+def test_info_as_table(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "info", "minilm")
+    rows = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert status == 0
+    assert (rows["family"], rows["parameters"], rows["tokenizer"].lower()) == ("bert", "22,713,216", "wordpiece")
+
+
+def test_an_unknown_model_is_1_and_offers_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "info", "bert-base-uncasd")
+    assert (status, out) == (1, "")
+    assert err.startswith("regard: ")
+    assert "bert-base-uncased" in err
+    assert "Traceback" not in err

@@ -1,0 +1,70 @@
+"""Settings of a command from a TOML file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import Capture, run
+
+from regard.cli.commands.train import parse
+
+
+def test_a_file_of_settings_stands_behind_the_flags(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(
+        'data = "reviews.csv"\npreset = "tiny-bert"\nepochs = 3\nlr = 1e-4\nfreeze = ["embeddings"]\n'
+        '[lora]\nrank = 2\n[columns]\ntext = "opinion"\nlabel = "stars"\n'
+    )
+    found = parse(["--config", str(file), "--out", "o", "--epochs", "1", "--lora.alpha", "8"])
+    assert (found.data, found.preset, found.columns) == ("reviews.csv", "tiny-bert", "text=opinion,label=stars")
+    assert (found.settings.epochs, found.settings.lr, found.settings.freeze) == (1, 1e-4, ("embeddings",))
+    assert (found.settings.lora.rank, found.settings.lora.alpha) == (2, 8)
+    assert parse([f"--config={file}", "other.csv", "--out", "o"]).data == "other.csv"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("epoch = 3", 'run.toml: there is no setting "epoch". Did you mean "epochs"?'),
+        ('prest = "tiny-bert"', 'run.toml: there is no setting "prest". Did you mean "preset"?'),
+        ('epochs = "three"', "run.toml: epochs is 'three', expected a number."),
+        ("out = 3", "run.toml: out is 3, expected a text in quotes."),
+        ('json = "yes"', "run.toml: json is 'yes', expected true or false."),
+        ("epochs = ", "run.toml: this is not TOML"),
+        ("lora = {rnk = 2}", "run.toml: lora is {'rnk': 2}, expected its rank, or some of rank, alpha, dropout."),
+    ],
+)
+def test_a_file_that_will_not_do(capsys: Capture, tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "run.toml").write_text(content)
+    status, _, err = run(capsys, "train", "d.csv", "--out", tmp_path / "o", "--config", tmp_path / "run.toml")
+    assert status == 1
+    assert says in err
+
+
+def test_a_file_of_settings_that_is_not_there(capsys: Capture, tmp_path: Path) -> None:
+    status, _, err = run(capsys, "train", "d.csv", "--out", tmp_path / "o", "--config", tmp_path / "no.toml")
+    assert status == 1
+    assert "no.toml: cannot be read: No such file" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a = " + b"[" * 100_000, "cannot be read: its content is nested too deeply"),
+        (b"\xff\xfe", "this is not UTF-8"),
+        (b"epochs = 1\nepochs = 2\n" + b"#" * (2 << 20), "expected at most 1,048,576"),
+        (None, "is not a regular file"),
+    ],
+)
+def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: bytes | None, says: str) -> None:
+    path = tmp_path / "run.toml"
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content)
+    status, _, err = run(capsys, "train", "a.csv", "--config", path)
+    assert status == 1
+    assert says in err
+    assert str(path) in err
