@@ -80,5 +80,6 @@ def test_the_first_commands_of_the_readme_run_from_an_empty_folder() -> None:
     commands = [line for line in lines if line.startswith("regard ")]
     assert [command.split()[1] for command in commands] == ["sample", "train", "predict"]
     for command in commands:
-        words = shlex.split(re.sub(r"--epochs \d+", "--steps 1 --dev-fraction 0", command))
-        assert cli.main(words[1:]) == 0, command
+        arguments = shlex.split(command)[1:]
+        short = ["--steps", "1", "--dev-fraction", "0"] if arguments[0] == "train" else []
+        assert cli.main([*arguments, *short]) == 0, command
