@@ -59,7 +59,11 @@ def test_old_settings_of_rotary_positions(tmp_path: Path) -> None:
         ("tiny-bert", {"layer_norm_eps": 0}, "eps of the norms must be above 0 and below 1, not 0."),
         ("tiny-bert", {"hidden_dropout_prob": 1.5}, "dropout must be at least 0 and below 1, not 1.5."),
         ("tiny-bert", {"attention_probs_dropout_prob": -0.1}, "attention dropout must be at least 0 and below 1"),
-        ("tiny-bert", {"initializer_range": -0.02}, "the spread of initial weights must be a number of at least 0"),
+        (
+            "tiny-bert",
+            {"initializer_range": -0.02},
+            "init_std, the standard deviation of initial weights, must be at least 0, not -0.02.",
+        ),
         ("tiny-bert", {"type_vocab_size": -2}, "segments must be at least 0, not -2."),
         ("tiny-gpt2", {"layer_norm_epsilon": -1e-5}, "eps of the norms must be above 0"),
         ("tiny-t5", {"relative_attention_num_buckets": 1}, "at least 4 buckets, not 1."),

@@ -109,7 +109,7 @@ def test_ends_of_a_tokenizer_do_not_replace_several_ends() -> None:
 
 def test_scores_that_are_no_numbers_leave_no_row(llama: Path) -> None:
     model = regard.load(llama)
-    with pytest.raises(regard.errors.InputError, match="no continuation of prompt 0 has a score"):
+    with pytest.raises(regard.errors.InputError, match="no continuation of prompt 0 has a finite score"):
         model.generate_ids([[3, 4]], beams=2, length_penalty=-20.0, max_tokens=100)
 
 

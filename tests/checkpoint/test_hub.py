@@ -52,5 +52,5 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
     hub.asked.clear()
     tiny, absent = ask(hub, cache, "org/tiny", "org/nothing", HF_HUB_OFFLINE="1")
     assert tiny == ["bert", str(snapshot), wanted]
-    assert absent.startswith('FolderError: "org/nothing" is no folder here, and the hub did not give it: ')
+    assert absent.startswith('FolderError: "org/nothing" is not a folder here, and the hub download failed: ')
     assert hub.asked == []

@@ -131,7 +131,7 @@ MARIAN = Family(
 TRANSFORMER = replace(
     MARIAN,
     name="transformer",
-    docs="the Transformer of 2017, written in Marian's classes",
+    docs="the 2017 Transformer, written with Marian's classes",
     select_by_config=select_2017_by_config,
     presets={
         "transformer-base": preset_config_2017(37000, 512, 6, 8),

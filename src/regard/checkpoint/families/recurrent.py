@@ -66,7 +66,7 @@ def preset_config(vocabulary: int, width: int, score: str = "none", **settings: 
 
 RECURRENT = Family(
     name="recurrent",
-    docs="GRU and LSTM encoder-decoders of our own, which transformers cannot open",
+    docs="GRU and LSTM encoder-decoders; transformers cannot open them",
     presets={
         "gru": preset_config(8000, 512),
         "gru-dot": preset_config(8000, 512, "dot"),
@@ -103,7 +103,7 @@ def language_preset_config(vocabulary: int, width: int, cell: str, *, layers: in
 
 RECURRENT_LANGUAGE = Family(
     name="recurrent-language",
-    docs="GRU and LSTM language models of our own, which transformers cannot open",
+    docs="GRU and LSTM language models; transformers cannot open them",
     presets={
         "gru-characters": language_preset_config(1000, 512, "gru"),
         "lstm-characters": language_preset_config(1000, 512, "lstm"),
@@ -129,7 +129,7 @@ def elmo_preset_config(vocabulary: int, side: int, *, layers: int = 2) -> Recurr
 
 ELMO = Family(
     name="elmo",
-    docs="a forward and a backward language model of our own, which transformers cannot open",
+    docs="a forward and a backward language model; transformers cannot open them",
     presets={
         "elmo-small": elmo_preset_config(8000, 256),
         "tiny-elmo": elmo_preset_config(100, 16),
