@@ -179,7 +179,7 @@ class ExamplesBuilder:
     ) -> None:
         """Add one sequence of a record, with its targets per sequence and per token.
 
-        `joined` to the sequence before it, it is always read in the same batch.
+        same_row: the sequence belongs to the row of the one before it, so that both are always in the same batch.
         """
         self.ids.extend(ids)
         self.bounds.append(len(self.ids))
