@@ -27,7 +27,7 @@ def test_scores_are_those_of_the_answers(trained: Path, tmp_path: Path, write_ro
     rows = reviews(50, seed=3)
     data = write_rows(tmp_path / "test.csv", rows)
     model = regard.load(trained, device="cpu")
-    found = regard.evaluate(model, data, answers=tmp_path / "answers.jsonl")
+    found = regard.evaluate(model, data, output=tmp_path / "answers.jsonl")
     said = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert [answer["label"] for answer in said] == [one.json()["label"] for one in model.predict([t for t, _ in rows])]
     right = sum(answer["label"] == label for answer, (_, label) in zip(said, rows, strict=True))
@@ -55,7 +55,7 @@ def test_a_label_the_model_does_not_know(trained: Path, tmp_path: Path, write_ro
     answers = tmp_path / "answers.jsonl"
     answers.write_text("from before")
     with pytest.raises(DataError, match=r'test.csv line 22, column label: the label "god".*Did you mean "good"\?'):
-        regard.evaluate(trained, data, answers=answers)
+        regard.evaluate(trained, data, output=answers)
     assert answers.read_text() == "from before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.jsonl", "test.csv"]
 
@@ -92,7 +92,7 @@ def test_beams_are_for_translators(trained: Path, reviews_csv: Path) -> None:
 
 def test_a_place_that_cannot_be_written(trained: Path, reviews_csv: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"does not exist\. Make it first"):
-        regard.evaluate(trained, reviews_csv, answers=tmp_path / "no" / "answers.jsonl")
+        regard.evaluate(trained, reviews_csv, output=tmp_path / "no" / "answers.jsonl")
 
 
 def test_a_full_disk(trained: Path, reviews_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_a_full_disk(trained: Path, reviews_csv: Path, tmp_path: Path, monkeypat
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(FolderError, match=r"No space left on device\. Nothing was changed"):
-        regard.evaluate(trained, reviews_csv, answers=tmp_path / "answers.jsonl")
+        regard.evaluate(trained, reviews_csv, output=tmp_path / "answers.jsonl")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,7 +112,7 @@ import resource, sys
 from regard.evaluation import evaluate
 from regard.predict import load
 model = load(sys.argv[1], device="cpu")
-found = evaluate(model, sys.argv[2], answers=sys.argv[3])
+found = evaluate(model, sys.argv[2], output=sys.argv[3])
 print(found.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -196,10 +196,10 @@ def test_columns_named_for_the_training_are_remembered(
 
 
 def test_answers_are_written_in_the_format_of_the_name(trained: Path, reviews_csv: Path, tmp_path: Path) -> None:
-    regard.evaluate(trained, reviews_csv, answers=tmp_path / "a.jsonl")
-    regard.evaluate(trained, reviews_csv, answers=tmp_path / "a.csv")
+    regard.evaluate(trained, reviews_csv, output=tmp_path / "a.jsonl")
+    regard.evaluate(trained, reviews_csv, output=tmp_path / "a.csv")
     labels = [json.loads(line)["label"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     with (tmp_path / "a.csv").open(newline="") as file:
         assert [row["label"] for row in csv.DictReader(file)] == labels
     with pytest.raises(InputError, match="compressed"):
-        regard.evaluate(trained, reviews_csv, answers=tmp_path / "a.csv.gz")
+        regard.evaluate(trained, reviews_csv, output=tmp_path / "a.csv.gz")

@@ -72,7 +72,7 @@ PAIRS = [
 @pytest.mark.parametrize("model", ["masked", "causal", "recurrent"])
 def test_pairs_are_recognised_and_scored(model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder, data = request.getfixturevalue(model), rows(tmp_path / "pairs.jsonl", PAIRS)
-    found = regard.evaluate(folder, data, answers=tmp_path / "a.jsonl")
+    found = regard.evaluate(folder, data, output=tmp_path / "a.jsonl")
     said = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert [one["kind"] for one in said] == [one["UID"] for one in PAIRS]
     for one in said:
@@ -171,7 +171,7 @@ def test_sliding_windows_are_those_of_the_usual_recipe(causal: Path, tmp_path: P
     theirs = transformers.GPT2LMHeadModel.from_pretrained(causal).eval()
     total, count = sliding(theirs, ids, window=window, stride=stride)
     found = regard.evaluate(
-        model, tmp_path / "text.txt", window=window, overlap=1 - stride / window, answers=tmp_path / "a.jsonl"
+        model, tmp_path / "text.txt", window=window, overlap=1 - stride / window, output=tmp_path / "a.jsonl"
     )
     said = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert sum(one["count"] for one in said) == count
@@ -196,7 +196,7 @@ def test_windows_that_cannot_be_used_are_refused(causal: Path, tmp_path: Path) -
         regard.evaluate(causal, data, window=9999)
     data.write_text(".")
     with pytest.raises(DataError, match="at least two tokens"):
-        regard.evaluate(causal, data, answers=tmp_path / "a.jsonl")
+        regard.evaluate(causal, data, output=tmp_path / "a.jsonl")
     assert not (tmp_path / "a.jsonl").exists()
 
 

@@ -51,6 +51,14 @@ def setting(name: str, value: object = _NO_VALUE) -> str:
     return f"\x02{name}={in_python}\x1f{flag_and_value}\x03"
 
 
+def call_or_command(call: str, command: str) -> str:
+    """Advice inside an error message: a Python call in Python, a command on the command line.
+
+    raise InputError(f"this model has no classes. Use {call_or_command('model.embed(texts)', 'regard embed')}.")
+    """
+    return f"\x02{call}\x1f{command}\x03"
+
+
 class RegardError(Exception):
     """Base class of all errors that a user can fix. The command line prints the message and exits with status 1.
 
@@ -164,6 +172,20 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     choices_text = ", ".join(shorten(choice, MAX_NAME_LENGTH) for choice in known[:MAX_LISTED])
     more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
     return f" Choose one of: {choices_text}{more}."
+
+
+def suggest(name: str, choices: Iterable[str], limit: int = 3) -> str:
+    """` Did you mean "x", "y" or "z"?` for choices that start with `name`, else for the most similar one, if any."""
+    known = list(dict.fromkeys(choices))
+    word = name[:MAX_NAME_LENGTH].casefold()
+    matches = [choice for choice in known if word and choice.casefold().startswith(word)][:limit]
+    if not matches:
+        matches = difflib.get_close_matches(word, known[:MAX_COMPARED], n=1, cutoff=0.6)
+    if not matches:
+        return ""
+    quoted = [f'"{shorten(match, MAX_NAME_LENGTH)}"' for match in matches]
+    *first, last = quoted
+    return f" Did you mean {', '.join(first)} or {last}?" if first else f" Did you mean {last}?"
 
 
 def escape_control_characters(text: str) -> str:

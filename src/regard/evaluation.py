@@ -96,7 +96,7 @@ def evaluate(
     encoding: str | None = None,
     labels: str | None = None,
     skip_bad: str | Path | None = None,
-    answers: str | Path | None = None,
+    output: str | Path | None = None,
     window: int | None = None,
     overlap: float | None = None,
     beams: int = 1,
@@ -109,7 +109,7 @@ def evaluate(
     Rows are read, answered and scored as a stream: memory does not grow with their number.
     split: of a folder that has several; test if there is one, else valid.
     encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
-    answers: a file for the answers, one per row, in order; CSV, TSV or Parquet by its name, else JSON lines. It is
+    output: a file for the answers, one per row, in order; CSV, TSV or Parquet by its name, else JSON lines. It is
         written completely or not at all.
     window: maximum number of tokens of a window over plain text, for language models; the model's own limit, up to
         1,024, if not given.
@@ -118,7 +118,7 @@ def evaluate(
     seed: random seed of the tokens that are masked, for masked language models.
     """
     started = time.monotonic()
-    answer_file = None if answers is None else Path(answers).expanduser()
+    answer_file = None if output is None else Path(output).expanduser()
     _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
     task, reader = _open(model, data, split=split, columns=columns, encoding=encoding, labels=labels, skip_bad=skip_bad)
@@ -146,7 +146,7 @@ def _check_outputs(
         output_format(answer_file)
     folder = model.folder if isinstance(model, Model) else Path(model)
     inputs = [data, *([] if folder is None else model_files(folder))]
-    for name, path in (("skip_bad", bad_rows_file), ("answers", answer_file)):
+    for name, path in (("skip_bad", bad_rows_file), ("output", answer_file)):
         if path is not None:
             check_output_path(path, name, inputs=inputs, others={"skip_bad": bad_rows_file})
 

@@ -54,7 +54,7 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "says"),
     [
-        ("bert-tinny", InputError, 'neither a folder nor the name of a published model. Did you mean "bert-tiny"?'),
+        ("bert-tinny", InputError, 'a published model or a hub id (owner/name). Did you mean "bert-tiny"?'),
         ("minlm", InputError, 'Did you mean "minilm"?'),
         ("no-such-thing-at-all", InputError, "Models of the hub are named organization/model."),
         ("a/b/c", FolderError, "a/b/c does not exist. Expected a model folder, minilm, or a hub id."),
@@ -65,7 +65,7 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
         ("", InputError, "'' is not the name of a model. Give a folder, minilm, or a hub id."),
         (" ", InputError, "' ' is not the name of a model."),
         (None, InputError, "None is not the name of a model."),
-        ("a\0b", InputError, "is neither a folder nor the name of"),
+        ("a\0b", InputError, "is not a folder, a published model or a hub id"),
     ],
 )
 def test_a_name_that_is_none(

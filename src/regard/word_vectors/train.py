@@ -35,7 +35,7 @@ class VectorSettings:
     epochs: int | None = None
     max_words: int | None = None  # read only the first words of the text
     phrases: tuple[float, ...] = ()  # score thresholds, one per pass that joins phrases
-    phrase_smoothing: float = 20.0  # weight of the words of a phrase in its vector, in occurrences; 0 disables it
+    phrase_smoothing: float = 20.0  # weight of the words of a phrase in its vector; 0 disables it
     negatives: float = 5.0
     subsample: float = 1e-4
     lr: float | None = None

@@ -41,12 +41,12 @@ def test_predict_says_it_too(folder, capsys):
 
 
 def test_several_of_each(folder, capsys):
-    given = ["translate", str(folder), "good morning", "--beams", "3", "--n-best", "2", "--json", "--device", "cpu"]
+    given = ["translate", str(folder), "good morning", "--beams", "3", "--best", "2", "--json", "--device", "cpu"]
     assert main(given) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["rank"] for row in rows] == [1, 2]
     assert rows[0]["score"] >= rows[1]["score"]
-    assert main([*given[:5], "--n-best", "4"]) == 2
+    assert main([*given[:5], "--best", "4"]) == 2
     assert "add --beams 4" in capsys.readouterr().err
 
 
@@ -67,7 +67,7 @@ def test_evaluated_with_beams(folder, capsys, tmp_path):
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps({"source": one, "target": two}) + "\n" for one, two in rows))
     model = load(folder, device="cpu")
-    found = evaluate(model, data, beams=3, answers=tmp_path / "a.jsonl", batch_tokens=1)
+    found = evaluate(model, data, beams=3, output=tmp_path / "a.jsonl", batch_tokens=1)
     said = [json.loads(line)["translation"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert said == [model.translate([text], beams=3)[0] for text, _ in rows]
     assert set(found.signatures) == {"bleu", "chrf"} == set(found.scores)

@@ -22,7 +22,7 @@ from regard.checkpoint.families import (
 )
 from regard.checkpoint.family import Family, HFConfig
 from regard.config import Config
-from regard.errors import FolderError, InputError, did_you_mean
+from regard.errors import FolderError, InputError, call_or_command, did_you_mean, suggest
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -82,9 +82,11 @@ def register(family: Family) -> None:
 def preset(name: str) -> Preset:
     """The preset of that name."""
     if name not in PRESETS:
+        similar = suggest(name, PRESETS, 5) or did_you_mean(name, PRESETS)
+        trained = call_or_command("regard.load", "--start")
         raise InputError(
-            f'preset "{name}" is not known: presets are settings of untrained networks.{did_you_mean(name, PRESETS)} '
-            "A trained model is given with --start, or regard.load."
+            f'preset "{name}" is not known: presets are settings of untrained networks.{similar} '
+            f"A trained model is given with {trained}."
         )
     return PRESETS[name]
 

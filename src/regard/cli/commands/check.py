@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Columns, Encoding, Json, Labels
+from regard.cli.arguments import CHECK_TASKS, FORMATS, Columns, Encoding, Json, Labels
 from regard.cli.command import Command
 from regard.cli.output import UsageError, format_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
@@ -48,14 +48,14 @@ class CheckCommand:
     task: Annotated[
         str | None,
         arg(
-            help="Task: classify, pair, tag, answer, translate or text; recognized from the data if not given.",
+            help=f"Task: {', '.join(CHECK_TASKS)}; recognized from the data if not given.",
             metavar="TASK",
         ),
     ] = None
     format: Annotated[
         str | None,
         arg(
-            help="File format: csv, tsv, jsonl, json, parquet, conll, trec, text or lines; recognized if not given.",
+            help=f"File format: {', '.join(FORMATS)}; recognized if not given.",
             metavar="NAME",
         ),
     ] = None
@@ -65,13 +65,16 @@ class CheckCommand:
     model: Annotated[
         str | None, arg(help="Model whose tokenizer counts the tokens; minilm if it is installed.", metavar="MODEL")
     ] = None
-    skip_bad: Annotated[Path | None, arg(help="Write invalid rows to this file as JSON lines.", metavar="FILE")] = None
+    skip_bad: Annotated[
+        Path | None,
+        arg(help="Write the unusable rows to this file as JSON lines; the data is not changed.", metavar="FILE"),
+    ] = None
     html: Annotated[Path | None, arg(help="Write an HTML report with plots to this file.", metavar="FILE")] = None
     fix: Annotated[
         Path | None,
         arg(help="Write a corrected copy of the data to this file; only safe fixes are made.", metavar="FILE"),
     ] = None
-    strict: Annotated[bool, arg(help="Exit with status 1 if any finding is an error.")] = False
+    strict: Annotated[bool, arg(help="Exit with status 1 if there are findings of severity error.")] = False
     json: Json = False
 
 

@@ -21,6 +21,16 @@ Examples:
   regard doctor --json"""
 
 
+KERNELS = {
+    "grouped": "texts of equal length together",
+    "packed": "all texts in one sequence, with a mask",
+    "varlen": "FlashAttention",
+    "dense": "cuDNN attention",
+    "tiles": "Triton kernel",
+    "flex": "FlexAttention",
+}
+
+
 @dataclass(frozen=True)
 class DoctorCommand:
     json: Json = False
@@ -50,8 +60,11 @@ def _table_rows(report: DeviceReport) -> list[tuple[str, str]]:
         )
     if not report.gpus:
         rows.append(("gpu", "none available to torch"))
-    rows += [(f"attention on {where}", kernel) for where, kernel in report.kernels.items()]
-    rows.append(("torch.compile", report.compiler or "not on the CPU: no C++ compiler found; install g++ or clang++"))
+    rows += [(f"attention on {where}", f"{kernel} ({KERNELS[kernel]})") for where, kernel in report.kernels.items()]
+    if report.compiler:
+        rows.append(("torch.compile", f"available (compiler {report.compiler})"))
+    else:
+        rows.append(("torch.compile", "not on the CPU: no C++ compiler found; install g++ or clang++"))
     rows += [(f"extra {name}", "installed" if command is None else command) for name, command in report.extras.items()]
     rows.append(
         (

@@ -48,7 +48,7 @@ Examples:
 @dataclass(frozen=True)
 class EmbedCommand:
     model: ModelName
-    texts: Texts = ()
+    texts: Annotated[Texts, arg(help="Texts to embed.")] = ()
     input: Input = None
     columns: TextColumn = None
     encoding: Encoding = None

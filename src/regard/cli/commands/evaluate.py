@@ -34,7 +34,7 @@ HELP = """Evaluate a model on labeled data, with 95 % intervals; a language mode
 Examples:
   regard evaluate runs/reviews test.csv
   regard evaluate runs/reviews data/ --split test --json
-  regard evaluate runs/reviews test.csv --answers answers.jsonl
+  regard evaluate runs/reviews test.csv --output answers.jsonl
   regard evaluate runs/reviews test.csv --confusion confusion.png
   regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
   regard evaluate runs/translator test.en,test.de --beams 5
@@ -44,7 +44,9 @@ Examples:
 
 @dataclass(frozen=True)
 class EvaluateCommand:
-    model: ModelName
+    model: Annotated[
+        ModelName, arg(help="Model: a folder with a trained model, a published name such as gpt2, or a hub id.")
+    ]
     data: Annotated[
         Positional[str],
         arg(
@@ -60,7 +62,7 @@ class EvaluateCommand:
         arg(help="Kind of the labels (see regard train --help); as in training if not given.", metavar="KIND"),
     ] = None
     skip_bad: SkipBad = None
-    answers: Answers = None
+    output: Answers = None
     window: Annotated[
         int | None, arg(help="Plain text: maximum tokens per window; the model's maximum if not given.")
     ] = None
@@ -89,7 +91,7 @@ def run(command: EvaluateCommand) -> None:
 
     if command.confusion is not None:
         _check_picture(command.confusion)
-    outputs = {"--skip-bad": command.skip_bad, "--answers": command.answers, "--confusion": command.confusion}
+    outputs = {"--skip-bad": command.skip_bad, "--output": command.output, "--confusion": command.confusion}
     for flag, path in outputs.items():
         check_output(path, flag, inputs=(command.data,), model=command.model, others=outputs)
     model = load(command.model, device=command.device, dtype=command.dtype)
@@ -102,7 +104,7 @@ def run(command: EvaluateCommand) -> None:
             encoding=command.encoding,
             labels=command.labels,
             skip_bad=command.skip_bad,
-            answers=command.answers,
+            output=command.output,
             window=command.window,
             overlap=_overlap(command, model),
             beams=command.beams,
@@ -124,8 +126,8 @@ def run(command: EvaluateCommand) -> None:
     print_report(evaluation.report)
     rows = pluralize(evaluation.rows, evaluation.unit.removesuffix("s"))
     print(f"\n{rows} in {evaluation.seconds:.1f} s, {format_rate(evaluation.rows, evaluation.seconds)}.")
-    if command.answers is not None:
-        print(f"answers: {command.answers}")
+    if command.output is not None:
+        print(f"answers: {command.output}")
 
 
 def _json(evaluation: Evaluation) -> dict[str, Any]:

@@ -22,7 +22,10 @@ Examples:
 
 @dataclass(frozen=True)
 class FillCommand:
-    model: ModelName
+    model: Annotated[
+        ModelName,
+        arg(help="Masked language model: a folder, a published name such as bert-base-uncased, or a hub id."),
+    ]
     text: Annotated[
         Positional[str],
         arg(help="Text with at least one [MASK].", metavar="[TEXT]", help_behavior_hint=""),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Device, Dtype, Json, LiteralTexts, ModelName, check_not_files
+from regard.cli.arguments import Device, Dtype, Json, ModelName, check_not_files
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.terminal import print_error
@@ -31,12 +31,14 @@ Settings of the model's generation_config.json are the defaults. A terminal show
 
 @dataclass(frozen=True)
 class GenerateCommand:
-    model: ModelName
+    model: Annotated[
+        ModelName, arg(help="Language model: a folder, a published name such as gpt2 or t5-small, or a hub id.")
+    ]
     texts: Annotated[
         Positional[tuple[str, ...]], arg(help="Prompts to continue.", metavar="[PROMPT ...]", help_behavior_hint="")
     ] = ()
     interactive: Annotated[bool, arg(help="Read prompts from the terminal until Ctrl-D.")] = False
-    literal: LiteralTexts = False
+    literal: Annotated[bool, arg(help="Use every PROMPT as it is, even if a file has that name.")] = False
     max_tokens: Annotated[int | None, arg(help="Maximum number of new tokens; 50 if the model sets no other.")] = None
     min_tokens: Annotated[int | None, arg(help="Minimum number of new tokens.")] = None
     temperature: Annotated[
@@ -50,27 +52,33 @@ class GenerateCommand:
         float | None, arg(help="Sample from tokens with at least this fraction of the highest probability.")
     ] = None
     typical: Annotated[
-        float | None, arg(help="Sample from the typical tokens with this total probability (locally typical sampling).")
+        float | None, arg(help="Sample from the typical tokens with this total probability (typical_p).")
     ] = None
     seed: Annotated[int | None, arg(help="Random seed for sampling; without it every run differs.")] = None
     beams: Annotated[int | None, arg(help="Number of beams; 1 disables beam search.")] = None
-    best: Annotated[int | None, arg(help="Number of continuations per prompt.")] = None
+    best: Annotated[int | None, arg(help="Number of continuations per prompt (num_return_sequences).")] = None
     length_penalty: Annotated[
         float | None, arg(help="Beam search: above 0 favors long sequences, below 0 short ones.")
     ] = None
     early_stop: Annotated[
         Literal["yes", "no", "never"] | None,
-        arg(help="Beam search: stop as soon as there are as many finished sequences as beams."),
+        arg(
+            help="Beam search stops when as many sequences have ended as there are beams (yes), when no running beam "
+            "is better at its current length (no, the default), or when none can become better (never)."
+        ),
     ] = None
     repetition_penalty: Annotated[
         float | None, arg(help="Penalty for tokens that already occurred; 1 is none, higher is stronger.")
     ] = None
-    no_repeat: Annotated[int | None, arg(help="Length of n-grams that may occur only once.")] = None
+    no_repeat: Annotated[int | None, arg(help="Length of n-grams that may occur only once (no_repeat_ngram_size).")] = (
+        None
+    )
     contrast: Annotated[
-        float | None, arg(help="Contrastive search: weight of the penalty for similarity to earlier tokens.")
+        float | None,
+        arg(help="Contrastive search: weight of the penalty for similarity to earlier tokens (penalty_alpha)."),
     ] = None
     lookup: Annotated[
-        int | None, arg(help="Tokens to guess ahead from earlier text (prompt lookup); faster, same result.")
+        int | None, arg(help="Tokens to copy ahead from earlier text; faster, same result (prompt_lookup_num_tokens).")
     ] = None
     stop: Annotated[tuple[str, ...], arg(help="Texts that end the generation.", metavar="TEXT...")] = ()
     banned: Annotated[tuple[str, ...], arg(help="Words that are never generated.", metavar="WORD...")] = ()
@@ -100,7 +108,7 @@ def run(command: GenerateCommand) -> None:
     if not command.texts and not command.interactive:
         raise UsageError('no prompt was given. Write it after the model ("Once upon a time"), or use --interactive.')
 
-    check_not_files(command.texts, command.literal, 'To continue what it holds, use "$(cat {name})".')
+    check_not_files(command.texts, command.literal, 'To continue what it holds, use "$(cat {name})".', metavar="PROMPT")
     from regard.predict import load
 
     model, settings = load(command.model, device=command.device, dtype=command.dtype), settings_of(command)

@@ -29,12 +29,12 @@ def run(command: InfoCommand) -> None:
     if command.json:
         print_json(values)
     else:
-        print_table([(name.replace("_", " "), _shown(name, value)) for name, value in values.items()])
+        print_table(
+            [(name.replace("_", " "), _shown(name, value)) for name, value in values.items() if value is not None]
+        )
 
 
 def _shown(name: str, value: object) -> str:
-    if value is None:
-        return "–"
     if name == "bytes" and isinstance(value, int):
         return format_bytes(value)
     if isinstance(value, tuple):

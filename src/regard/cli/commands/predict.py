@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from regard.predict.batch.files import Predictions
     from regard.predict.batch.rows import InputRow
 
-HELP = """Predict with a trained model.
+HELP = """Predict labels, entities or answers for texts with a trained model.
 
 Examples:
   regard predict runs/reviews "a great film" "two dull hours"
@@ -52,8 +52,10 @@ FILES = "To read it, use --input {name} (one text per line, or a table), or --co
 
 @dataclass(frozen=True)
 class PredictCommand:
-    model: ModelName
-    texts: Texts = ()
+    model: Annotated[ModelName, arg(help="Trained model: a folder written by regard train, or a hub id.")]
+    texts: Annotated[
+        Texts, arg(help="Texts to classify or tag; two by two for pairs, and for questions with their contexts.")
+    ] = ()
     input: Input = None
     columns: Annotated[
         str | None,

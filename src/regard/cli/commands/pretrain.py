@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, Suppress, arg
 
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.command import Command
@@ -30,10 +30,27 @@ Examples:
   regard pretrain reports.txt --start minilm --epochs 3 --out runs/reports   adapt a model to your texts
   regard pretrain corpus.txt --preset bert-tiny --out runs/tiny --resume     continue after Ctrl-C or a kill
 
-No labels are needed. With mlm the model predicts masked tokens; with mlm+nsp also whether one passage follows another
-(BERT); with causal the next token (GPT); with bidirectional the next token in both directions (ELMo). Blank lines
-separate documents. 10 % of the documents are for validation; their scores are printed with those of a unigram baseline.
+Objectives:
+  mlm            predict masked tokens (BERT, RoBERTa)
+  mlm+nsp        predict masked tokens, and whether one passage follows another (BERT)
+  causal         predict the next token (GPT)
+  bidirectional  predict the next token in both directions (ELMo)
+
+No labels are needed. Blank lines separate documents. 10 % of the documents are for validation.
+
+The scores are printed with those of a unigram baseline.
+
 Fine-tune the result with: regard train DATA --start DIR --out DIR"""
+
+
+@dataclass(frozen=True)
+class PretrainSettings(Settings):
+    """Training settings; those that pretraining does not use are not in the help."""
+
+    label_smoothing: Annotated[float | None, Suppress] = None
+    class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
+    vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
+    prefix: Annotated[str | None, Suppress] = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,7 @@ class PretrainCommand:
     resume: Resume = False
     overwrite: Overwrite = False
     json: Json = False
-    settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
+    settings: Annotated[PretrainSettings, arg(name="")] = field(default_factory=PretrainSettings)
 
 
 def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:

@@ -45,7 +45,9 @@ class TokenizerCommand:
     ] = None
     lowercase: Annotated[bool, arg(help="Lowercase all text; the default for wordpiece.")] = False
     cased: Annotated[bool, arg(help="Keep uppercase letters; the default for bpe, unigram and char.")] = False
-    alphabet: Annotated[int, arg(help="Maximum number of distinct characters; rarer ones become unknown.")] = 1000
+    alphabet: Annotated[
+        int, arg(help="Maximum number of distinct characters; rarer ones become the unknown token.")
+    ] = 1000
     encoding: Encoding = None
     overwrite: Annotated[bool, arg(help="Write to --out even if it is not empty.")] = False
     json: Json = False

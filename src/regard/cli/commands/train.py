@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import Columns, Encoding, Json, Labels, Overwrite, Resume, SkipBad
+from regard.cli.arguments import TRAIN_TASKS, Columns, Encoding, Json, Labels, Overwrite, Resume, SkipBad
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
@@ -63,7 +63,7 @@ class TrainCommand:
     task: Annotated[
         str | None,
         arg(
-            help="Task: classify, pair, tag, answer, translate, embed, …; recognized from the data if not given.",
+            help=f"Task: {', '.join(TRAIN_TASKS)}; recognized from the data if not given.",
             metavar="TASK",
         ),
     ] = None

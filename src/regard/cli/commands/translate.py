@@ -33,7 +33,7 @@ HELP = """Translate texts with an encoder-decoder: a Transformer, T5, BART, Mari
 
 Examples:
   regard translate runs/en-es "Good morning." "Where are you going?"
-  regard translate runs/en-es "Good morning." --beams 4 --n-best 3     the three best of four beams
+  regard translate runs/en-es "Good morning." --beams 4 --best 3       the three best of four beams
   regard translate runs/en-es "Good morning." --alignment              attention of each target word
   regard translate runs/en-es "Good morning." --alignment-plot seen.png   the same as a plot
   regard translate runs/en-es --input texts.txt --json > answers.jsonl"""
@@ -41,8 +41,11 @@ Examples:
 
 @dataclass(frozen=True)
 class TranslateCommand:
-    model: ModelName
-    texts: Texts = ()
+    model: Annotated[
+        ModelName,
+        arg(help="Model: a folder with a trained translator, a published name such as t5-small, or a hub id."),
+    ]
+    texts: Annotated[Texts, arg(help="Texts to translate.")] = ()
     input: Input = None
     columns: TextColumn = None
     encoding: Encoding = None
@@ -51,7 +54,7 @@ class TranslateCommand:
         int | None,
         arg(help="Number of beams; that of the model's generation_config.json if not given, else 1 (greedy)."),
     ] = None
-    n_best: Annotated[int, arg(help="Number of translations per text, best first.")] = 1
+    best: Annotated[int, arg(help="Number of translations per text, best first.")] = 1
     alignment: Annotated[bool, arg(help="Show the source words that each target word attends to.")] = False
     alignment_plot: Annotated[
         Path | None,
@@ -70,8 +73,8 @@ class TranslateCommand:
 def run(command: TranslateCommand) -> None:
     check_texts(command.texts, command.input, command.columns, command.encoding)
     check_not_files(command.texts, command.literal, "To translate its texts, use --input {name}.")
-    if command.n_best > max(command.beams or 1, 1):
-        raise UsageError(f"--n-best {command.n_best} needs as many beams: add --beams {command.n_best}.")
+    if command.best > max(command.beams or 1, 1):
+        raise UsageError(f"--best {command.best} needs as many beams: add --beams {command.best}.")
     from regard.predict import load
     from regard.predict.plots.alignment import MAX_ALIGNMENTS, draw_alignments
 
@@ -89,7 +92,7 @@ def run(command: TranslateCommand) -> None:
         raise UsageError(f"--alignment-plot draws up to {MAX_ALIGNMENTS} texts, but {len(texts)} were given.")
     translated = model.translations(
         texts,
-        best=command.n_best,
+        best=command.best,
         alignment=command.alignment or plot is not None,
         batch_tokens=command.batch_tokens,
         prefix=command.prefix,
@@ -102,7 +105,7 @@ def run(command: TranslateCommand) -> None:
             if command.json:
                 print_json({"text": text, "rank": rank, **one.json()})
             else:
-                _print_translation(one, scored=command.n_best > 1, aligned=command.alignment)
+                _print_translation(one, scored=command.best > 1, aligned=command.alignment)
 
 
 def _print_translation(one: Translated, *, scored: bool, aligned: bool) -> None:

@@ -57,12 +57,16 @@ class VectorsCommand:
     phrases: Annotated[
         tuple[float, ...], arg(help="Join phrases such as new_york: one score threshold per pass over the text.")
     ] = ()
-    phrase_smoothing: Annotated[float, arg(help="Weight of the words of a phrase, in occurrences; 0 disables it.")] = (
-        20.0
-    )
+    phrase_smoothing: Annotated[
+        float,
+        arg(
+            help="Weight of the words of a phrase: its vector is averaged with the sum of their vectors, weighted by "
+            "its occurrences and by this number. 0 disables it."
+        ),
+    ] = 20.0
     negatives: Annotated[float, arg(help="Negative samples per pair of words.")] = 5.0
     subsample: Annotated[float, arg(help="Frequency above which words are randomly skipped (subsampling).")] = 1e-4
-    lr: Annotated[float | None, arg(help="Learning rate (default: chosen by the kind).")] = None
+    lr: Annotated[float | None, arg(help="Learning rate; the default depends on --kind.")] = None
     seed: Annotated[int, arg(help="Random seed.")] = 0
     nearest: Annotated[tuple[str, ...], arg(help="Print the nearest words of these words.", metavar="WORD ...")] = ()
     analogy: Annotated[

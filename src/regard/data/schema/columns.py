@@ -93,15 +93,15 @@ def assign_columns(
         used = {*match, *record_type.optional, *(set(record_type.explicit) & set(named))}
         if set(named) <= used:
             return name, {role: column for role, column in roles.items() if role in used}
-    required = record_types()[task or "classify"].required
-    raise DataError(
-        f"the columns ({', '.join(names[:12]):.200}) do not match any record type"
-        if task is None
-        else f"the columns ({', '.join(names[:12]):.200}) do not match the task {task}",
-        file=file,
-        expected=" or ".join(", ".join(one) for one in required),
-        fix=COLUMNS_HELP,
-    )
+    raise DataError(_no_match(names, named, task), file=file, fix=COLUMNS_HELP)
+
+
+def _no_match(names: Sequence[str], named: Mapping[str, str], task: str | None) -> str:
+    """What is missing among the columns, as a message."""
+    required = " or ".join(" and ".join(one) for one in record_types()[task or "classify"].required)
+    for_task = "" if task is None else f" (task {task})"
+    also = f" in addition to {', '.join(named)}" if named else ""
+    return f"no columns for {required}{for_task} were recognized{also} among {', '.join(names[:12]):.200}"
 
 
 def _column_roles(names: Sequence[str], named: Mapping[str, str], file: str) -> dict[str, str]:
