@@ -65,7 +65,7 @@ def test_texts_from_parquet_and_a_named_column(tmp_path: Path) -> None:
         ("a.txt", b"one\n\nthree\n", "line 2: holds an empty text. Remove the line, or give it words."),
         ("a.txt", b"one\n\xff\xfe\n", "line 2: byte 1 .* is not UTF-8"),
         ("a.csv", b"text\nx\n' '\n\"\"\n", "line 4: holds an empty text"),
-        ("a.csv", b"first,second\nx,y\n", "do not match the task text"),
+        ("a.csv", b"first,second\nx,y\n", r"no columns for text \(task text\) were recognized"),
         ("a.jsonl", b'{"text": "x"}\n{"txt": "y"}\n', r'line 2: there is no "text" \(there is txt\)'),
         ("a.jsonl", b'{"text": "x"}\n[1]\n', "line 2: is a list"),
         ("a.jsonl", b'{"text": "x"}\n{"text": "y"\n', "line 2.*is not JSON"),

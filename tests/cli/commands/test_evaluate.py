@@ -18,7 +18,7 @@ def test_evaluate_as_table_and_json(
 ) -> None:
     data = write_rows(tmp_path / "test.csv", reviews(30, seed=5), header=("opinion", "stars"))
     told = ("--columns", "text=opinion,label=stars", "--device", "cpu")
-    status, out, err = run(capsys, "evaluate", trained, data, *told, "--answers", tmp_path / "a.jsonl")
+    status, out, err = run(capsys, "evaluate", trained, data, *told, "--output", tmp_path / "a.jsonl")
     assert status == 0
     assert "accuracy" in out
     assert "30 rows" in out
