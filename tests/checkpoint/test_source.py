@@ -56,7 +56,7 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
     [
         ("bert-tinny", InputError, 'a published model or a hub id (owner/name). Did you mean "bert-tiny"?'),
         ("minlm", InputError, 'Did you mean "minilm"?'),
-        ("no-such-thing-at-all", InputError, "Models of the hub are named organization/model."),
+        ("no-such-thing-at-all", InputError, "is not a folder, a published model or a hub id (owner/name)"),
         ("a/b/c", FolderError, "a/b/c does not exist. Expected a model folder, minilm, or a hub id."),
         ("./runs", FolderError, "runs does not exist."),
         ("/no/where", FolderError, "/no/where does not exist."),
@@ -109,5 +109,5 @@ def test_a_preset_is_a_shape_whatever_folder_has_its_name(folder: Path, monkeypa
     folder.rename(folder.parent / "tiny-gpt2")
     monkeypatch.chdir(folder.parent)
     assert regard.create("tiny-gpt2").family == "gpt2"
-    with pytest.raises(InputError, match=r'preset "minilm" is not known.* --start'):
+    with pytest.raises(InputError, match=r'preset "minilm" is not known.* regard.load'):
         regard.train(samples.path("messages"), out="out", preset="minilm")
