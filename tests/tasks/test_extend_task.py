@@ -120,7 +120,9 @@ def test_a_new_task_is_trained_evaluated_and_used(
     settings: dict[str, Any] = {"preset": "tiny-bert", "device": "cpu", "steps": 2, "batch_tokens": 256}
     result = regard.train(data, out=tmp_path / "run", task="yes-no", **settings)
     assert (result.task, next(iter(result.scores))) == ("yes-no", "accuracy")
-    assert regard.evaluate(tmp_path / "run", data).rows == 40
+    evaluation = regard.evaluate(tmp_path / "run", data)
+    assert evaluation.rows == 40
+    assert evaluation.data.startswith("csv for yes-no (text=text, label=label): ")
 
     answer = regard.load(tmp_path / "run", device="cpu").predict(["is it 3?"])[0]
     assert isinstance(answer, YesNoAnswer)
@@ -138,13 +140,17 @@ def test_the_command_line_names_the_next_command(
 ) -> None:
     flags = ["--task", "yes-no", "--preset", "tiny-bert", "--device", "cpu", "--steps", "1", "--batch-tokens", "256"]
     assert cli.main(["train", str(data), "--out", str(tmp_path / "run"), *flags]) == 0
-    assert f'regard predict {tmp_path / "run"} "is it so?"' in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "data: csv for yes-no (text=text, label=label): " in printed.err
+    assert f'regard predict {tmp_path / "run"} "is it so?"' in printed.out
 
 
 def test_the_data_check_knows_a_new_task(data: Path) -> None:
     report = check(data, task="yes-no")
     assert report.rows == 40
     assert report.complete
+    assert report.task == "yes-no"
+    assert report.format.startswith("csv for yes-no (")
 
 
 def test_the_table_of_tasks_lists_it() -> None:

@@ -149,11 +149,12 @@ class Reader:
 
     @property
     def summary(self) -> str:
-        """The schema in words, and how many rows were excluded in the latest pass."""
+        """The schema in words, with the task given by the user, and how many rows were excluded in the latest pass."""
+        schema = self.schema.describe(self.options.task_name or self.schema.task)
         if not self.excluded:
-            return str(self.schema)
+            return schema
         counts = ", ".join(f"{count:,} {reason}" for reason, count in self.excluded.most_common())
-        return f"{self.schema}; excluded rows: {counts}"
+        return f"{schema}; excluded rows: {counts}"
 
     def __iter__(self) -> Iterator[Record]:
         return (record for _, record in self.with_rows())

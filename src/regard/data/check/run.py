@@ -219,7 +219,7 @@ class _CheckRun:
         return CheckReport(
             rows=len(self.rows),
             bad_rows=sum(reader.bad_rows for reader in self.readers.values()),
-            task=task,
+            task=self.task or task,
             format="" if first is None else first.summary,
             labels=self.labels.total,
             findings=self.collector.findings(),

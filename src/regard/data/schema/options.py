@@ -20,6 +20,7 @@ def read_options(*, columns: Columns | None = None, **options: Any) -> ReadOptio
         value = options.get(name)
         if value is not None and value not in known:
             raise InputError(f'{setting(name)}: "{value}" is not known.{did_you_mean(value, known)}')
+    task_name = options.get("task")
     checks = {"task": record_type_of_task, "scheme": normalize_scheme, "encoding": parse_encoding}
     for name, check in checks.items():
         if options.get(name) is not None:
@@ -29,4 +30,4 @@ def read_options(*, columns: Columns | None = None, **options: Any) -> ReadOptio
         raise InputError(
             f"{setting('labels', 'number')} was given with several label columns; numbers are read from one column."
         )
-    return ReadOptions(columns=check_roles(columns or {}), one_hot=one_hot, **options)
+    return ReadOptions(columns=check_roles(columns or {}), one_hot=one_hot, task_name=task_name, **options)

@@ -25,6 +25,7 @@ class ReadOptions:
     encoding: str | None = None
     separator: str | None = None
     one_hot: tuple[str, ...] = ()
+    task_name: str | None = None  # as given by the user; `task` is its record type
 
 
 @dataclass(frozen=True)
@@ -57,5 +58,9 @@ class Schema:
         return lambda row: from_row(row, columns)
 
     def __str__(self) -> str:
+        return self.describe(self.task)
+
+    def describe(self, task: str) -> str:
+        """The schema in words, for a task that reads this record type."""
         columns = ", ".join(f"{role}={name}" for role, name in self.columns.items())
-        return f"{self.format} for {self.task} ({columns}): {self.reason}"
+        return f"{self.format} for {task} ({columns}): {self.reason}"
