@@ -10,9 +10,9 @@ from regard.text.learn import train_tokenizer_from_texts
 @pytest.mark.parametrize(
     ("preset", "window", "expected"),
     [
-        ("tiny-bert", None, 64),
+        ("tiny-bert", None, 512),
         ("tiny-bert", 16, 16),
-        ("tiny-bert", 100, 64),
+        ("tiny-bert", 1000, 512),
         ("tiny-gru", 16, 16),
         ("tiny-gru", None, None),
     ],

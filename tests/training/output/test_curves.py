@@ -32,7 +32,7 @@ def test_scores_of_one_kind_share_a_picture_with_what_is_usual(drawn):
     _, axis = drawn([*LOGS, *scores], baseline={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
     told = [text.get_text() for text in axis.texts]
-    assert told == ["by counting 0.060", "by counting 0.510", "best 0.2000"]
+    assert told == ["unigram baseline 0.060", "unigram baseline 0.510", "best 0.2000"]
 
 
 @pytest.mark.parametrize(
