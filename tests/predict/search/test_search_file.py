@@ -56,7 +56,7 @@ def test_command(trained: Path, file: Path, capsys: pytest.CaptureFixture[str]) 
     assert cli.main(argv) == 0
     said = capsys.readouterr()
     assert "\ncold and dull\n  score  line  text\n 1.0000     9  cold and dull\n" in said.out
-    assert "vectors of 6 texts kept in" in said.err
+    assert "vectors of 6 texts cached in" in said.err
     assert cli.main([*argv, "--json"]) == 0
     said = capsys.readouterr()
     lines = [json.loads(line) for line in said.out.splitlines()]
