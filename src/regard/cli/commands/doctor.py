@@ -23,7 +23,7 @@ Examples:
 
 KERNELS = {
     "grouped": "texts of equal length together",
-    "packed": "all texts in one sequence, with a mask",
+    "packed": "short texts together in tiles",
     "varlen": "FlashAttention",
     "dense": "cuDNN attention",
     "tiles": "Triton kernel",
