@@ -64,3 +64,17 @@ def test_flags_of_the_trainer_are_understood(corpus: Path, tmp_path: Path, capsy
     old = ["--train_file", str(corpus), "--output_dir", str(tmp_path / "run"), "--max_steps", "1", "--fp16"]
     assert cli.main(["pretrain", *old, "--preset", "tiny-bert"]) == 0
     assert "regard: --max_steps is called --steps here." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [["--label-smoothing", "0.1"], ["--class-balance", "weights"], ["--prefix", "x: "], ["--vocabularies", "separate"]],
+)
+def test_flags_for_labels_are_refused_by_name(
+    flag: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are not in the help, but the error says more than that the flag is unknown."""
+    (tmp_path / "text.txt").write_text("a text\n")
+    out = str(tmp_path / "run")
+    assert cli.main(["pretrain", str(tmp_path / "text.txt"), "--preset", "tiny-bert", "--out", out, *flag]) == 1
+    assert f"{flag[0]} is for regard train" in capsys.readouterr().err

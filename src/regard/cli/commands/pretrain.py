@@ -44,16 +44,6 @@ Fine-tune the result with: regard train DATA --start DIR --out DIR"""
 
 
 @dataclass(frozen=True)
-class PretrainSettings(Settings):
-    """Training settings; those that pretraining does not use are not in the help."""
-
-    label_smoothing: Annotated[float | None, Suppress] = None
-    class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
-    vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
-    prefix: Annotated[str | None, Suppress] = None
-
-
-@dataclass(frozen=True)
 class PretrainCommand:
     files: Annotated[
         Positional[tuple[str, ...]], arg(help="Text files, plain or compressed as .gz or .xz.", metavar="FILE...")
@@ -89,12 +79,31 @@ class PretrainCommand:
     resume: Resume = False
     overwrite: Overwrite = False
     json: Json = False
-    settings: Annotated[PretrainSettings, arg(name="")] = field(default_factory=PretrainSettings)
+    settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
+
+
+@dataclass(frozen=True)
+class SettingsInHelp(Settings):
+    """Training settings without those that pretraining does not use. tyro removes the flags of suppressed fields."""
+
+    label_smoothing: Annotated[float | None, Suppress] = None
+    class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
+    vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
+    prefix: Annotated[str | None, Suppress] = None
+
+
+@dataclass(frozen=True)
+class PretrainHelp(PretrainCommand):
+    """The command as its help shows it; the flags left out here are still parsed, so that they are refused by name."""
+
+    settings: Annotated[SettingsInHelp, arg(name="")] = field(default_factory=SettingsInHelp)
 
 
 def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:
     """The flags, old names of transformers' Trainer among them."""
-    result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(arguments), **options)
+    shows_help = "-h" in arguments or "--help" in arguments
+    command = PretrainHelp if shows_help else PretrainCommand
+    result: PretrainCommand = tyro.cli(command, args=translate_flags(arguments), **options)
     return result
 
 
