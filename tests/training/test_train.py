@@ -98,7 +98,7 @@ def test_a_folder_with_something_in_it_is_not_touched(tmp_path: Path, reviews_cs
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "thesis.txt").write_text("years of work")
-    with pytest.raises(FolderError, match=r"is not empty\. Use --resume to continue its training, or --overwrite to start over"):
+    with pytest.raises(FolderError, match=r"is not empty\. Use --resume to continue its training, or --overwrite"):
         train(reviews_csv, folder)
     train(reviews_csv, folder, steps=1, epochs=None, overwrite=True)
     assert (folder / "thesis.txt").read_text() == "years of work"
