@@ -175,7 +175,7 @@ def test_the_loss_is_a_sum_and_a_count(small, task, network, records):
 
 def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records):
     if ROWS[name].random_targets or not task.can_split:
-        pytest.skip("the targets of a batch are sampled, or is how its rows differ")
+        pytest.skip("the targets of a batch are sampled, or are how its rows differ")
     examples = task.examples(records, small.preprocessing(), labeled=True)
     together = small.run(task, network, examples.take(range(len(examples))))
     alone = [small.run(task, network, examples.take([row])) for row in range(len(examples))]
@@ -187,7 +187,7 @@ def test_a_batch_is_the_sum_of_its_sequences(small, task, name, network, records
 def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, network, records):
     inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
     if ROWS[name].random_targets or not task.fixed_shapes:
-        pytest.skip("the targets of a batch are sampled, or has no fixed shape")
+        pytest.skip("the targets of a batch are sampled, or the task has no fixed shape")
     found = []
     for batch in (inputs, inputs.fixed(tokens=512, sequences=24, longest=64)):
         network.zero_grad()
@@ -204,7 +204,7 @@ def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, networ
 def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, records):
     inputs = task.examples(records, small.preprocessing(), labeled=False).take(range(len(records)))
     if ROWS[name].random_targets or not task.fixed_shapes:
-        pytest.skip("the targets of a batch are sampled, or has no fixed shape")
+        pytest.skip("the targets of a batch are sampled, or the task has no fixed shape")
     said = []
     for batch in map(task.prepare, (inputs, inputs.fixed(tokens=512, sequences=24, longest=64))):
         with torch.inference_mode():
