@@ -16,6 +16,8 @@ def test_tasks_formats_and_roles_are_those_of_the_registries() -> None:
     assert set(arguments.CHECK_TASKS) == set(record_type_names())
     assert set(arguments.FORMATS) == set(format_names())
     assert set(arguments.ROLES) <= set(all_roles())
+    predicting = [task for task in TASKS.values() if task.command == "predict"]
+    assert set(arguments.INPUT_ROLES) == {role for task in predicting for role in task.input_roles}
 
 
 def test_pretrain_hides_settings_that_it_does_not_use(capsys: pytest.CaptureFixture[str]) -> None:

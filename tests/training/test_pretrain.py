@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,20 @@ def test_a_training_stopped_while_it_read_the_text_begins_again(tmp_path: Path, 
     with pytest.raises(Killed):
         run("causal", tmp_path / "run", words, steps=2, progress=kill)
     assert run("causal", tmp_path / "run", words, steps=2, resume=True).steps == 2
+
+
+@pytest.mark.parametrize("objective", ["mlm+nsp", "causal"])
+def test_resuming_a_finished_pretraining_returns_its_result(
+    objective: str, tmp_path: Path, words: dict[str, Tokenizer]
+) -> None:
+    first = run(objective, tmp_path / "run", words, steps=2)
+    weights = digest(tmp_path / "run")
+    again = run(objective, tmp_path / "run", words, steps=2, resume=True)
+    assert replace(again, seconds=first.seconds) == first
+    assert digest(tmp_path / "run") == weights
+    assert not (tmp_path / "run.corpus").exists()
+    with pytest.raises(FolderError, match="its training ended, and nothing is left to resume; it had other settings"):
+        run(objective, tmp_path / "run", words, steps=3, resume=True)
 
 
 def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tokenizer]) -> None:

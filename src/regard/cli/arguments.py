@@ -15,6 +15,7 @@ from regard.errors import InputError
 TRAIN_TASKS = ("classify", "pair", "tag", "answer", "translate", "embed", "masked", "causal", "bidirectional")
 CHECK_TASKS = (*TRAIN_TASKS, "text", "minimal")
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
+INPUT_ROLES = ("text", "first", "second", "question", "context")  # columns of inputs without labels
 ROLES = ("text", "label", "first", "second", "question", "context", "answers", "source", "target", "group")
 
 # A command can replace a help line: Annotated[ModelName, arg(help="…")].

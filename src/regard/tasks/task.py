@@ -103,6 +103,7 @@ class Task(ABC):
     record: ClassVar[type[Any]]  # the type of record it is trained on
     input_roles: ClassVar[tuple[str, ...]] = ("text",)  # the texts of an input, by column role
     pipeline_tag: ClassVar[str] = "feature-extraction"  # the task's name on the Hugging Face hub
+    in_transformers: ClassVar[bool] = True  # whether transformers has a model class for its heads
     example_call: ClassVar[str] = 'predict(["a text"])'  # a method call of a loaded model, for the model card
     command: ClassVar[str] = "predict"  # the command that uses a trained model
     command_example: ClassVar[str] = '"your text"'  # its arguments after the model

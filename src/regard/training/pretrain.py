@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from regard.checkpoint.manifest import RUN
 from regard.data.batching.framing import Frame
 from regard.data.corpus.masking import Unit
 from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource
 from regard.data.corpus.token_store import tokenizer_hash
 from regard.data.corpus.word_starts import WordStarts
 from regard.device import pick_device
-from regard.errors import FolderError, InputError, did_you_mean, pluralize, setting
+from regard.errors import InputError, did_you_mean, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks.inference import ScoreResult
 from regard.tasks.language.bidirectional_lm import BidirectionalLM
@@ -74,7 +73,8 @@ def pretrain(
     mask_unit: mask single tokens ("token"), all tokens of a word ("word"), or a few words in a row ("span").
     encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     store: a folder for the tokenized text, to be used by other trainings; a temporary one next to `out` if not given.
-    resume: continue a run with the same text and settings that was stopped or killed.
+    resume: continue a run with the same text and settings that was stopped or killed. Of one that has ended the result
+        is returned.
     progress: called with a `TrainingEvent` for the start, every few steps and every score.
     settings: see `regard.Settings`; from scratch there is no dropout unless it is given.
 
@@ -133,10 +133,7 @@ def _claim(folder: Path, store: Path, *, resume: bool, overwrite: bool) -> tuple
     has_state = any((folder / name).exists() for name in (STATE, "config.json"))
     restart = resume and store.is_dir() and not has_state
     resume = resume and not restart
-    folder = claim(folder, resume=resume, overwrite=overwrite or restart)
-    if resume and (folder / RUN).exists() and not (folder / STATE).exists():
-        raise FolderError(f"{folder} cannot be resumed: its training ended. Start over with --overwrite.")
-    return folder, resume
+    return claim(folder, resume=resume, overwrite=overwrite or restart), resume
 
 
 def objective_task(objective: str, tokenizer: Tokenizer, *, mask_rate: float, mask_unit: Unit) -> Task:
@@ -191,7 +188,7 @@ def _pretraining_inputs(
         if scores is not None and validation is not None and isinstance(texts.dev, Stream):
             baseline = unigram_baseline(texts.train, texts.dev, validation.rows, vocabulary=config.vocabulary)
             baseline = {name: value for name, value in baseline.items() if name in scores.scores}
-        return {"objective": objective, "baseline": baseline}
+        return {"objective": objective, "sequences": len(lengths), "baseline": baseline}
 
     return TrainingInputs(
         task=task,

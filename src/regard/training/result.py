@@ -64,17 +64,23 @@ class TrainResult:
             return None
         run = read_json(folder, RUN)
         try:
-            _check_identity(folder, run, identity)
+            _check_identity(folder, cls._stored_identity(run), identity)
             return cls._from_run(folder, run)
         except (KeyError, TypeError) as error:
             raise FolderError(f"{folder / RUN} is not what a training writes. Start over with --overwrite.") from error
 
     @classmethod
-    def _from_run(cls, folder: Path, run: Mapping[str, Any]) -> Self:
+    def _stored_identity(cls, run: Mapping[str, Any]) -> dict[str, Any]:
+        """What run.json says of the data and the settings, by the names of an identity."""
+        stored = {name: run[name] for name in ("start", "task", "tokenizer")}
+        return {**stored, "data": run["data"]["hash"], **run["settings"]}
+
+    @classmethod
+    def _from_run(cls, folder: Path, run: Mapping[str, Any], **more: Any) -> Self:
         done = run["done"]
         return cls(
             task=run["task"],
-            rows=run["data"]["train_rows"],
+            rows=run.get("sequences", run["data"]["train_rows"]),
             scores={name: Score(**values) for name, values in run["scores"].items()},
             seconds=done["seconds"],
             folder=str(folder),
@@ -83,6 +89,7 @@ class TrainResult:
             skipped=done["skipped"],
             stopped_early=done["stopped_early"],
             tokens_per_second=done.get("tokens_per_second"),
+            **more,
         )
 
 
@@ -97,11 +104,17 @@ class PretrainResult(TrainResult):
     def of(cls, run: TrainedRun, **more: Any) -> Self:
         return super().of(run, baseline=run.details["baseline"], new_heads=tuple(run.details["new_heads"]), **more)
 
+    @classmethod
+    def _stored_identity(cls, run: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super()._stored_identity(run), "objective": run["objective"], "task": run["task_settings"]}
 
-def _check_identity(folder: Path, run: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+    @classmethod
+    def _from_run(cls, folder: Path, run: Mapping[str, Any], **more: Any) -> Self:
+        return super()._from_run(folder, run, baseline=run["baseline"], new_heads=tuple(run["new_heads"]), **more)
+
+
+def _check_identity(folder: Path, stored: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
     """Refuse to resume a finished training with other data or settings."""
-    stored = {name: run[name] for name in ("start", "task", "tokenizer")}
-    stored |= {"data": run["data"]["hash"], **run["settings"]}
     if any(stored[name] != value for name, value in identity.items()):
         raise FolderError(
             f"{folder} cannot be resumed: its training ended, and nothing is left to resume; it had other settings "

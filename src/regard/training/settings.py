@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict, Union, get_args, get_origin, get_typ
 from regard.errors import InputError, did_you_mean, setting
 
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
+FRACTION = "a fraction from 0 up to but not including 1"  # in messages
 
 # Names of transformers' Trainer, and the setting of the same meaning.
 OLD_NAMES = {
@@ -85,7 +86,7 @@ class Lora:
         if not 0 < self.alpha < math.inf:
             raise InputError(f"{setting('lora.alpha')} is {self.alpha:g}, expected a number above 0.")
         if not 0 <= self.dropout < 1:
-            raise InputError(f"{setting('lora.dropout')} is {self.dropout:g}, expected a fraction from 0 to 1.")
+            raise InputError(f"{setting('lora.dropout')} is {self.dropout:g}, expected {FRACTION}.")
 
 
 @dataclass(frozen=True)
@@ -162,10 +163,10 @@ class Settings:
             raise InputError(f"{both} were both given; give one of them.")
         for name in ("dev_fraction", "overlap", "label_smoothing", "dropout", "adam_beta1", "adam_beta2"):
             if not 0 <= (getattr(self, name) or 0) < 1:
-                raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected a fraction from 0 to 1.")
+                raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected {FRACTION}.")
         if not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
-            raise InputError(f"{value}, expected a fraction above 0; 1 disables it.")
+            raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
         for name in ("schedule", "class_balance", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
         self.lora.check()

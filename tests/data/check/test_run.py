@@ -29,8 +29,9 @@ from tests.data.check.examples import (
 from tests.data.helpers import write_file
 
 from regard import samples
+from regard.data.check.finding import LengthStatistics
 from regard.data.check.kinds import KINDS
-from regard.data.check.run import check
+from regard.data.check.run import TargetModel, check
 from regard.errors import DataError
 from regard.progress import Progress
 
@@ -234,3 +235,16 @@ def test_any_text_can_be_checked(tmp_path_factory: pytest.TempPathFactory, rows:
     report = check(path)
     assert report.rows + report.bad_rows == len(rows) or not report.complete
     assert {finding.kind for finding in report.findings} <= set(KINDS)
+
+
+def test_training_is_estimated_for_the_given_task(tmp_path: Path) -> None:
+    tasks: list[str] = []
+
+    def forecast(task: str, rows: int, lengths: LengthStatistics) -> None:
+        tasks.append(task)
+
+    path = tmp_path / "pairs.csv"
+    path.write_text("sentence1,sentence2,score\na dog runs,a dog is running,4.8\nit rains,he sold his car,0.1\n")
+    check(path, model=TargetModel(forecast=forecast))
+    check(path, task="embed", model=TargetModel(forecast=forecast))
+    assert tasks == ["pair", "embed"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import regard
 from regard import samples
+from regard.checkpoint.families import family_for
+from regard.tasks.classify import Classify
+from regard.training.output.model_card import _front_matter, _opens
 
 QUICK: dict[str, Any] = {"device": "cpu", "batch_tokens": 512, "steps": 1}
 
@@ -52,3 +55,19 @@ def test_a_pretrained_model_is_used_as_its_card_says(objective: Any, tmp_path: P
     assert called(tmp_path / "run")
     regard.pretrain([corpus], out=tmp_path / "more", objective=objective, start=tmp_path / "run", **QUICK)
     assert f"trained from the weights of `{tmp_path / 'run'}` on" in (tmp_path / "more/README.md").read_text()
+
+
+def test_a_task_says_itself_whether_transformers_opens_its_models(tmp_path: Path) -> None:
+    """The family and the task must both be known to transformers."""
+
+    class Unknown(Classify):
+        in_transformers: ClassVar[bool] = False
+
+    regard.train(samples.path("messages"), out=tmp_path / "run", preset="tiny-bert", **QUICK)
+    checkpoint = regard.load(tmp_path / "run", device="cpu").checkpoint
+    family = family_for(checkpoint.family, checkpoint.config)
+    card = (tmp_path / "run/README.md").read_text()
+    assert "library_name: transformers" in card
+    assert "The folder also opens with `from_pretrained` of transformers." in card
+    assert _front_matter(Unknown, family)[1] == "library_name: regard"
+    assert _opens(Unknown, family).startswith("transformers cannot open this folder: it has no class for this task")

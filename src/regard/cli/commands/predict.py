@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import arg
 
 from regard.cli.arguments import (
+    INPUT_ROLES,
     Answers,
     BatchTokens,
     Device,
@@ -59,7 +60,11 @@ class PredictCommand:
     input: Input = None
     columns: Annotated[
         str | None,
-        arg(help="Columns of --input by role: text=opinion. Recognized by name if not given.", metavar="ROLE=NAME,..."),
+        arg(
+            help="Columns of --input by role: text=opinion. Recognized by name if not given. "
+            f"Roles: {', '.join(INPUT_ROLES)}.",
+            metavar="ROLE=NAME,...",
+        ),
     ] = None
     encoding: Encoding = None
     context: Annotated[str | None, arg(help="File with the context of all questions; - is stdin.", metavar="FILE")] = (

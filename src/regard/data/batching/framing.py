@@ -189,7 +189,9 @@ def window_too_small(longest: int, special: int, least: int = 1) -> InputError:
 
 def _checked_overlap(overlap: float) -> float:
     if not 0 <= overlap < 1:
-        raise InputError(f"windows cannot share {overlap} of their room; use 0 up to, not including, 1.")
+        raise InputError(
+            f"windows cannot share {overlap:g} of their tokens; use a fraction from 0 up to but not including 1."
+        )
     return overlap
 
 

@@ -241,7 +241,7 @@ class _CheckRun:
     def _estimate(self, first: Reader | None, lengths: LengthStatistics | None) -> TrainingEstimate | None:
         if self.model.forecast is None or first is None or lengths is None:
             return None
-        return self.model.forecast(first.schema.task, first.rows, lengths)
+        return self.model.forecast(self.task or first.schema.task, first.rows, lengths)
 
     def _split(self, name: str, reader: Reader) -> Split:
         files = tuple(source.name for sources in reader.sources for source in sources)

@@ -47,7 +47,8 @@ class MaskSettings:
             )
         if not 0 < self.span_stop <= 1 or self.max_span < 1:
             raise InputError(
-                f"spans with stop {self.span_stop} and longest {self.max_span}: expected 0 to 1, and at least 1."
+                f"span_stop is {self.span_stop:g} and max_span {self.max_span}, expected a fraction above 0 and at "
+                "most 1, and at least 1 token."
             )
         if any(not 0 <= token < self.vocabulary for token in (self.mask, *self.special)):
             raise InputError(f"special ids {(self.mask, *self.special)} must lie in a vocabulary of {self.vocabulary}.")

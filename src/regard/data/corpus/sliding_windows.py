@@ -110,7 +110,9 @@ def sliding_windows(
 ) -> Iterator[TextWindow]:
     """Windows of `size` tokens over each text; the next window repeats the fraction `overlap` of the tokens."""
     if not 0 <= overlap < 1:
-        raise InputError(f"windows cannot share {overlap:g} of their tokens; use 0 up to, not including, 1.")
+        raise InputError(
+            f"windows cannot share {overlap:g} of their tokens; use a fraction from 0 up to but not including 1."
+        )
     if size < 2:
         raise InputError(f"windows of {size} tokens show nothing before a token; use at least 2.")
     step = max(size - round(size * overlap), 1)

@@ -39,6 +39,7 @@ class BidirectionalLM(Causal):
     name: ClassVar[str] = "bidirectional"
     title: ClassVar[str] = "bidirectional language model"
     pipeline_tag: ClassVar[str] = "feature-extraction"
+    in_transformers: ClassVar[bool] = False
     example_call: ClassVar[str] = 'embed(["a text"])'
     command: ClassVar[str] = "embed"
     model_heads: ClassVar[tuple[str, ...]] = ("sides",)

@@ -38,7 +38,7 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         f"model.{task.example_call}",
         "```",
         "",
-        _opens(family),
+        _opens(task, family),
         "",
     ]
     return "\n".join(lines)
@@ -55,7 +55,7 @@ def model_title(family: str, task: type[Task], start: str, *, pretrained: bool) 
 
 def _front_matter(task: type[Task], family: Family) -> list[str]:
     """The metadata that the Hugging Face hub reads."""
-    library = "transformers" if family.in_transformers else "regard"
+    library = "transformers" if family.in_transformers and task.in_transformers else "regard"
     return [
         "---",
         f"library_name: {library}",
@@ -89,13 +89,15 @@ def _training(run: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _opens(family: Family) -> str:
+def _opens(task: type[Task], family: Family) -> str:
     """Whether another library opens the folder too."""
-    if family.in_transformers:
+    if family.in_transformers and task.in_transformers:
         return "The folder also opens with `from_pretrained` of transformers."
     if family.own_names:
         return f"transformers cannot open this folder: its {family.name} models do not have these settings."
-    return "transformers cannot open this folder: it has no recurrent networks."
+    if not family.in_transformers:
+        return "transformers cannot open this folder: it has no recurrent networks."
+    return f"transformers cannot open this folder: it has no class for this task ({task.title})."
 
 
 def _new_heads(run: Mapping[str, Any]) -> list[str]:
