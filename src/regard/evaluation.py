@@ -24,7 +24,7 @@ from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
 from regard.predict import BATCH_TOKENS, Model, load
-from regard.predict.model_task import can, task_for, trained
+from regard.predict.model_task import capabilities, read_training_run, task_for
 from regard.predict.translation import beam_run
 from regard.progress import OnProgress, Progress
 from regard.random_state import seeded
@@ -263,14 +263,14 @@ def _open(
 ) -> tuple[Task, Reader]:
     """What the model is asked, and a reader that reads the data as the training did."""
     sources = find_sources(data, split=_split(data, split))
-    run, separator = trained(model.folder), None
+    run, separator = read_training_run(model.folder), None
     if run is not None:
         encoding = encoding or run.data.encoding_of(sources)
         columns = columns or run.data.columns_in(sources, run.task, encoding=encoding)
         separator = run.data.separator if labels in (None, "multi") else None
     seen = _seen(sources, columns, encoding)
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
-    if seen == Pair.record.type_name and trained(model.folder) is None:
+    if seen == Pair.record.type_name and read_training_run(model.folder) is None:
         task = for_pairs(task)  # a folder from elsewhere does not say which of the two
     options = read_options(
         columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator
@@ -304,7 +304,7 @@ def _task(model: Model) -> Task:
         task = kind.plain_text_task(
             model.preprocessing().tokenizer,
             vocabulary=model.config.vocabulary,
-            has_settings=trained(model.folder) is not None,
+            has_settings=read_training_run(model.folder) is not None,
         )
         if task is not None:
             return task
@@ -316,6 +316,6 @@ def _minimal(model: Model) -> MinimalPairs:
     if task is None:
         raise InputError(
             "these are minimal pairs, but this model has no masked or causal language model head, so it cannot score "
-            f"sentences. {can(model.network)} Or use a pretrained language model."
+            f"sentences. {capabilities(model.network)} Or use a pretrained language model."
         )
     return task

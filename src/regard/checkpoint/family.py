@@ -41,6 +41,7 @@ class Family:
     preset_heads: Mapping[str, int] = field(default_factory=dict)  # heads of these networks
     vocabulary_kind: str = "wordpiece"  # of the tokenizer that is trained with a preset
     special_tokens: str | None = None  # of a byte-level BPE tokenizer: those of "gpt2", "roberta" or "bert"
+    title: str = ""  # name in prose and model cards, such as "GPT-2"; `name` if empty
     docs: str = ""  # remark in the table of docs/families.md
     select_by_json: Callable[[HFConfig], Family] | None = None  # the variant that a config.json describes
     select_by_config: Callable[[Any], Family] | None = None  # the variant that these settings need

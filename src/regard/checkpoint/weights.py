@@ -43,7 +43,7 @@ class StoredTensor:
 
 def stored_tensors(folder: Path) -> dict[str, StoredTensor]:
     """Every tensor by its stored name, from the headers alone."""
-    places = _places(folder)
+    file_of_tensor = _tensor_files(folder)
     tensors: dict[str, StoredTensor] = {}
     for file in weight_files(folder):
         for name, tensor in _header(file).items():
@@ -51,7 +51,9 @@ def stored_tensors(folder: Path) -> dict[str, StoredTensor]:
                 raise FolderError(f"{folder}: {tensors[name].file.name} and {file.name} both hold the tensor {name}.")
             tensors[name] = tensor
     misplaced = [
-        f"{name} in {file.name}" for name, file in places.items() if name not in tensors or tensors[name].file != file
+        f"{name} in {file.name}"
+        for name, file in file_of_tensor.items()
+        if name not in tensors or tensors[name].file != file
     ]
     if misplaced:
         raise FolderError(
@@ -85,20 +87,20 @@ def _opened_header(file: Path) -> dict[str, StoredTensor]:
 
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a folder; every name is checked before any file is opened."""
-    return sorted(set(_places(folder).values())) or [folder / f"{_stem(folder)}.safetensors"]
+    return sorted(set(_tensor_files(folder).values())) or [folder / f"{_stem(folder)}.safetensors"]
 
 
-def _places(folder: Path) -> dict[str, Path]:
+def _tensor_files(folder: Path) -> dict[str, Path]:
     """The file of each tensor according to the index; empty if there is one file."""
     stem = _stem(folder)
     if path_inside(folder, f"{stem}.safetensors").exists():
         return {}
     index = f"{stem}.safetensors.index.json"
-    places = read_json(folder, index).get("weight_map")
-    if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
+    names = read_json(folder, index).get("weight_map")
+    if not isinstance(names, dict) or not names or not all(isinstance(name, str) for name in names.values()):
         raise FolderError(f'{folder / index} has no "weight_map" from tensor names to file names.')
-    files = {name: path_inside(folder, name) for name in set(places.values())}
-    return {tensor: files[name] for tensor, name in places.items()}
+    files = {name: path_inside(folder, name) for name in set(names.values())}
+    return {tensor: files[name] for tensor, name in names.items()}
 
 
 def _stem(folder: Path) -> str:
@@ -168,13 +170,13 @@ def write_weights(folder: Path, tensors: Mapping[str, Tensor], *, shard_bytes: i
     if len(shards) == 1:
         _save(shards[0], folder / f"{stem}.safetensors")
         return
-    places: dict[str, str] = {}
+    weight_map: dict[str, str] = {}
     for i, shard in enumerate(shards, start=1):
         file = f"{stem}-{i:05d}-of-{len(shards):05d}.safetensors"
         _save(shard, folder / file)
-        places |= dict.fromkeys(shard, file)
+        weight_map |= dict.fromkeys(shard, file)
     total = sum(tensor.nbytes for tensor in tensors.values())
-    write_json(folder / f"{stem}.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": places})
+    write_json(folder / f"{stem}.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": weight_map})
 
 
 def _save(tensors: dict[str, Tensor], file: Path) -> None:

@@ -36,16 +36,18 @@ class Embeddings(nn.Module):
     def __init__(self, config: ModelConfig, tokens: nn.Embedding) -> None:
         super().__init__()
         width = config.embedding_width or config.width
-        places = config.positions
+        positions = config.positions
         self.tokens = tokens
         self.scale = config.width**0.5 if config.embedding_scale else 1.0
-        self.offset = places.offset
-        self.places = (
-            nn.Embedding((places.max_tokens or 0) + places.offset, width) if places.kind == "learned" else None
-        )
+        self.offset = positions.offset
+        table_size = (positions.max_tokens or 0) + positions.offset
+        # The attribute names are the tensor names in saved folders of regard's own format.
+        self.places = nn.Embedding(table_size, width) if positions.kind == "learned" else None
         self.table: Tensor | None
-        fixed = places.kind.startswith("sinusoidal")
-        table = sinusoidal(places.max_tokens or 0, width, halves=places.kind.endswith("halves")) if fixed else None
+        fixed = positions.kind.startswith("sinusoidal")
+        table = (
+            sinusoidal(positions.max_tokens or 0, width, halves=positions.kind.endswith("halves")) if fixed else None
+        )
         self.register_buffer("table", table, persistent=False)
         self.segments = Segments(config.segments, width) if config.segments else None
         self.norm = build_norm(config, width) if config.embedding_norm else nn.Identity()

@@ -14,7 +14,7 @@ from regard.errors import InputError
 from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.predict.inputs import as_items, as_records, is_pair, token_error
-from regard.predict.model_task import no_answers, task_for, trained
+from regard.predict.model_task import no_answers_error, read_training_run, task_for
 from regard.tasks import for_pairs
 from regard.tasks.inference import RunNetwork, network_runner
 from regard.tasks.task import Task
@@ -29,11 +29,11 @@ def task_and_records(
     """
     task = task_for(checkpoint, folder)
     if task.language_model:
-        raise no_answers(checkpoint.network, task.name)
+        raise no_answers_error(checkpoint.network, task.name)
     stream = iter(as_items(items))
     ahead = list(islice(stream, 1))
     first = ahead[0] if ahead else None
-    if is_pair(first) and trained(folder) is None:
+    if is_pair(first) and read_training_run(folder) is None:
         task = for_pairs(task)
     return task, as_records(chain(ahead, stream), task.record)
 

@@ -2,23 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.checkpoint.folder import Checkpoint
 from regard.config import POOLS
 from regard.data.batching.sequences import SequenceWindow, split_into_windows, token_batches
+from regard.data.inputs import check_texts
 from regard.errors import InputError, NotFinite, did_you_mean, setting
 from regard.model.network import Network
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.recurrent.networks import RecurrentNetwork
 from regard.predict.inputs import check_encoding
-from regard.predict.runner import MIX, NetworkRunner
+from regard.predict.runner import BATCH_TOKENS, MIX, NetworkRunner
 from regard.progress import OnProgress, Progress
 from regard.text.tokenizer import Tokenizer
 
+if TYPE_CHECKING:  # imported by `search`: embedding does not need it
+    from regard.predict.search.passages import Match
+
 TEXTS_AT_ONCE = 1024  # texts that are tokenized together: offsets of all texts at once would be gigabytes
+
+
+class EmbeddingMixin:
+    """The part of `Model` that computes vectors of texts and searches with them."""
+
+    checkpoint: Checkpoint
+    compile: bool
+
+    @property
+    def pooling(self) -> str:
+        """The default pooling of `embed`: that of the folder (sentence-transformers), else "mean"."""
+        return self.checkpoint.pooling or "mean"
+
+    @functools.cached_property
+    def _runner(self) -> NetworkRunner:
+        return NetworkRunner(self.checkpoint.network, compile=self.compile)
+
+    def require_tokenizer(self) -> Tokenizer:
+        """The tokenizer; implemented by `Model`."""
+        raise NotImplementedError
+
+    def embed(
+        self,
+        texts: Iterable[str],
+        *,
+        layer: int | str = -1,
+        pooling: str = "auto",
+        normalize: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
+        progress: OnProgress | None = None,
+    ) -> NDArray[np.float32]:
+        """One vector per text, as an array of shape (texts, width).
+
+        layer: 0 is the embeddings, 1 the first block, -1 the last; "mix" is the weighted sum of all layers of a
+            bidirectional language model (ELMo).
+        pooling: "mean", "max" or "first" (the first token); "auto" is that of the model's folder, else "mean".
+        normalize: scale every vector to length 1, so that a dot product is a cosine.
+
+        A text longer than the model's maximum is split into overlapping windows; each token is taken from the window
+        with the most context around it. With "first" the result is the mean over the windows' first tokens.
+        """
+        chosen = self.pooling if pooling == "auto" else pooling
+        check_pooling(chosen)
+        vectors = self._embed(texts, layer, chosen, normalize, batch_tokens, progress)
+        return torch.stack(vectors).numpy()
+
+    def embed_tokens(
+        self,
+        texts: Iterable[str],
+        *,
+        layer: int | str = -1,
+        normalize: bool = False,
+        batch_tokens: int = BATCH_TOKENS,
+        progress: OnProgress | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """One array per text with one vector per token, special tokens included: (tokens, width).
+
+        `layer` and `normalize` are those of `embed`.
+        """
+        vectors = self._embed(texts, layer, None, normalize, batch_tokens, progress)
+        return [vector.numpy() for vector in vectors]
+
+    def _embed(
+        self,
+        texts: Iterable[str],
+        layer: int | str,
+        pooling: str | None,
+        normalize: bool,
+        batch_tokens: int,
+        progress: OnProgress | None,
+    ) -> list[Tensor]:
+        return embed_texts(
+            self._runner,
+            self.require_tokenizer(),
+            check_texts(texts),
+            layer=layer,
+            pooling=pooling,
+            normalize=normalize,
+            batch_tokens=batch_tokens,
+            progress=progress,
+        )
+
+    def search(
+        self,
+        texts: Iterable[str],
+        query: str | Sequence[str],
+        *,
+        top: int = 10,
+        window: int | None = None,
+        pooling: str = "auto",
+        batch_tokens: int = BATCH_TOKENS,
+        progress: OnProgress | None = None,
+    ) -> list[Match] | list[list[Match]]:
+        """The `top` texts with the highest cosine similarity to a query, best first; one list per query of several.
+
+        A text longer than `window` tokens (default: the model's maximum) is searched in overlapping passages.
+        `regard.search` does the same for a file and caches the vectors.
+        """
+        from regard.predict.search.passages import search_texts
+
+        matches = search_texts(
+            functools.partial(self.embed, pooling=pooling, normalize=True, batch_tokens=batch_tokens),
+            self.require_tokenizer(),
+            texts,
+            query,
+            top=top,
+            window=window,
+            max_tokens=self.checkpoint.config.max_tokens,
+            progress=progress,
+        )
+        return matches[0] if isinstance(query, str) else matches
 
 
 @torch.inference_mode()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from regard.checkpoint.folder import Checkpoint
 from regard.errors import InputError
-from regard.predict.model_task import can
+from regard.predict.model_task import capabilities
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported by the first call: most models only classify or embed
@@ -47,7 +47,7 @@ class GenerationMixin:
 
     @functools.cached_property
     def writer(self) -> TextGenerator:
-        """What decodes; an error where the network cannot write."""
+        """The text generator of the network; an error if the network cannot generate."""
         from regard.checkpoint.generation import read_generation
         from regard.generate.generator import TextGenerator
 
@@ -55,8 +55,9 @@ class GenerationMixin:
         if network.decoder is None or "language" not in network.heads:
             reason = "is encoder-only" if network.decoder is None else "has no language model head"
             raise InputError(
-                f"this {self.checkpoint.family} model {reason} and cannot generate. {can(network)} To generate, load "
-                "a decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its language model head."
+                f"this {self.checkpoint.family} model {reason} and cannot generate. {capabilities(network)} To "
+                "generate, load a decoder (gpt2, llama) or an encoder-decoder (t5, bart, marian) with its "
+                "language model head."
             )
         ends, defaults = read_generation(self.checkpoint)
         device = next(network.parameters()).device

@@ -15,7 +15,7 @@ from regard.errors import InputError, NotFinite, pluralize, setting
 from regard.model.network import Network
 from regard.model.transformer import Transformer
 from regard.predict.inputs import check_encoding
-from regard.predict.model_task import can
+from regard.predict.model_task import capabilities
 from regard.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
@@ -38,7 +38,7 @@ def fill(network: Network, tokenizer: Tokenizer, text: str, *, top: int) -> list
     A long text is split into windows, and each mask is predicted in the window with the most context around it.
     """
     if "masked" not in network.heads:
-        raise InputError(f"this model has no head for masked words, so it cannot fill them in. {can(network)}")
+        raise InputError(f"this model has no head for masked words, so it cannot fill them in. {capabilities(network)}")
     if top < 1:
         raise InputError(f"{setting('top')} is {top}, expected at least 1 word.")
     text, spans = _find_masks(tokenizer, text)
@@ -112,7 +112,7 @@ def next_sentence(network: Network, tokenizer: Tokenizer, first: str, second: st
     """The probability that the second text comes right after the first."""
     if "next" not in network.heads:
         raise InputError(
-            f"this model has no head for next sentences, so it cannot predict what comes next. {can(network)}"
+            f"this model has no head for next sentences, so it cannot predict what comes next. {capabilities(network)}"
         )
     config = network.config
     encoding = tokenizer.encode(first, second)

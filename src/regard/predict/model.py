@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.write_folder import write_folder
 from regard.config import Config
-from regard.data.inputs import check_texts
 from regard.data.records import Record
 from regard.errors import InputError
 from regard.model.linear import pack_weights
 from regard.model.network import Network
 from regard.model.transformer import Output
-from regard.predict.embedding import check_pooling, embed_texts
+from regard.predict.embedding import EmbeddingMixin
 from regard.predict.generation import GenerationMixin
 from regard.predict.info import ModelInfo, model_info
 from regard.predict.inputs import as_list
 from regard.predict.masked_words import Filled, fill, next_sentence
-from regard.predict.model_task import RUN, name_of, trained
+from regard.predict.model_task import RUN, read_training_run, task_name
 from regard.predict.outputs import sequence_outputs
-from regard.predict.runner import NetworkRunner
+from regard.predict.runner import BATCH_TOKENS
 from regard.progress import OnProgress, Progress
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:  # imported by the methods that need them: embedding needs none of them
     from regard.data.batching.preprocessing import Preprocessing
     from regard.predict.attention import AttentionWeights
-    from regard.predict.search.passages import Match
     from regard.predict.translation import Translated
     from regard.tasks.inference import RunNetwork
     from regard.tasks.task import Answer, Task
 
-BATCH_TOKENS = 8192
 
-
-class Model(GenerationMixin):
+class Model(EmbeddingMixin, GenerationMixin):
     """A network, its tokenizer and the settings of its folder. `regard.load` and `regard.create` make one."""
 
     def __init__(
@@ -84,17 +77,12 @@ class Model(GenerationMixin):
         return self.checkpoint.labels
 
     @property
-    def pooling(self) -> str:
-        """The default pooling of `embed`: that of the folder (sentence-transformers), else "mean"."""
-        return self.checkpoint.pooling or "mean"
-
-    @property
     def task(self) -> str | None:
         """The task of the model: as its training recorded it, else by its heads; None for a plain network."""
-        training = trained(self.folder)
+        training = read_training_run(self.folder)
         if training is not None:
             return training.task
-        return name_of(self.network.heads, encoder=self.network.encoder is not None)
+        return task_name(self.network.heads, encoder=self.network.encoder is not None)
 
     @property
     def untrained(self) -> bool:
@@ -130,7 +118,7 @@ class Model(GenerationMixin):
     def _write_extra_files(self, target: Path) -> None:
         if self.tokenizer is not None:
             self.tokenizer.save(target)
-        if self.folder is not None and trained(self.folder) is not None:
+        if self.folder is not None and read_training_run(self.folder) is not None:
             shutil.copy2(self.folder / RUN, target / RUN)  # the task and the settings of its training
 
     def outputs(
@@ -149,97 +137,6 @@ class Model(GenerationMixin):
         return sequence_outputs(
             self._runner, ids, segments=segments, decoder_ids=decoder_ids, batch_tokens=batch_tokens
         )
-
-    def embed(
-        self,
-        texts: Iterable[str],
-        *,
-        layer: int | str = -1,
-        pooling: str = "auto",
-        normalize: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
-        progress: OnProgress | None = None,
-    ) -> NDArray[np.float32]:
-        """One vector per text, as an array of shape (texts, width).
-
-        layer: 0 is the embeddings, 1 the first block, -1 the last; "mix" is the weighted sum of all layers of a
-            bidirectional language model (ELMo).
-        pooling: "mean", "max" or "first" (the first token); "auto" is that of the model's folder, else "mean".
-        normalize: scale every vector to length 1, so that a dot product is a cosine.
-
-        A text longer than the model's maximum is split into overlapping windows; each token is taken from the window
-        with the most context around it. With "first" the result is the mean over the windows' first tokens.
-        """
-        chosen = self.pooling if pooling == "auto" else pooling
-        check_pooling(chosen)
-        vectors = self._embed(texts, layer, chosen, normalize, batch_tokens, progress)
-        return torch.stack(vectors).numpy()
-
-    def embed_tokens(
-        self,
-        texts: Iterable[str],
-        *,
-        layer: int | str = -1,
-        normalize: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
-        progress: OnProgress | None = None,
-    ) -> list[NDArray[np.float32]]:
-        """One array per text with one vector per token, special tokens included: (tokens, width).
-
-        `layer` and `normalize` are those of `embed`.
-        """
-        vectors = self._embed(texts, layer, None, normalize, batch_tokens, progress)
-        return [vector.numpy() for vector in vectors]
-
-    def _embed(
-        self,
-        texts: Iterable[str],
-        layer: int | str,
-        pooling: str | None,
-        normalize: bool,
-        batch_tokens: int,
-        progress: OnProgress | None,
-    ) -> list[Tensor]:
-        return embed_texts(
-            self._runner,
-            self.require_tokenizer(),
-            check_texts(texts),
-            layer=layer,
-            pooling=pooling,
-            normalize=normalize,
-            batch_tokens=batch_tokens,
-            progress=progress,
-        )
-
-    def search(
-        self,
-        texts: Iterable[str],
-        query: str | Sequence[str],
-        *,
-        top: int = 10,
-        window: int | None = None,
-        pooling: str = "auto",
-        batch_tokens: int = BATCH_TOKENS,
-        progress: OnProgress | None = None,
-    ) -> list[Match] | list[list[Match]]:
-        """The `top` texts with the highest cosine similarity to a query, best first; one list per query of several.
-
-        A text longer than `window` tokens (default: the model's maximum) is searched in overlapping passages.
-        `regard.search` does the same for a file and caches the vectors.
-        """
-        from regard.predict.search.passages import search_texts
-
-        matches = search_texts(
-            functools.partial(self.embed, pooling=pooling, normalize=True, batch_tokens=batch_tokens),
-            self.require_tokenizer(),
-            texts,
-            query,
-            top=top,
-            window=window,
-            max_tokens=self.config.max_tokens,
-            progress=progress,
-        )
-        return matches[0] if isinstance(query, str) else matches
 
     def predict(
         self,
@@ -289,7 +186,7 @@ class Model(GenerationMixin):
         """How texts become sequences: the tokenizer, the windows the model was trained with, and the prefix."""
         from regard.checkpoint.reading import preprocessing_of
 
-        training = trained(self.folder)
+        training = read_training_run(self.folder)
         window = None if training is None else training.window
         overlap = 0.25 if training is None else training.overlap
         return preprocessing_of(
@@ -371,10 +268,6 @@ class Model(GenerationMixin):
                 "Give ids, load a model that has one, or make it with regard.create(…, tokenizer=folder)."
             )
         return self.tokenizer
-
-    @functools.cached_property
-    def _runner(self) -> NetworkRunner:
-        return NetworkRunner(self.network, compile=self.compile)
 
 
 def _sample_weights(network: Network) -> Tensor | None:

@@ -29,7 +29,7 @@ HEAD_CALLS = {
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingRun:
     """What a folder says of the training it comes from."""
 
     task: str
@@ -46,7 +46,7 @@ class Trained:
         return TrainingReadOptions.of(self.read_as)
 
 
-def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
+def task_name(heads: Iterable[str], *, encoder: bool) -> str | None:
     """The name of the task that heads are for; None for a plain network."""
     from regard.tasks import task_of_heads
 
@@ -54,7 +54,7 @@ def name_of(heads: Iterable[str], *, encoder: bool) -> str | None:
     return None if task is None else task.name
 
 
-def trained(folder: Path | None) -> Trained | None:
+def read_training_run(folder: Path | None) -> TrainingRun | None:
     """What run.json says; None where there is none, or where it is not ours."""
     if folder is None or not os.path.lexists(path_inside(folder, RUN)):
         return None
@@ -65,7 +65,7 @@ def trained(folder: Path | None) -> Trained | None:
     if not isinstance(settings, dict) or not isinstance(how, dict):
         raise FolderError(f"{folder / RUN} has no task_settings or settings. Remove it to go by config.json alone.")
     window, overlap = how.get("window"), how.get("overlap")
-    return Trained(
+    return TrainingRun(
         run["task"],
         settings,
         window if isinstance(window, int) else None,
@@ -79,13 +79,13 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     from regard.tasks import task_of_heads
     from regard.tasks.classify import PROBLEM_TYPES
 
-    stored = trained(folder)
+    stored = read_training_run(folder)
     if stored is not None:
         return _restored(stored, checkpoint)
     network = checkpoint.network
     task = task_of_heads(network.heads, encoder=network.encoder is not None)
     if task is None or task.language_model:
-        raise no_answers(network, None if task is None else task.name)
+        raise no_answers_error(network, None if task is None else task.name)
     head = next(network.heads[name] for name in task.model_heads if name in network.heads)
     problem_type = checkpoint.hf_config.get("problem_type")
     if problem_type not in (None, *PROBLEM_TYPES.values()):
@@ -94,7 +94,7 @@ def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
     return task.from_head(head, labels=checkpoint.labels, problem_type=problem_type)
 
 
-def _restored(stored: Trained, checkpoint: Checkpoint) -> Task:
+def _restored(stored: TrainingRun, checkpoint: Checkpoint) -> Task:
     from regard.tasks import task_class
     from regard.tasks.task import class_count
 
@@ -138,13 +138,15 @@ def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
             )
 
 
-def no_answers(network: Network, name: str | None) -> InputError:
+def no_answers_error(network: Network, name: str | None) -> InputError:
     """That a model was not made to answer, and what it can do instead."""
     what = f"a model for {name}" if name else "a network without a task"
-    return InputError(f"this is {what}, so it has no answers to give. {can(network)} Or train it: regard train.")
+    return InputError(
+        f"this is {what}, so it has no answers to give. {capabilities(network)} Or train it: regard train."
+    )
 
 
-def can(network: Network) -> str:
+def capabilities(network: Network) -> str:
     """What a model can do, in words for a message about what it cannot."""
     from regard.tasks import task_of_heads
 

@@ -1,4 +1,4 @@
-"""Runs a network on batches that are still on the host, compiled and replayed as CUDA graphs where that was chosen."""
+"""Runs a network on batches from the CPU; on request it is compiled and replayed as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.transformer import Transformer
 from regard.ragged import Ragged
 
+BATCH_TOKENS = 8192  # default number of tokens per forward pass
 OUTPUTS = "outputs"
 OUTPUTS_WITH_TARGET = "outputs with target"
 MIX = "mix"  # instead of a layer: the weighted sum of all layers

@@ -265,20 +265,20 @@ def _tokens_of(answers: Sequence[rows.AnswerSpan], offsets: Places) -> tuple[int
 
 
 def _target(cut: FramedSequence, answer_tokens: tuple[int, int] | None) -> tuple[int, int]:
-    """The place of the answer in a window that has all of it; else the first token."""
-    places = [None, None] if answer_tokens is None else [cut.position(1, token) for token in answer_tokens]
-    start, end = places
+    """Start and end position of the answer in a window that has all of it; else the first token for both."""
+    positions = [None, None] if answer_tokens is None else [cut.position(1, token) for token in answer_tokens]
+    start, end = positions
     return (0, 0) if start is None or end is None else (start, end)
 
 
 def _characters(cut: FramedSequence, offsets: Places) -> dict[str, Places]:
-    """For each token of the context where it begins and ends in it."""
-    places = {}
+    """The start and end of each token in the characters of the context."""
+    characters = {}
     for column, name in enumerate(("begin", "finish")):
-        places[name] = np.full(len(cut), IGNORE, np.int32)
+        characters[name] = np.full(len(cut), IGNORE, np.int32)
         part = cut.parts[1]
-        places[name][part.places] = offsets[part.window.start : part.window.end, column]
-    return places
+        characters[name][part.positions] = offsets[part.window.start : part.window.end, column]
+    return characters
 
 
 def _log_sums(logits_NC: Tensor, batch: Ragged) -> Tensor:

@@ -193,7 +193,7 @@ class Tag(Task):
         if inputs.fixed_shape or inputs.tokens.ids.device.type != "cpu":
             return inputs
         at = (inputs["word"] >= 0).nonzero().squeeze(1)
-        return replace(inputs, at=at, by_token={}, by_place={name: of[at] for name, of in inputs.by_token.items()})
+        return replace(inputs, at=at, by_token={}, by_position={name: of[at] for name, of in inputs.by_token.items()})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """Cross-entropy with label smoothing over the tags, for the first token of each word (as in BERT)."""

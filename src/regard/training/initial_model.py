@@ -29,7 +29,7 @@ from regard.text.vocabularies.common import VocabularyTooSmall
 
 EXAMPLES = "T5, BART, Marian"
 MIN_VOCABULARY = 1000
-TWO_WORDS = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
+TWO_VOCABULARY_FAMILIES = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
 class InitialModel(NamedTuple):
@@ -63,7 +63,7 @@ def initial_model(
     if preset is not None:
         _check_network(task, preset, from_preset(preset, weights=False))
         words = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
-        checkpoint = build_from_preset(task, preset, words, seed=seed, apart=targets is not None)
+        checkpoint = build_from_preset(task, preset, words, seed=seed, separate_vocabularies=targets is not None)
     else:
         folder = find_folder(start or "minilm")
         _check_own_tokenizer(folder, tokenizer, targets)
@@ -132,28 +132,31 @@ def new_heads(checkpoint: Checkpoint) -> list[str]:
     return [HEADS.get(name, f"{name} head") for name in names]
 
 
-def build_from_preset(task: Task, name: str, words: Tokenizer, *, seed: int, apart: bool) -> Checkpoint:
+def build_from_preset(
+    task: Task, name: str, tokenizer: Tokenizer, *, seed: int, separate_vocabularies: bool
+) -> Checkpoint:
     """A randomly initialized network for this tokenizer, or for the two of a translation model."""
-    sizes: dict[str, Any] = {"vocabulary": words.size}
-    if apart and words.target is None:
+    sizes: dict[str, Any] = {"vocabulary": tokenizer.size}
+    if separate_vocabularies and tokenizer.target is None:
         raise InputError(
             f"separate vocabularies were asked for, but the tokenizer has none for the other language "
             f"({TARGET_FOLDER}). Leave {setting('tokenizer')} out to learn both, or name a folder that holds both."
         )
-    if words.target is not None:
-        _check_apart(name)
-        sizes["target_vocabulary"] = words.target.size
+    if tokenizer.target is not None:
+        _check_two_vocabularies(name)
+        sizes["target_vocabulary"] = tokenizer.target.size
     checkpoint = from_preset(name, heads=task.heads, seed=seed, **sizes)
-    return with_special_token_ids(replace(checkpoint, special_ids=words.output_tokenizer.special), words)
+    return with_special_token_ids(replace(checkpoint, special_ids=tokenizer.output_tokenizer.special), tokenizer)
 
 
-def _check_apart(name: str) -> None:
+def _check_two_vocabularies(name: str) -> None:
     """Whether folders of the family can store two vocabularies."""
     family = from_preset(name, weights=False).family
-    if family not in TWO_WORDS:
+    if family not in TWO_VOCABULARY_FAMILIES:
         raise InputError(
             f"folders of the family {family} hold one vocabulary for both languages. Use a preset of the families "
-            f"{', '.join(TWO_WORDS)} (transformer-small, gru-additive, …), or leave {setting('vocabularies')} out."
+            f"{', '.join(TWO_VOCABULARY_FAMILIES)} (transformer-small, gru-additive, …), or leave "
+            f"{setting('vocabularies')} out."
         )
 
 
@@ -203,13 +206,13 @@ def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:
 def learn_tokenizer(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
     """A vocabulary for a preset, and one for the targets where these have their own."""
     if targets is not None:
-        _check_apart(name)
-    words = _learned(name, texts)
-    words.target = None if targets is None else _learned(name, targets)
+        _check_two_vocabularies(name)
+    words = _train_tokenizer(name, texts)
+    words.target = None if targets is None else _train_tokenizer(name, targets)
     return words
 
 
-def _learned(name: str, texts: Iterable[str]) -> Tokenizer:
+def _train_tokenizer(name: str, texts: Iterable[str]) -> Tokenizer:
     vocabulary = vocabulary_of(name)
     with vocabulary_errors(name):
         return train_tokenizer_from_texts(texts, **vocabulary._asdict())

@@ -111,7 +111,7 @@ def _warn_of_ranks(task: Task, world: World) -> None:
 def _micro_batch(micro: int, tokens: int, max_tokens: int, world: World, shape: BatchShape | None) -> int:
     """Tokens in memory at once: no more than a rank's part of a step, no less than the longest sequence."""
     micro = min(tokens, -(-tokens // world.ranks) + max_tokens, max(micro, max_tokens))
-    return micro if shape is None else min(tokens, -(-micro // shape.longest) * shape.longest)
+    return micro if shape is None else min(tokens, -(-micro // shape.max_length) * shape.max_length)
 
 
 def training_dtype(settings: Settings, device: torch.device) -> torch.dtype:

@@ -171,10 +171,10 @@ class Settings:
             _typed(type(self), name, getattr(self, name))
         self.lora.check()
 
-    def _at_least(self, name: str, least: float, *, above: bool = False) -> None:
+    def _at_least(self, name: str, minimum: float, *, above: bool = False) -> None:
         value = getattr(self, name)
-        if value is not None and (not least <= value < math.inf or (above and value == least)):
-            bound = f"{'more than' if above else 'at least'} {least:g}"
+        if value is not None and (not minimum <= value < math.inf or (above and value == minimum)):
+            bound = f"{'more than' if above else 'at least'} {minimum:g}"
             raise InputError(
                 f"{setting(name)} is {value:g}, expected {bound if value != math.inf else 'a finite number'}."
             )

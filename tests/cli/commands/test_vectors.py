@@ -34,7 +34,7 @@ def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str],
     found = json.loads(out)
     assert found["nearest"]["king"] == [{"word": "queen", "score": 0.6}]
     assert found["analogy"][0]["word"] == "queen"
-    assert found["score"]["one"] == found["score"]["all"] == {"right": 1, "known": 1, "total": 2, "share": 1.0}
+    assert found["score"]["one"] == found["score"]["all"] == {"right": 1, "known": 1, "total": 2, "accuracy": 1.0}
     status, out, _ = run(capsys, "--load", royal, *asked, "--top", "1", "--method", "mul")
     assert "nearest king   queen 0.60\n" in out
     assert "score all      100.0% (1 of 1 known, 2 asked)\n" in out

@@ -47,7 +47,7 @@ def test_the_order_lays_groups_end_to_end_and_back(pairs):
 @few
 def test_places_of_a_group_count_from_the_end_of_the_keys(pairs):
     for group in layout(pairs).groups:
-        row, query, key = group.places
+        row, query, key = group.positions
         assert row.flatten().tolist() == group.rows
         assert query.flatten().tolist() == list(range(group.keys - group.queries, group.keys))
         assert key.flatten().tolist() == list(range(group.keys))

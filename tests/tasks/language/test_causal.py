@@ -43,7 +43,7 @@ def test_every_token_but_the_first_is_a_target_once(preprocessing: Preprocessing
 def test_what_fills_a_fixed_shape_is_no_target(preprocessing: Preprocessing) -> None:
     task = Causal()
     inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labeled=True).take([0])
-    plain, steady = task.prepare(inputs), task.prepare(inputs.fixed(tokens=128, sequences=8, longest=128))
+    plain, steady = task.prepare(inputs), task.prepare(inputs.fixed(tokens=128, sequences=8, max_length=128))
     count = len(inputs.tokens.ids)
     assert torch.equal(steady["next"][:count], plain["next"])
     assert (steady["next"][count:] == -100).all()

@@ -31,7 +31,7 @@ def batch(*lengths: int, seed: int = 0, pairs: bool = True) -> Inputs:
 
 def test_a_fixed_shape_hides_as_many_words_and_never_those_that_fill_it() -> None:
     task, plain = Masked(MASKS), batch(200, 150, 90)
-    steady = plain.fixed(tokens=1024, sequences=8, longest=256)
+    steady = plain.fixed(tokens=1024, sequences=8, max_length=256)
     torch.manual_seed(0)
     counts: dict[str, list[int]] = {"plain": [], "steady": []}
     for _ in range(200):
@@ -64,7 +64,7 @@ def test_a_step_in_fixed_shapes_compiles_whole(follows: bool, unit: Unit) -> Non
     with torch._dynamo.config.patch(error_on_recompile=True):
         run = torch.compile(loss, backend="aot_eager", fullgraph=True, dynamic=False)
         for lengths in ((20, 9, 31), (50, 3, 4, 5)):
-            sum_, count = run(batch(*lengths).fixed(tokens=128, sequences=8, longest=64))
+            sum_, count = run(batch(*lengths).fixed(tokens=128, sequences=8, max_length=64))
             sum_.backward()
             assert 0 < int(count) <= sum(lengths)
             assert 3 < float(sum_.detach() / count) < 7
@@ -129,7 +129,7 @@ def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
     records = [DocumentRecord(TEXT), DocumentRecord("the market was closed again")]
     inputs = task.examples(records, Preprocessing(words, checkpoint.config), labeled=True).take([0, 1])
     plain = len(inputs.tokens.ids)
-    inputs = inputs.fixed(tokens=256, sequences=4, longest=128) if steady else inputs
+    inputs = inputs.fixed(tokens=256, sequences=4, max_length=128) if steady else inputs
     words_of = [
         (row, word) if word is not None else None
         for row, record in enumerate(records)

@@ -160,7 +160,7 @@ def test_out_of_memory_means_more_parts_and_the_same_step(
 def test_what_fills_a_fixed_shape_has_no_part_in_the_step() -> None:
     inputs = batch([9, 5, 3])
     made = stepper(fresh())
-    made.part(inputs.fixed(tokens=64, sequences=16, longest=16))
+    made.part(inputs.fixed(tokens=64, sequences=16, max_length=16))
     made.update()
     plain = stepper(fresh())
     plain.part(replace(inputs))

@@ -45,6 +45,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, embed
 
 ALBERT = Family(
     name="albert",
+    title="ALBERT",
     presets={
         "albert-base": preset_config(30000, 768, 12, 12, embedding_width=128),
         "tiny-albert": preset_config(100, 32, 3, 4, embedding_width=16),

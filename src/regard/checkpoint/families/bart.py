@@ -133,6 +133,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, max_t
 
 BART = Family(
     name="bart",
+    title="BART",
     presets={
         "bart-base": preset_config(50265, 768, 6, 12),
         "tiny-bart": preset_config(100, 32, 2, 4, max_tokens=128),

@@ -106,6 +106,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, ffn_w
 
 BERT = Family(
     name="bert",
+    title="BERT",
     presets={
         "bert-tiny": preset_config(30522, 128, 2, 2),
         "bert-mini": preset_config(30522, 256, 4, 4),

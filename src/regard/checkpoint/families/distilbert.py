@@ -65,6 +65,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int) -> Model
 
 DISTILBERT = Family(
     name="distilbert",
+    title="DistilBERT",
     presets={
         "distilbert-base": preset_config(30522, 768, 6, 12),
         "tiny-distilbert": preset_config(100, 32, 2, 4),

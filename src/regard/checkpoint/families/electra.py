@@ -34,6 +34,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, embed
 
 ELECTRA = Family(
     name="electra",
+    title="ELECTRA",
     presets={
         "electra-small": preset_config(30522, 256, 12, 4, embedding_width=128),
         "tiny-electra": preset_config(100, 32, 2, 4, embedding_width=16),

@@ -84,6 +84,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, max_t
 
 GPT2 = Family(
     name="gpt2",
+    title="GPT-2",
     presets={
         "gpt2": preset_config(50257, 768, 12, 12),
         "gpt2-mini": preset_config(8000, 384, 6, 6, max_tokens=256),

@@ -108,6 +108,7 @@ def preset_config(
 
 LLAMA = Family(
     name="llama",
+    title="Llama",
     presets={
         "llama-micro": preset_config(8000, 128, 4, 4, kv_heads=4, ffn_width=352, max_tokens=256, tied=True),
         "tiny-llama": preset_config(100, 32, 2, 4, kv_heads=2, ffn_width=64),

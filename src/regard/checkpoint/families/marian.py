@@ -100,6 +100,7 @@ def select_2017_by_config(config: ModelConfig) -> Family:
 
 MARIAN = Family(
     name="marian",
+    title="Marian",
     select_by_json=select_by_json,
     select_by_config=select_by_config,
     presets={
@@ -131,6 +132,7 @@ MARIAN = Family(
 TRANSFORMER = replace(
     MARIAN,
     name="transformer",
+    title="Transformer",
     docs="the 2017 Transformer, written with Marian's classes",
     select_by_config=select_2017_by_config,
     presets={

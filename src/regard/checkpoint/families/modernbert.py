@@ -165,6 +165,7 @@ def preset_config(
 
 MODERNBERT = Family(
     name="modernbert",
+    title="ModernBERT",
     presets={
         "modernbert-base": preset_config(50368, 768, 22, 12, ffn_width=1152),
         "tiny-modernbert": preset_config(100, 32, 4, 4, ffn_width=48, window=4),

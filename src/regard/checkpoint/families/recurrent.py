@@ -129,6 +129,7 @@ def elmo_preset_config(vocabulary: int, side: int, *, layers: int = 2) -> Recurr
 
 ELMO = Family(
     name="elmo",
+    title="ELMo",
     docs="a forward and a backward language model; transformers cannot open them",
     presets={
         "elmo-small": elmo_preset_config(8000, 256),

@@ -36,6 +36,7 @@ def preset_config(vocabulary: int, width: int, layers: int, heads: int, *, max_t
 
 ROBERTA = Family(
     name="roberta",
+    title="RoBERTa",
     presets={
         "roberta-base": preset_config(50265, 768, 12, 12),
         "tiny-roberta": preset_config(100, 32, 2, 4, max_tokens=128),

@@ -142,6 +142,7 @@ def family(*, gated: bool) -> Family:
     cross = "decoder.block.{}.layer.1."
     return Family(
         name="t5",
+        title="T5",
         select_by_json=select_by_json,
         select_by_config=select_by_config,
         presets={

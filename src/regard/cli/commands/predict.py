@@ -135,12 +135,12 @@ def input_rows(command: PredictCommand, model: Model, context: str | None) -> It
     """The rows to predict on."""
     from regard.data.schema.columns import parse_columns
     from regard.predict.batch.rows import file_rows, input_roles, text_rows
-    from regard.predict.model_task import trained
+    from regard.predict.model_task import read_training_run
 
     task = model.task
     if command.input is not None:
         columns = {} if command.columns is None else parse_columns(command.columns)
-        run = trained(model.folder)
+        run = read_training_run(model.folder)
         return file_rows(
             command.input,
             task,

@@ -144,7 +144,7 @@ def _answers(command: VectorsCommand, vectors: WordVectors) -> dict[str, Any]:
         scores = vectors.analogies(read_analogies(command.score), method=command.method)
         sections = {**scores, "all": total_score(scores)}
         values["score"] = {
-            name: dataclasses.asdict(one) | {"share": round(one.accuracy, 4)} for name, one in sections.items()
+            name: dataclasses.asdict(one) | {"accuracy": round(one.accuracy, 4)} for name, one in sections.items()
         }
     return values
 
@@ -170,7 +170,7 @@ def _show(values: dict[str, Any]) -> None:
 def _scored(one: dict[str, Any]) -> str:
     if not one["known"]:
         return f"none of {pluralize(one['total'], 'question')} has all its words in the vocabulary"
-    return f"{one['share']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)"
+    return f"{one['accuracy']:.1%} ({one['right']} of {one['known']} known, {one['total']} asked)"
 
 
 def _side_by_side(neighbors: list[dict[str, Any]]) -> str:

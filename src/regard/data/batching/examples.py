@@ -32,7 +32,7 @@ class Inputs:
     at: Tensor | None = None  # flat positions whose logits are computed; None for all
     target: Ragged | None = None  # the decoder's sequences, for encoder-decoder models
     by_target: Mapping[str, Tensor] = field(default_factory=dict)  # one value per target token
-    by_place: Mapping[str, Tensor] = field(default_factory=dict)  # one value per position of `at`
+    by_position: Mapping[str, Tensor] = field(default_factory=dict)  # one value per position of `at`
     rows: int = 0
     fixed_shape: bool = False  # padded to a fixed shape; then random sizes must not be used
 
@@ -47,7 +47,7 @@ class Inputs:
 
     @property
     def _all_tensors(self) -> tuple[Mapping[str, Tensor], ...]:
-        return self.by_sequence, self.by_token, self.by_target, self.by_place
+        return self.by_sequence, self.by_token, self.by_target, self.by_position
 
     def to(self, device: torch.device | str) -> Inputs:
         def moved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -61,16 +61,16 @@ class Inputs:
             at=None if self.at is None else self.at.to(device, non_blocking=True),
             target=None if self.target is None else self.target.to(device, non_blocking=True),
             by_target=moved(self.by_target),
-            by_place=moved(self.by_place),
+            by_position=moved(self.by_position),
         )
 
-    def fixed(self, *, tokens: int, sequences: int, longest: int) -> Inputs:
+    def fixed(self, *, tokens: int, sequences: int, max_length: int) -> Inputs:
         """The same batch padded to fixed shapes; padding has no target, so it does not contribute to the loss."""
         if self.target is not None or self.at is not None:
             raise InputError("a batch with a decoder's target or chosen places has no fixed shape.")
         return replace(
             self,
-            tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, max_length=longest),
+            tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, max_length=max_length),
             by_sequence={name: _padded(tensor, sequences) for name, tensor in self.by_sequence.items()},
             by_token={name: _padded(tensor, tokens) for name, tensor in self.by_token.items()},
             fixed_shape=True,
@@ -136,7 +136,7 @@ class Examples:
         rows = np.asarray(rows, np.int64)
         if self.groups is not None:
             rows = ranges(self.groups[rows], np.diff(self.groups)[rows])
-        flat, lengths = self._places(rows)
+        flat, lengths = self._flat_positions(rows)
         kinds = None if self.segments is None else torch.from_numpy(self.segments[flat].astype(np.int64))
         inputs = Inputs(
             tokens=Ragged.from_flat(
@@ -151,7 +151,7 @@ class Examples:
         written = self.target.take(rows)
         return replace(inputs, target=written.tokens, by_target=written.by_token)
 
-    def _places(self, rows: Ints) -> tuple[Ints, Ints]:
+    def _flat_positions(self, rows: Ints) -> tuple[Ints, Ints]:
         """Flat positions of the tokens of these sequences, and their lengths."""
         lengths = np.diff(self.bounds)[rows]
         return ranges(self.bounds[rows], lengths), lengths

@@ -38,7 +38,7 @@ class Part(NamedTuple):
     window: Window
 
     @property
-    def places(self) -> slice:
+    def positions(self) -> slice:
         """The positions of the window in the sequence."""
         return slice(self.at, self.at + len(self.window))
 
@@ -65,7 +65,7 @@ class FramedSequence:
         """For each position the text, 0 or 1; None for special tokens."""
         values: list[int | None] = [None] * len(self)
         for part in self.parts:
-            values[part.places] = [part.text] * len(part.window)
+            values[part.positions] = [part.text] * len(part.window)
         return values
 
     @property
@@ -73,7 +73,7 @@ class FramedSequence:
         """For each position the index of the token in its text; None for special tokens."""
         values: list[int | None] = [None] * len(self)
         for part in self.parts:
-            values[part.places] = range(part.window.start, part.window.end)
+            values[part.positions] = range(part.window.start, part.window.end)
         return values
 
     @property
@@ -179,11 +179,11 @@ def pair_windows(
     return [frame.pair(first, second, both) for both in cuts]
 
 
-def window_too_small(longest: int, special: int, least: int = 1) -> InputError:
+def window_too_small(max_tokens: int, special: int, text_tokens: int = 1) -> InputError:
     """The error for windows that are too small for the special tokens and a text."""
     return InputError(
-        f"windows of {longest} tokens leave no room for a text besides {special} special tokens; "
-        f"use at least {special + least}."
+        f"windows of {max_tokens} tokens leave no room for a text besides {special} special tokens; "
+        f"use at least {special + text_tokens}."
     )
 
 

@@ -45,7 +45,7 @@ def read_text_groups(
     sentences: bool,
     lines: bool,
     file: int = 0,
-    place: int = 0,
+    offset: int = 0,
     encoding: str | None = None,
 ) -> Iterator[TextGroup]:
     """All files from a place in one of them on, which must be the end of a document. Places are bytes of UTF-8."""
@@ -53,7 +53,7 @@ def read_text_groups(
         name = file_encoding(paths[number], encoding)
         reader = _Reader(paths[number], number, name, sentences=sentences, lines=lines)
         try:
-            yield from reader.groups(place if number == file else 0)
+            yield from reader.groups(offset if number == file else 0)
         except DECOMPRESSION_ERRORS as error:
             raise InputError(f"{paths[number]} is damaged or cut short: {error}. Copy it again.") from error
 

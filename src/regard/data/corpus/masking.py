@@ -227,13 +227,13 @@ def _spans(count: int, settings: MaskSettings, generator: torch.Generator | None
     return (reach > position)[ahead:]
 
 
-def _start_rate(rate: float, stop: float, longest: int) -> float:
+def _start_rate(rate: float, stop: float, max_span: int) -> float:
     """The probability that a span starts at a token, so that a fraction `rate` of all tokens is in a span."""
     low, high = 0.0, 1.0
     for _ in range(60):
         start = (low + high) / 2
         open_ = 1.0
-        for before in range(longest):
+        for before in range(max_span):
             open_ *= 1 - start * (1 - stop) ** before
         low, high = (start, high) if 1 - open_ < rate else (low, start)
     return (low + high) / 2

@@ -106,7 +106,7 @@ class _TokenBuffer:
 
 
 def sliding_windows(
-    match: Iterable[TextChunk], tokenizer: Tokenizer, *, size: int, overlap: float
+    chunks: Iterable[TextChunk], tokenizer: Tokenizer, *, size: int, overlap: float
 ) -> Iterator[TextWindow]:
     """Windows of `size` tokens over each text; the next window repeats the fraction `overlap` of the tokens."""
     if not 0 <= overlap < 1:
@@ -118,7 +118,7 @@ def sliding_windows(
     step = max(size - round(size * overlap), 1)
     start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.surrounding_ids[0] else []
     buffer = _TokenBuffer()
-    for chunk in match:
+    for chunk in chunks:
         if chunk.starts_text:
             yield from _final_window(buffer)
             buffer = _TokenBuffer(start)

@@ -26,14 +26,14 @@ TOKENS, DOCUMENTS, SENTENCES, OWNERS = "tokens.bin", "documents.bin", "sentences
 
 
 @dataclass(frozen=True)
-class Mark:
+class BuildPosition:
     """What the store held when a document had just ended, and where the reading stood."""
 
     tokens: int = 0
     documents: int = 0
     sentences: int = 0
     file: int = 0
-    place: int = 0
+    offset: int = 0
 
 
 class StoreWriter:
@@ -46,11 +46,15 @@ class StoreWriter:
         if journal is None:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            self.mark = Mark()
+            self.position = BuildPosition()
         else:
-            self.mark = _mark(folder, journal, spec)
-        self.tokens, self.documents, self.sentences = self.mark.tokens, self.mark.documents, self.mark.sentences
-        self.safe = self.tokens
+            self.position = _mark(folder, journal, spec)
+        self.tokens, self.documents, self.sentences = (
+            self.position.tokens,
+            self.position.documents,
+            self.position.sentences,
+        )
+        self.saved_tokens = self.tokens
         if journal is not None:
             self._check_sizes()
         self.streams = {name: (folder / name).open("ab") for name in self._sizes()}
@@ -61,9 +65,9 @@ class StoreWriter:
 
     def _sizes(self) -> dict[str, int]:
         """Bytes of each file at the mark."""
-        sizes = {TOKENS: self.mark.tokens * self.dtype.itemsize, DOCUMENTS: 8 * (self.mark.documents + 1)}
+        sizes = {TOKENS: self.position.tokens * self.dtype.itemsize, DOCUMENTS: 8 * (self.position.documents + 1)}
         if self.spec["sentences"]:
-            sizes |= {SENTENCES: 8 * (self.mark.sentences + 1), OWNERS: 8 * (self.mark.documents + 1)}
+            sizes |= {SENTENCES: 8 * (self.position.sentences + 1), OWNERS: 8 * (self.position.documents + 1)}
         return sizes
 
     def _check_sizes(self) -> None:
@@ -83,7 +87,7 @@ class StoreWriter:
             parts += [*self._pieces(ids[done:last]), end]
             self.tokens += len(end)
             self._document()
-            self.mark = Mark(self.tokens, self.documents, self.sentences, group.file, place)
+            self.position = BuildPosition(self.tokens, self.documents, self.sentences, group.file, place)
             done = last
         parts += self._pieces(ids[done:])
         flat = np.fromiter(chain.from_iterable(parts), self.dtype)
@@ -110,10 +114,10 @@ class StoreWriter:
             stream.flush()
             os.fsync(stream.fileno())
         self._write_journal()
-        self.safe = self.mark.tokens
+        self.saved_tokens = self.position.tokens
 
     def _write_journal(self) -> None:
-        write_json(self.folder / JOURNAL, with_digest({"wanted": self.spec, "mark": asdict(self.mark)}))
+        write_json(self.folder / JOURNAL, with_digest({"wanted": self.spec, "mark": asdict(self.position)}))
 
     def close(self) -> None:
         for stream in self.streams.values():
@@ -132,12 +136,12 @@ class StoreWriter:
         (folder / JOURNAL).unlink()
 
 
-def _mark(folder: Path, journal: dict[str, Any], spec: dict[str, Any]) -> Mark:
+def _mark(folder: Path, journal: dict[str, Any], spec: dict[str, Any]) -> BuildPosition:
     """Where an earlier build of the same things stood."""
     if not has_valid_digest(journal):
         raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
     check_same_spec(folder, journal["wanted"], spec)
-    return Mark(**journal["mark"])
+    return BuildPosition(**journal["mark"])
 
 
 def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:

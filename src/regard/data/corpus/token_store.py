@@ -187,14 +187,14 @@ def _fill(
         paths,
         sentences=settings["sentences"],
         lines=settings["lines"],
-        file=store.mark.file,
-        place=store.mark.place,
+        file=store.position.file,
+        offset=store.position.offset,
         encoding=encoding,
     )
     try:
         for group, ids in Prefetcher(_encoded(Prefetcher(source), tokenizer)):
             store.add(group, ids)
-            if store.mark.tokens - store.safe >= save_every:
+            if store.position.tokens - store.saved_tokens >= save_every:
                 store.save()
             if progress is not None:
                 done = sum(sizes[: group.file]) + group.bytes_read

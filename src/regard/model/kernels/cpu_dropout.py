@@ -40,7 +40,7 @@ def _one_size(q_NHK: Tensor, k_NHK: Tensor, v_NHK: Tensor, call: AttentionCall, 
 
     q_PHSK, k_PHSK, v_PHSK = in_tiles(q_NHK), in_tiles(k_NHK), in_tiles(v_NHK)
     scores_PHSS = small_matmul(q_PHSK * call.score.scale, k_PHSK.transpose(2, 3))
-    query, key = tiles.place.view(count, 1, size, 1), tiles.place.view(count, 1, 1, size)
+    query, key = tiles.position.view(count, 1, size, 1), tiles.position.view(count, 1, 1, size)
     if call.bias_HR is not None:
         scores_PHSS = scores_PHSS + pairwise_bias(call.bias_HR, query, key)
     mask = tiles.apart

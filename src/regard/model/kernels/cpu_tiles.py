@@ -26,7 +26,7 @@ class Tiles:
 
     token: Tensor  # (P, S)
     row: Tensor  # (P, S)
-    place: Tensor  # (P, S) position in its sequence
+    position: Tensor  # (P, S) position in its sequence
 
     @cached_property
     def apart(self) -> Tensor:

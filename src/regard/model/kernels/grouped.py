@@ -75,7 +75,7 @@ def _allowed(call: AttentionCall, group: SequenceGroup, heads: int) -> Tensor | 
     """(B or 1, H or 1, T, S) True = may attend; None where everything is allowed."""
     if call.mask.allows_all:
         return None
-    row, query, key = group.places
+    row, query, key = group.positions
     if call.mask.function is None:
         return call.mask.allowed(row[:1], row[:1], query, key)
     head = torch.arange(heads, device=group.device).view(1, -1, 1, 1)
@@ -89,7 +89,7 @@ def fused_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: AttentionC
 
 
 def _bias(call: AttentionCall, group: SequenceGroup) -> Tensor | None:
-    return None if call.bias_HR is None else pairwise_bias(call.bias_HR, *group.places[1:])
+    return None if call.bias_HR is None else pairwise_bias(call.bias_HR, *group.positions[1:])
 
 
 def explicit_group(q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, call: AttentionCall, group: SequenceGroup) -> Tensor:

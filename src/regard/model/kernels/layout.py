@@ -177,7 +177,7 @@ class SequenceGroup:
     device: torch.device
 
     @cached_property
-    def places(self) -> tuple[Tensor, Tensor, Tensor]:
+    def positions(self) -> tuple[Tensor, Tensor, Tensor]:
         """Sequence, query position and key position, shaped to broadcast over (B, H, T, S)."""
         row = torch.tensor(self.rows, device=self.device).view(-1, 1, 1, 1)
         query = torch.arange(self.keys - self.queries, self.keys, device=self.device).view(1, 1, -1, 1)

@@ -109,8 +109,8 @@ def _rules(
     layout: Layout, mask: Mask, bias_HR: Tensor | None, n: int, m: int
 ) -> tuple[Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], Callable[..., Tensor] | None]:
     """The mask and the bias as functions of flat indices."""
-    q_row, q_place = _places(layout.q_bounds, layout.k_bounds, n)
-    k_row, k_place = _places(layout.k_bounds, layout.k_bounds, m)
+    q_row, q_place = _rows_and_positions(layout.q_bounds, layout.k_bounds, n)
+    k_row, k_place = _rows_and_positions(layout.k_bounds, layout.k_bounds, m)
 
     def allowed(_: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         row = q_row[query]
@@ -127,7 +127,7 @@ def _rules(
     return allowed, adjust
 
 
-def _places(bounds: Tensor, k_bounds: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
+def _rows_and_positions(bounds: Tensor, k_bounds: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
     """Sequence and position of each flat token; the last query has the position of the last key."""
     flat = torch.arange(tokens, device=bounds.device, dtype=bounds.dtype)
     row = torch.searchsorted(bounds, flat, right=True) - 1

@@ -18,7 +18,8 @@ from regard.data.sources.locate import DataLocation
 from regard.data.sources.sources import suffix_of
 from regard.errors import DataError, InputError
 from regard.predict.load import load
-from regard.predict.model import BATCH_TOKENS, Model
+from regard.predict.model import Model
+from regard.predict.runner import BATCH_TOKENS
 from regard.predict.search.passages import (
     OVERLAP,
     Match,

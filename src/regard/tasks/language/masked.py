@@ -123,7 +123,9 @@ class Masked(Task):
         else:
             masked = mask_tokens(tokens.ids, self.masks, words=begins_N)
             words = torch.where(learn_N[masked.positions], masked.labels, IGNORE)
-        return replace(inputs, tokens=replace(tokens, ids=masked.ids), at=masked.positions, by_place={"words": words})
+        return replace(
+            inputs, tokens=replace(tokens, ids=masked.ids), at=masked.positions, by_position={"words": words}
+        )
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """Cross-entropy of the masked tokens, plus that of the next sentence label.

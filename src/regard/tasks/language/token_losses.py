@@ -32,7 +32,7 @@ class TokenLossTask(Task):
 
     def prepare(self, inputs: Inputs) -> Inputs:
         at = (inputs[WORD] != IGNORE).nonzero().squeeze(1)
-        return replace(inputs, at=at, by_place={"words": inputs[WORD][at]})
+        return replace(inputs, at=at, by_position={"words": inputs[WORD][at]})
 
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         assert output.logits is not None

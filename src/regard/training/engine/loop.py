@@ -320,7 +320,7 @@ class _Loop:
             ) from error
         fewer = -(-self.at.micro_tokens // 2)
         if self.shape is not None:
-            fewer = -(-fewer // self.shape.longest) * self.shape.longest
+            fewer = -(-fewer // self.shape.max_length) * self.shape.max_length
         if fewer >= self.at.micro_tokens or not self.job.task.can_split:
             raise RegardError(
                 f"the GPU has not enough memory for {pluralize(self.at.micro_tokens, 'token')} at once. "

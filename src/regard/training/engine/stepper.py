@@ -29,12 +29,12 @@ class BatchShape:
 
     tokens: int
     sequences: int
-    longest: int
+    max_length: int
 
     def cut(self, tokens: int) -> BatchShape:
         """A shape of fewer tokens; a rectangle stays one."""
-        rectangle = self.sequences * self.longest == self.tokens
-        return BatchShape(tokens, tokens // self.longest if rectangle else self.sequences, self.longest)
+        rectangle = self.sequences * self.max_length == self.tokens
+        return BatchShape(tokens, tokens // self.max_length if rectangle else self.sequences, self.max_length)
 
 
 class Stepper:

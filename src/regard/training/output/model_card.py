@@ -11,8 +11,6 @@ from regard.checkpoint.folder import Checkpoint
 from regard.tasks import task_class
 from regard.tasks.task import Task
 
-FAMILY_TITLES = {"bert": "BERT", "albert": "ALBERT", "roberta": "RoBERTa", "gpt2": "GPT-2", "t5": "T5", "bart": "BART"}
-
 
 def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     """README.md: what the model is, what it was trained on, its scores, and how to use it."""
@@ -21,7 +19,7 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
     lines = [
         *_front_matter(task, family),
-        f"# {model_title(checkpoint.family, task, run['start'], pretrained=run['pretrained'])}",
+        f"# {model_title(family, task, run['start'], pretrained=run['pretrained'])}",
         "",
         f"{parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
         "",
@@ -44,9 +42,9 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def model_title(family: str, task: type[Task], start: str, *, pretrained: bool) -> str:
+def model_title(family: Family, task: type[Task], start: str, *, pretrained: bool) -> str:
     """What a model is, such as "BERT text classifier, fine-tuned from minilm"."""
-    name = FAMILY_TITLES.get(family, family)
+    name = family.title or family.name
     if not pretrained:
         return f"{name} {task.title}, trained from scratch ({start})"
     how = "further pretrained" if task.language_model else "fine-tuned"
