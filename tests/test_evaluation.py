@@ -206,3 +206,16 @@ def test_answers_are_written_in_the_format_of_the_name(trained: Path, reviews_cs
         assert [row["label"] for row in csv.DictReader(file)] == labels
     with pytest.raises(InputError, match="compressed"):
         regard.evaluate(trained, reviews_csv, output=tmp_path / "a.csv.gz")
+
+
+def test_format_and_columns_of_the_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "reviews.tsv"
+    path.write_text("opinion,rating\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20)))
+    run = str(tmp_path / "run")
+    columns = ["--columns", "text=opinion,label=rating"]
+    quick = ["--preset", "tiny-bert", "--steps", "1", "--device", "cpu", "--out", run]
+    assert cli.main(["train", str(path), "--format", "csv", *columns, *quick]) == 0
+    assert cli.main(["evaluate", run, str(path), "--format", "csv", "--device", "cpu"]) == 0
+    assert "20 rows" in capsys.readouterr().out
+    assert cli.main(["evaluate", run, str(path), "--format", "cvs", "--device", "cpu"]) == 1
+    assert '--format: "cvs" is not known. Did you mean "csv"?' in capsys.readouterr().err

@@ -92,6 +92,7 @@ def evaluate(
     data: DataLocation,
     *,
     split: str | None = None,
+    format: str | None = None,
     columns: Columns | None = None,
     encoding: str | None = None,
     labels: str | None = None,
@@ -108,6 +109,7 @@ def evaluate(
 
     Rows are read, answered and scored as a stream: memory does not grow with their number.
     split: of a folder that has several; test if there is one, else valid.
+    format: of the files, such as "csv"; recognized if not given.
     encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     output: a file for the answers, one per row, in order; CSV, TSV or Parquet by its name, else JSON lines. It is
         written completely or not at all.
@@ -121,7 +123,16 @@ def evaluate(
     answer_file = None if output is None else Path(output).expanduser()
     _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
-    task, reader = _open(model, data, split=split, columns=columns, encoding=encoding, labels=labels, skip_bad=skip_bad)
+    task, reader = _open(
+        model,
+        data,
+        split=split,
+        format=format,
+        columns=columns,
+        encoding=encoding,
+        labels=labels,
+        skip_bad=skip_bad,
+    )
     request = _evaluation_request(model, task, reader, window, overlap)
     losses = LossTotal()
     answered = _answered(model, task, request, beams, batch_tokens, losses)
@@ -256,6 +267,7 @@ def _open(
     data: DataLocation,
     *,
     split: str | None,
+    format: str | None,
     columns: Columns | None,
     encoding: str | None,
     labels: str | None,
@@ -266,14 +278,19 @@ def _open(
     run, separator = read_training_run(model.folder), None
     if run is not None:
         encoding = encoding or run.data.encoding_of(sources)
-        columns = columns or run.data.columns_in(sources, run.task, encoding=encoding)
+        columns = columns or run.data.columns_in(sources, run.task, format=format, encoding=encoding)
         separator = run.data.separator if labels in (None, "multi") else None
-    seen = _seen(sources, columns, encoding)
+    seen = _seen(sources, format=format, columns=columns, encoding=encoding)
     task = _minimal(model) if seen == MinimalPairs.name else _task(model)
     if seen == Pair.record.type_name and read_training_run(model.folder) is None:
         task = for_pairs(task)  # a folder from elsewhere does not say which of the two
     options = read_options(
-        columns=columns, task=task.name, labels=labels or task.label_style, encoding=encoding, separator=separator
+        columns=columns,
+        task=task.name,
+        format=format,
+        labels=labels or task.label_style,
+        encoding=encoding,
+        separator=separator,
     )
     return task, Reader(sources, options, skip_bad=None if skip_bad is None else Path(skip_bad))
 
@@ -288,11 +305,10 @@ def _split(data: DataLocation, split: str | None) -> str | None:
     return split or next((name for name in ("test", "valid", *there) if name in there), None)
 
 
-def _seen(sources: list[tuple[Source, ...]], columns: Columns | None, encoding: str | None) -> str | None:
-    """What the rows are for by themselves; None where they do not say."""
-    options = read_options(columns=columns, encoding=encoding)
+def _seen(sources: list[tuple[Source, ...]], **options: Any) -> str | None:
+    """The record type that is recognized from the rows alone; None where they do not say."""
     try:
-        return Reader(sources, options).schema.task
+        return Reader(sources, read_options(**options)).schema.task
     except DataError:
         return None
 

@@ -92,3 +92,22 @@ def test_a_few_rows_in_both_are_said(tmp_path: Path, write_rows: Write, reviews:
     dev = write_rows(tmp_path / "dev.csv", [*reviews(20, seed=1), rows[0]])
     with pytest.warns(UserWarning, match="1 of 21 validation rows are also in the training data"):
         train(data, tmp_path / "run", dev=dev, steps=1, epochs=None)
+
+
+def test_format_can_be_given(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.tsv"
+    path.write_text("text,label\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20)))
+    with pytest.raises(DataError):
+        load_data(path)
+    assert load_data(path, format="csv").task == "classify"
+    result = regard.train(path, format="csv", out=tmp_path / "run", preset="tiny-bert", device="cpu", steps=1)
+    assert result.rows == 18
+    assert regard.evaluate(tmp_path / "run", path, format="csv").rows == 20
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.txt", "one text\n\nanother text\n"), ("a.csv", "text\none\ntwo\n")])
+def test_texts_without_labels_are_an_error(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=r"has texts without labels .*; expected rows with .*Use regard pretrain"):
+        load_data(tmp_path / name)
+    assert load_data(tmp_path / name, task="masked", dev_fraction=0).task == "masked"

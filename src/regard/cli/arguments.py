@@ -36,6 +36,9 @@ Input = Annotated[
 TextColumn = Annotated[
     str | None, arg(help="Column of --input with the texts; recognized by its name if not given.", metavar="text=NAME")
 ]
+FileFormat = Annotated[
+    str | None, arg(help=f"File format: {', '.join(FORMATS)}; recognized if not given.", metavar="NAME")
+]
 Columns = Annotated[
     str | None,
     arg(

@@ -12,10 +12,10 @@ from typing import Any
 from regard.data.atomic import check_output_path
 from regard.data.hints import reading_hints
 from regard.data.readers import Reader, read, split_names
-from regard.data.records import ClassifyRecord, PairRecord, Record, TranslateRecord
+from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TranslateRecord
 from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
-from regard.errors import InputError, setting
+from regard.errors import DataError, InputError, setting
 from regard.tasks import task_class
 from regard.training.settings import Settings
 
@@ -50,7 +50,7 @@ def load_data(
 ) -> LabeledData:
     """Read training and validation records; the latter from `dev`, the folder's own split, or a fraction split off.
 
-    options: further arguments of `regard.data.readers.read`, such as encoding and labels.
+    options: further arguments of `regard.data.readers.read`, such as format, encoding and labels.
     """
     if isinstance(data, LabeledData):
         _check_unchanged(data, task, {"dev": dev, "columns": columns, "skip_bad": skip_bad, **options})
@@ -59,6 +59,7 @@ def load_data(
         check_output_path(Path(skip_bad), "skip_bad", inputs=[data, dev])
     inside = split_names(data)
     reader = read(data, split="train" if inside else None, task=task, columns=columns, skip_bad=skip_bad, **options)
+    _check_labeled(reader, task)
     records = list(reader)
     other = _dev_reader(data, dev, inside, reader, columns, options)
     if other is not None:
@@ -81,6 +82,20 @@ def load_data(
         hints=other_uses,
         read_options=read_options,
         bad_rows=reader.bad_rows + (0 if other is None else other.bad_rows),
+    )
+
+
+def _check_labeled(reader: Reader, task: str | None) -> None:
+    """Raise DataError for texts without labels, unless the user has given a task for them."""
+    if task is not None or reader.schema.task != DocumentRecord.type_name:
+        return
+    name = reader.sources[0][0].name
+    raise DataError(
+        f"has texts without labels (read as {reader.schema.format}: {reader.schema.reason})",
+        file=name,
+        expected="rows with a text and a label, such as a CSV file with the columns text and label",
+        fix=f"Use regard pretrain to train a language model on plain text. If the file has labels, name its format "
+        f"and its columns with {setting('format')} and {setting('columns')}.",
     )
 
 

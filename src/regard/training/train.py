@@ -38,6 +38,7 @@ def train(
     tokenizer: str | Path | None = None,
     dev: Where | None = None,
     task: str | None = None,
+    format: str | None = None,
     columns: Columns | None = None,
     encoding: str | None = None,
     labels: str | None = None,
@@ -57,6 +58,7 @@ def train(
     tokenizer: its tokenizer; learned from the data if not given.
     dev: rows to score on; if not given, the folder's own validation split, or a tenth of the data.
     task: recognized from the data if not given, as are `labels` (single, class, multi, number).
+    format: of the files, such as "csv"; recognized if not given.
     columns: the columns of the data by role, such as {"text": "review", "label": "stars"}.
     encoding: of the files, such as "cp1252"; recognized from their bytes if not given.
     skip_bad: a file for rows that cannot be used; without it the first such row is an error.
@@ -70,7 +72,13 @@ def train(
     user_settings = Settings.of(settings)
     device = pick_device(user_settings.device)
     folder = claim(Path(out).expanduser(), resume=resume, overwrite=overwrite)
-    reading: Any = {"columns": columns, "encoding": encoding, "labels": labels, "skip_bad": skip_bad}
+    reading: dict[str, Any] = {
+        "format": format,
+        "columns": columns,
+        "encoding": encoding,
+        "labels": labels,
+        "skip_bad": skip_bad,
+    }
     with preserved_random_state(device):
         context = RunContext.join(folder, device, resume=resume, progress=progress)
         records = load_data(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import CHECK_TASKS, FORMATS, Columns, Encoding, Json, Labels
+from regard.cli.arguments import CHECK_TASKS, Columns, Encoding, FileFormat, Json, Labels
 from regard.cli.command import Command
 from regard.cli.output import UsageError, format_bytes, print_json, print_table, progress_bar
 from regard.cli.terminal import drawing_stdout
@@ -52,13 +52,7 @@ class CheckCommand:
             metavar="TASK",
         ),
     ] = None
-    format: Annotated[
-        str | None,
-        arg(
-            help=f"File format: {', '.join(FORMATS)}; recognized if not given.",
-            metavar="NAME",
-        ),
-    ] = None
+    format: FileFormat = None
     columns: Columns = None
     labels: Labels = None
     encoding: Encoding = None
@@ -96,6 +90,10 @@ def run(command: CheckCommand) -> None:
         "labels": command.labels,
     }
     options["columns"] = None if command.columns is None else parse_columns(command.columns)
+    if command.fix is not None:
+        from regard.data.check.fixing.fixed_copy import check_copy_format
+
+        check_copy_format(command.data, command.fix, **options)
     reading = _target_model(command.model)
     with progress_bar() as progress:
         report = check(

@@ -15,6 +15,7 @@ from regard.cli.arguments import (
     Device,
     Dtype,
     Encoding,
+    FileFormat,
     Json,
     ModelName,
     SkipBad,
@@ -55,6 +56,7 @@ class EvaluateCommand:
         ),
     ]
     split: Annotated[str | None, arg(help="Split of a folder with several; test if not given.", metavar="NAME")] = None
+    format: FileFormat = None
     columns: Columns = None
     encoding: Encoding = None
     labels: Annotated[
@@ -100,6 +102,7 @@ def run(command: EvaluateCommand) -> None:
             model,
             command.data,
             split=command.split,
+            format=command.format,
             columns=None if command.columns is None else parse_columns(command.columns),
             encoding=command.encoding,
             labels=command.labels,

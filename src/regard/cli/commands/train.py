@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
-from regard.cli.arguments import TRAIN_TASKS, Columns, Encoding, Json, Labels, Overwrite, Resume, SkipBad
+from regard.cli.arguments import TRAIN_TASKS, Columns, Encoding, FileFormat, Json, Labels, Overwrite, Resume, SkipBad
 from regard.cli.command import Command
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
@@ -68,6 +68,7 @@ class TrainCommand:
         ),
     ] = None
     dev: Annotated[str | None, arg(help="Validation data; split off from DATA if not given.", metavar="DATA")] = None
+    format: FileFormat = None
     columns: Columns = None
     encoding: Encoding = None
     labels: Labels = None
@@ -110,6 +111,7 @@ def run(command: TrainCommand) -> None:
             tokenizer=command.tokenizer,
             dev=command.dev,
             task=command.task,
+            format=command.format,
             columns=None if command.columns is None else parse_columns(command.columns),
             encoding=command.encoding,
             labels=command.labels,

@@ -46,11 +46,14 @@ class TrainingReadOptions:
             encoding if isinstance(encoding, str) and encoding else None,
         )
 
-    def columns_in(self, sources: Sources, task: str, *, encoding: str | None = None) -> ColumnNames | None:
-        """The columns that were named for the training, all or without those of labels, where this data has them."""
+    def columns_in(self, sources: Sources, task: str, **options: Any) -> ColumnNames | None:
+        """The columns that were named for the training, all or without those of labels, where this data has them.
+
+        options: further arguments of `read_options`, such as format and encoding.
+        """
         texts = {role: name for role, name in self.columns.items() if role not in LABELS}
         for named in (self.columns, texts):
-            if named and has_columns(sources, named, task=task, encoding=encoding):
+            if named and has_columns(sources, named, task=task, **options):
                 return named
         return None
 

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from tests.data.helpers import fields, write_file
 
+from regard import cli
 from regard.data.check.fixing.fixed_copy import write_fixed_copy
 from regard.data.readers import read
 from regard.errors import InputError
@@ -65,6 +66,33 @@ def test_conll_as_json_lines(tmp_path: Path) -> None:
         write_fixed_copy(path, tmp_path / "b.csv")
     with pytest.raises(InputError, match=r"cannot be written as an Excel workbook"):
         write_fixed_copy(write_file(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
+
+
+TREC = "DESC:manner How did it begin ?\nNUM:count How many are there ?\n"
+
+
+def test_format_that_is_not_written_is_an_error(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "a.txt", TREC)
+    for name in ("b.txt", "b"):
+        with pytest.raises(InputError, match=r"format trec cannot be written. Use a file name that ends in \.csv,"):
+            write_fixed_copy(path, tmp_path / name, format="trec")
+    write_fixed_copy(path, tmp_path / "b.csv", format="trec")
+    assert len(list(read(tmp_path / "b.csv"))) == 2
+    table = write_file(tmp_path / "a.csv", "text,label\nx,y\n")
+    with pytest.raises(InputError, match="format json cannot be written"):
+        write_fixed_copy(table, tmp_path / "b.json")
+    rows = write_file(tmp_path / "a.json", '[{"text": "x", "label": "y"}]')
+    write_fixed_copy(rows, tmp_path / "c.json")  # as JSON lines
+    assert (tmp_path / "c.json").read_text() == '{"text": "x", "label": "y"}\n'
+
+
+def test_format_of_the_copy_is_checked_before_the_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_file(tmp_path / "a.txt", TREC)
+    html = tmp_path / "report.html"
+    outputs = ["--fix", str(tmp_path / "b.txt"), "--html", str(html)]
+    assert cli.main(["check", str(path), "--format", "trec", *outputs]) == 1
+    assert "files of the format trec cannot be written" in capsys.readouterr().err
+    assert not html.exists()
 
 
 def test_carriage_return_is_quoted(tmp_path: Path) -> None:

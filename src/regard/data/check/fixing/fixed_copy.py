@@ -73,6 +73,18 @@ def write_fixed_copy(data: DataLocation, out: str | Path, **options: Any) -> Fix
         raise copy_error(target, difference or "", format)
 
 
+def check_copy_format(data: DataLocation, out: str | Path, **options: Any) -> None:
+    """Raise InputError if the rows cannot be written to a file of that name. Data that cannot be read is not reported.
+
+    `options` are those of `read`.
+    """
+    try:
+        schema = read(data, **options).schema
+    except DataError:
+        return
+    written_format(Path(out).suffix.lower(), schema)
+
+
 class _FixedRows:
     """The fixed rows of all files, and the counts of the changes."""
 

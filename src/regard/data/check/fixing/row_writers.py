@@ -15,7 +15,7 @@ from regard.errors import InputError
 
 FORMAT_NAMES = {"conll": "CoNLL", "text": "plain text", "lines": "plain text"}
 SUFFIX_HINTS = {"conll": ".conll or .jsonl", "text": ".txt", "lines": ".txt"}
-FORMAT_BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
+DEFAULT_FORMATS = {"json": "jsonl", "aligned": "tsv", "rows": "jsonl"}  # for data whose own format is not written
 LINE_BREAKS = re.compile(r"[\t\r\n]+")
 BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -25,21 +25,27 @@ def written_format(suffix: str, schema: Schema) -> str:
 
     Raises InputError if the rows cannot be written in that format.
     """
-    default = {"json": "jsonl", "aligned": "tsv"}.get(schema.format, schema.format)
+    default = DEFAULT_FORMATS.get(schema.format, schema.format)
     if suffix in (".xlsx", ".xlsm"):
         raise InputError("the copy cannot be written as an Excel workbook. Use a file name that ends in .csv.")
     if default == "conll" and suffix == ".jsonl":
         return "jsonl"
-    if default not in FORMAT_NAMES:
-        chosen = FORMAT_BY_SUFFIX.get(suffix, default)
-        known = formats().get(chosen)
-        return chosen if known is not None and known.write is not None else "jsonl"
-    if suffix in FORMAT_BY_SUFFIX:
+    by_suffix = next((one for one in formats().values() if suffix in one.suffixes), None)
+    if by_suffix is None or by_suffix.name in FORMAT_NAMES or (by_suffix.name, default) == ("json", "jsonl"):
+        chosen = formats()[default]
+    else:
+        chosen = by_suffix
+    if default in FORMAT_NAMES and chosen.name != default:
         raise InputError(
             f"{FORMAT_NAMES[default]} cannot be written as {suffix}. "
             f"Use a file name that ends in {SUFFIX_HINTS[default]}."
         )
-    return default
+    if chosen.write is None:
+        raise InputError(
+            f"files of the format {chosen.name} cannot be written. "
+            "Use a file name that ends in .csv, .tsv, .jsonl or .parquet."
+        )
+    return chosen.name
 
 
 def written_columns(format: str, schema: Schema) -> Mapping[str, str]:
