@@ -117,7 +117,7 @@ def run(
 
         def stop(event: Any) -> None:
             if event.kind == "begin":
-                chosen["lr"] = float(event.values["text"][-1].split("lr ")[1].split(",")[0])
+                chosen["lr"] = float(event.values["lines"][-1].split("lr ")[1].split(",")[0])
                 raise KeyboardInterrupt
 
         with contextlib.suppress(KeyboardInterrupt):

@@ -124,9 +124,10 @@ def test_a_batch_is_its_sequences_one_at_a_time(network, pair):
     assert together.memory.shape == (source.tokens, 8)
 
 
-def test_chosen_places_have_the_same_logits(network, pair):
+def test_chosen_positions_have_the_same_logits(network, pair):
+    """To the rounding of float64: some matrix libraries sum in another order when there are fewer rows."""
     at = torch.tensor([0, 5, 12])
-    assert torch.equal(network(*pair, at=at).logits, network(*pair).logits[at])
+    assert torch.allclose(network(*pair, at=at).logits, network(*pair).logits[at], rtol=0, atol=1e-12)
 
 
 def test_stepping_is_the_whole_pass(network, pair):

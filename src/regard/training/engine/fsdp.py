@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.model.block import Block
 from regard.model.network import Network
+from regard.model.transformer import Output
 
 
 def shard(network: Network) -> None:
@@ -20,6 +22,7 @@ def shard(network: Network) -> None:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FSDPModule, fully_shard
 
+    _register_output()
     device = next(network.parameters()).device
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for block in [module for module in network.modules() if isinstance(module, Block)]:
@@ -29,6 +32,16 @@ def shard(network: Network) -> None:
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)
             module.set_force_sum_reduction_for_comms(True)
+
+
+@cache
+def _register_output() -> None:
+    """Let FSDP see the tensors of a network's output.
+
+    FSDP gathers the weights for the backward pass when a gradient of the output arrives. Torch 2.11 looks for tensors
+    only in types that are registered; later versions look into every dataclass.
+    """
+    torch.export.register_dataclass(Output)
 
 
 def is_shard(tensor: Tensor) -> bool:
