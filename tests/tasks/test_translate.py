@@ -21,14 +21,13 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Place, TranslateRecord
 from regard.errors import DataError, InputError
 from regard.metrics.translation import TranslationMeter, signatures
-from regard.model.recurrent.networks import RecurrentNetwork
 from regard.model.transformer import Transformer
 from regard.predict.translation import Alignment
 from regard.ragged import Ragged
 from regard.tasks.greedy import greedy_decode
 from regard.tasks.translate import Translate, TranslationAnswer
 from regard.text.tokenizer import Tokenizer
-from regard.training.initial_model import VocabularySpec, initial_model, with_special_token_ids
+from regard.training.initial_model import VocabularySpec, with_special_token_ids
 from regard.training.train import train
 
 SHAPE: dict[str, Any] = {
@@ -275,15 +274,12 @@ def test_a_long_text_is_translated_a_few_sentences_at_a_time(small, translations
     assert (loss.sum.item(), loss.count.item()) == (0.0, 0.0)
 
 
-def test_what_cannot_be_translated_is_said(small, tmp_path):
-    task, place = Translate(), Place("pairs.tsv", line=3)
+def test_rows_without_a_text_are_refused():
+    place = Place("pairs.tsv", line=3)
     with pytest.raises(DataError, match=r"pairs\.tsv line 3, column target: this row has no translation"):
         Translate.from_records([TranslateRecord("a", " ", place=place)])
     with pytest.raises(DataError, match=r"pairs\.tsv line 3, column source: this row has an empty source text"):
         Translate.from_records([TranslateRecord(" ", "a", place=place)])
-    for name, said in (("tiny-bert", "kind encoder-decoder"), (None, "no network for translate")):
-        with pytest.raises(InputError, match=said):
-            initial_model(task, start=None, preset=name, tokenizer=None, texts=["a"], seed=0)
 
 
 def test_files_of_unequal_length_are_refused(tmp_path):
@@ -293,18 +289,6 @@ def test_files_of_unequal_length_are_refused(tmp_path):
     said = r"a\.de: has 6 lines, but .*a\.en has 7; expected as many lines in both. Line 6 is the first with very diff"
     with pytest.raises(DataError, match=said):
         train(f"{tmp_path / 'a.en'},{tmp_path / 'a.de'}", out=tmp_path / "out", preset="tiny-gru")
-
-
-def test_one_source_is_written_as_in_a_batch(small):
-    for name in ("tiny-gru-additive", "tiny-lstm-feeding"):
-        network = from_preset(name).network
-        assert isinstance(network, RecurrentNetwork)
-        batch, most = Ragged.of([[5, 6, 7], [8], [9, 10, 11, 12]]), [4, 9, 2]
-        together = greedy_decode(network, batch, start=0, end=1, max_new_tokens=most)
-        for row, found in enumerate(together):
-            (alone,) = greedy_decode(network, batch.select([row]), start=0, end=1, max_new_tokens=most[row : row + 1])
-            assert (alone.ids, alone.ended) == (found.ids, found.ended)
-            assert alone.score == pytest.approx(found.score, abs=1e-5)
 
 
 @pytest.mark.parametrize("beams", [1, 3])

@@ -12,7 +12,6 @@ from regard.tasks import TASKS
 from regard.tasks.recipe import pretraining_recipe
 from regard.training.defaults import PLAIN, DataSize, chosen_settings, fill_from_recipe, resolve_settings
 from regard.training.engine.schedule import warmup_steps
-from regard.training.initial_model import preset_config, vocabulary_of
 from regard.training.settings import Settings
 
 MULTI30K = DataSize(29_000, 16.0, 60)
@@ -86,16 +85,6 @@ def test_other_tasks_and_fine_tuning_are_as_ever() -> None:
         assert name == "translate" or task.recipe(config, 100) == PLAIN
     plain = fill_from_recipe(Settings())
     assert (plain.schedule, plain.warmup, plain.adam_beta2, plain.label_smoothing) == ("linear", 0.1, 0.999, 0.0)
-
-
-def test_only_a_preset_is_trained_from_scratch() -> None:
-    assert preset_config("tiny-gru") == from_preset("tiny-gru", weights=False).config
-    assert preset_config(None) is None
-
-
-def test_a_vocabulary_of_bytes_has_room_for_each_of_them() -> None:
-    assert vocabulary_of("tiny-modernbert") == ("bpe", 1000, "bert")
-    assert vocabulary_of("tiny-bert") == ("wordpiece", 100, None)
 
 
 PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as benchmarks/rates.py found them to work

@@ -10,15 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from regard.checkpoint.source import from_preset
-from regard.data.batching.preprocessing import Preprocessing
-from regard.data.records import PairRecord
-from regard.tasks.embed import Embed
-from regard.text.learn import train_tokenizer_from_texts
-from regard.training.engine.distributed import World
-from regard.training.plan import plan_job
 from regard.training.result import TrainResult
-from regard.training.settings import Settings
 
 Train = Callable[..., TrainResult]
 TEN: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0, "log_every": 1}
@@ -62,16 +54,3 @@ def test_what_no_output_feels_does_not_move(one: Path, small: Train, tmp_path: P
             torch.testing.assert_close(ended[name], begun[name], rtol=0, atol=0)
         if name.endswith("query.bias"):
             assert float((ended[name] - begun[name]).abs().max()) > 1e-4
-
-
-def test_ranks_that_cannot_do_the_step_of_one_say_so(tmp_path: Path) -> None:
-    """Contrastive pairs: each rank finds the second text of a pair among those of its own share."""
-    records = [PairRecord(f"one {number}", f"two {number}") for number in range(8)]
-    checkpoint = from_preset("tiny-bert")
-    words = train_tokenizer_from_texts(["one two 1 2 3 4 5 6 7 0"], size=22)
-    task = Embed.from_records(records)
-    examples = task.examples(records, Preprocessing(words, checkpoint.config), labeled=True)
-    settings = Settings(lr=1e-3, batch_tokens=64, steps=1)
-    plan_job(checkpoint.network, task, examples, settings, tmp_path)
-    with pytest.warns(UserWarning, match="each of 2 ranks compares the texts of its own part"):
-        plan_job(checkpoint.network, task, examples, settings, tmp_path, world=World(0, 2))

@@ -14,7 +14,6 @@ import torch
 import transformers
 
 from regard import create, evaluate, load, samples
-from regard.data.corpus.token_store import Corpus
 from regard.errors import FolderError, InputError
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
@@ -79,17 +78,6 @@ def test_twenty_steps_have_the_losses_they_always_had(
 ) -> None:
     run(objective, tmp_path / "run", words, steps=20, lr=5e-3, warmup=0.1, adam_eps=1e-8, log_every=1, dev_fraction=0.0)
     assert losses(tmp_path / "run") == pytest.approx(GOLDEN[objective], abs=1e-4)
-
-
-def test_a_vocabulary_without_an_end_keeps_the_blank_line_between_documents(tmp_path: Path) -> None:
-    text = "one\ntwo\n\nthree\n\nfour\n"
-    (tmp_path / "text.txt").write_text(text * 40, encoding="utf-8")
-    signs = train_tokenizer([tmp_path / "text.txt"], kind="char", size=60)
-    store = tmp_path / "store"
-    options: dict[str, Any] = {"preset": "tiny-gpt2", "tokenizer": signs, "steps": 1, "dev_fraction": 0.0}
-    pretrain([tmp_path / "text.txt"], objective="causal", out=tmp_path / "run", store=store, **options)
-    tokens = Corpus.open(store / "train").tokens
-    assert signs.decode(tokens[: len(text)].tolist()) == text
 
 
 def test_hidden_letters_are_learned(tmp_path: Path, words: dict[str, Tokenizer]) -> None:

@@ -10,11 +10,9 @@ import torch
 from torch import nn
 
 from regard import load, samples
-from regard.checkpoint.source import from_preset
 from regard.errors import InputError
 from regard.evaluation import evaluate
 from regard.predict import Model
-from regard.training.initial_model import set_dropout, vocabulary_of
 from regard.training.pretrain import pretrain
 from regard.training.result import PretrainResult
 
@@ -101,23 +99,6 @@ def test_a_training_goes_on_from_its_folder(found: PretrainResult, tmp_path: Pat
 def test_windows_longer_than_the_usual_are_kept(tmp_path: Path) -> None:
     pretrain([CORPUS], out=tmp_path / "run", steps=1, window=700, **SMALL)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["window"] == 700
-
-
-def test_dropout_reaches_every_place_that_drops() -> None:
-    network = from_preset("tiny-lstm-language").network
-    set_dropout(network, 0.35)
-    dropping = [module for module in network.modules() if isinstance(module, nn.Dropout | nn.RNNBase)]
-    assert {getattr(module, "p", getattr(module, "dropout", None)) for module in dropping} == {0.35}
-    single = from_preset("tiny-gru").network
-    set_dropout(single, 0.35)
-    assert {module.dropout for module in single.modules() if isinstance(module, nn.RNNBase)} == {0.0}
-
-
-@pytest.mark.parametrize("name", ["lstm-characters", "gru-characters"])
-def test_characters_are_the_words_of_character_models(name: str) -> None:
-    assert vocabulary_of(name)[:2] == ("char", 1000)
-    config = from_preset(name, weights=False).config
-    assert (config.layers, config.width, config.kind) == (2, 512, "decoder")
 
 
 def test_hidden_words_are_not_for_decoders(tmp_path: Path) -> None:

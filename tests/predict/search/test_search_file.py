@@ -1,8 +1,7 @@
-"""Search in a file, in Python and on the command line."""
+"""Search in a file."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 from tests.predict.search.texts import TEXTS
 
-from regard import cli
 from regard.errors import DataError, InputError
 from regard.predict import Model
 from regard.predict.search.search_file import search
@@ -49,22 +47,6 @@ def test_wrong_use(model: Model, file: Path) -> None:
     file.write_text("\n\n")
     with pytest.raises(DataError, match=r"texts\.txt.*"):
         search(model, file, "a film")
-
-
-def test_command(trained: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["search", str(trained), str(file), "cold and dull", "a lovely film", "--top", "2", "--device", "cpu"]
-    assert cli.main(argv) == 0
-    said = capsys.readouterr()
-    assert "\ncold and dull\n  score  line  text\n 1.0000     9  cold and dull\n" in said.out
-    assert "vectors of 6 texts cached in" in said.err
-    assert cli.main([*argv, "--json"]) == 0
-    said = capsys.readouterr()
-    lines = [json.loads(line) for line in said.out.splitlines()]
-    assert [line["query"] for line in lines] == ["cold and dull", "a lovely film"]
-    assert [match["line"] for match in lines[1]["matches"]] == [1, 11]  # equal texts, in the order of the file
-    assert "read from" in said.err
-    assert cli.main(["search", str(trained), str(file)]) == 2
-    assert cli.main([*argv, "--cache", "x", "--no-cache"]) == 2
 
 
 @pytest.mark.slow

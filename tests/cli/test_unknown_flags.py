@@ -1,0 +1,64 @@
+"""Flags that a command does not have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import pytest
+from tyro.conf import Positional, arg
+
+from regard import cli
+from regard.cli.command import Command
+from regard.cli.output import UsageError
+from regard.cli.unknown_flags import check_flags
+
+
+@dataclass(frozen=True)
+class Inner:
+    rank: int = 0
+
+
+@dataclass(frozen=True)
+class Arguments:
+    data: Annotated[Positional[str], arg(help="a file")]
+    top_rows: int = 10
+    out: Annotated[str, arg(name="output", aliases=("-o", "--to"))] = ""
+    lora: Inner = field(default_factory=Inner)
+    flat: Annotated[Inner, arg(name="")] = field(default_factory=Inner)
+
+
+COMMAND = Command(name="toy", arguments=Arguments, help="", run=lambda arguments: None)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--top-rows", "--top_rows=3", "--output", "--to", "--lora.rank", "--rank", "--tyro-print-completion"],
+)
+def test_known_flags_pass(flag: str) -> None:
+    check_flags(COMMAND, [flag, "3"])
+
+
+@pytest.mark.parametrize("flag", ["--data", "--out", "--lora", "--rows"])
+def test_positional_arguments_and_field_names_are_no_flags(flag: str) -> None:
+    with pytest.raises(UsageError, match=rf"^{flag} is not a flag of regard toy\."):
+        check_flags(COMMAND, ["a.csv", flag, "3"])
+
+
+def test_the_message_names_the_nearest_flag_and_the_help() -> None:
+    message = r'--top-row is not a flag of regard toy\. Did you mean "?--top-rows"?\? See regard toy --help\.'
+    with pytest.raises(UsageError, match=message):
+        check_flags(COMMAND, ["--top-row=3"])
+
+
+@pytest.mark.parametrize("words", [["--", "--nope"], ["--nope", "--help"], ["-h", "--nope"], ["-5", "--5", "a --nope"]])
+def test_words_that_are_not_checked(words: list[str]) -> None:
+    """Arguments after `--`, anything beside a request for help, numbers and texts."""
+    check_flags(COMMAND, words)
+
+
+@pytest.mark.parametrize("flag", ["--learning_rate", "--output-dir", "--evaluation_strategy", "--lr"])
+def test_commands_with_a_parser_of_their_own_take_flags_of_the_trainer(flag: str) -> None:
+    check_flags(cli.COMMANDS["train"], ["a.csv", flag, "1"])
+    with pytest.raises(UsageError, match=f"^{flag} is not a flag of regard info"):
+        check_flags(cli.COMMANDS["info"], ["minilm", flag, "1"])
