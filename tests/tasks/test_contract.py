@@ -189,7 +189,7 @@ def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, networ
     if ROWS[name].random_targets or not task.fixed_shapes:
         pytest.skip("the targets of a batch are sampled, or the task has no fixed shape")
     found = []
-    for batch in (inputs, inputs.fixed(tokens=512, sequences=24, longest=64)):
+    for batch in (inputs, inputs.fixed(tokens=512, sequences=24, max_length=64)):
         network.zero_grad()
         loss = small.run(task, network, batch)
         loss.sum.backward()
@@ -206,7 +206,7 @@ def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, record
     if ROWS[name].random_targets or not task.fixed_shapes:
         pytest.skip("the targets of a batch are sampled, or the task has no fixed shape")
     said = []
-    for batch in map(task.prepare, (inputs, inputs.fixed(tokens=512, sequences=24, longest=64))):
+    for batch in map(task.prepare, (inputs, inputs.fixed(tokens=512, sequences=24, max_length=64))):
         with torch.inference_mode():
             said.append(task.row_outputs(network(batch.tokens, at=batch.at), batch))
     assert len(said[0]) == len(said[1]) == len(records)

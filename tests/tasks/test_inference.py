@@ -11,7 +11,7 @@ import torch
 from regard.data.batching.examples import Examples, Inputs
 from regard.errors import InputError, NotFinite, RegardError
 from regard.model.transformer import Output
-from regard.tasks.classify import Classify
+from regard.tasks.classify import Classify, LabelAnswer
 from regard.tasks.inference import (
     LossTotal,
     RunNetwork,
@@ -71,6 +71,7 @@ def test_answers_come_in_the_order_of_the_records(small, task, run, texts, batch
     )
     assert [record for record, _ in answered] == texts
     for (_, answer), other in zip(answered, expected, strict=True):
+        assert isinstance(answer, LabelAnswer)
         assert answer.scores == pytest.approx(other.scores, abs=1e-5)
 
 

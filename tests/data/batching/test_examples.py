@@ -78,7 +78,7 @@ def test_targets_of_a_decoder_count_as_tokens() -> None:
 
 def test_padding_has_no_target() -> None:
     inputs = examples().take([0, 2])
-    fixed = inputs.fixed(tokens=8, sequences=4, longest=4)
+    fixed = inputs.fixed(tokens=8, sequences=4, max_length=4)
     assert (fixed.tokens.tokens, len(fixed.tokens), fixed.tokens.max_length) == (8, 4, 4)
     assert fixed.tokens.ids[:5].tolist() == [1, 2, 3, 8, 9]
     assert fixed["tag"].tolist() == [7, 8, 9, 1, 0, IGNORE, IGNORE, IGNORE]
@@ -93,7 +93,7 @@ def test_some_batches_have_no_fixed_shape() -> None:
     tokens = Ragged.of([[1, 2]])
     for inputs in (Inputs(tokens, at=torch.tensor([0])), Inputs(tokens, target=tokens)):
         with pytest.raises(InputError, match="has no fixed shape"):
-            inputs.fixed(tokens=8, sequences=2, longest=8)
+            inputs.fixed(tokens=8, sequences=2, max_length=8)
 
 
 def test_a_batch_without_targets_has_the_same_tokens() -> None:
@@ -114,7 +114,7 @@ def test_every_tensor_is_moved() -> None:
         at=torch.tensor([1]),
         target=Ragged.of([[3]]),
         by_target={"word": torch.tensor([3])},
-        by_place={"words": torch.tensor([2])},
+        by_position={"words": torch.tensor([2])},
     )
     moved = inputs.to("meta")
     assert moved.at is not None

@@ -1,0 +1,105 @@
+"""The steps of every training: settings, plan, fit, score and write."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.training.inputs import run_context, training_inputs
+
+from regard.tasks.inference import ScoreResult
+from regard.training.output.metrics_log import TrainingEvent
+from regard.training.pipeline import (
+    FREE_SETTINGS,
+    fit_and_score,
+    model_line,
+    plan_training,
+    resume_settings,
+    run_pipeline,
+    with_validation,
+)
+from regard.training.result import TrainResult
+from regard.training.settings import Lora, Settings
+
+
+def test_a_run_reports_writes_and_returns_its_result(tmp_path: Path) -> None:
+    events: list[TrainingEvent] = []
+    context = run_context(tmp_path / "run", progress=events.append)
+    result = run_pipeline(context, training_inputs(), TrainResult)
+    assert (result.task, result.rows, result.steps, result.folder) == ("classify", 12, 2, str(tmp_path / "run"))
+    assert 0 <= result.scores["accuracy"].value <= 1
+    assert events[0].kind == "begin"
+    assert events[0].values["lines"] == ["2 steps"]
+    assert (tmp_path / "run/model.safetensors").is_file()
+    again = run_pipeline(run_context(tmp_path / "run", resume=True), training_inputs(), TrainResult)
+    assert replace(again, seconds=result.seconds) == result  # it had ended, so nothing is trained
+    assert len([event for event in events if event.kind == "begin"]) == 1
+
+
+def test_the_final_score_is_of_all_rows_with_the_tuned_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = training_inputs(eval_every=10**6)
+    calls: list[tuple[Any, bool]] = []
+    validation = inputs.validation
+    assert validation is not None
+    score = type(validation).score
+
+    def scored(self: Any, job: Any, *, sampled: bool = False) -> ScoreResult:
+        calls.append((job.task, sampled))
+        return score(self, job, sampled=sampled)
+
+    tuned = replace(inputs.task, label_smoothing=0.5)  # type: ignore[type-var]  # any task that is not equal
+    monkeypatch.setattr(type(validation), "score", scored)
+    monkeypatch.setattr(type(inputs.task), "tuned", lambda self, meter: tuned)
+    context = run_context(tmp_path / "run")
+    run = fit_and_score(context, inputs, plan_training(context, inputs))
+    assert calls[-2:] == [(inputs.task, False), (tuned, False)]
+    assert run.task == tuned
+    assert run.details == {"pretrained": False, "new_heads": []}
+
+
+def test_lora_is_merged_into_the_weights(tmp_path: Path) -> None:
+    inputs = training_inputs(lora=Lora(rank=2))
+    names = set(inputs.model.checkpoint.network.state_dict())
+    context = run_context(tmp_path / "run")
+    job = plan_training(context, inputs)
+    assert set(job.network.state_dict()) != names
+    assert set(fit_and_score(context, inputs, job).job.network.state_dict()) == names
+
+
+def test_open_settings_are_chosen_and_the_identity_has_them(tmp_path: Path) -> None:
+    inputs = training_inputs(lr=None, batch_tokens=None)
+    job = plan_training(run_context(tmp_path / "run"), inputs)
+    assert job.settings.lr is not None
+    assert job.settings.batch_tokens is not None
+    assert job.identity["lr"] == job.settings.lr
+    assert {name: job.identity[name] for name in inputs.identity} == dict(inputs.identity)
+
+
+def test_a_job_without_validation_rows_has_no_score(tmp_path: Path) -> None:
+    inputs = replace(training_inputs(), validation=None)
+    context = run_context(tmp_path / "run")
+    job = plan_training(context, inputs)
+    assert job.score is None
+    assert with_validation(job, training_inputs().validation).score is not None
+    assert fit_and_score(context, inputs, job).scores is None
+
+
+def test_settings_that_a_resumption_must_share() -> None:
+    shared = resume_settings(Settings(freeze=("encoder",), lora=Lora(rank=4), log_every=7))
+    assert not set(FREE_SETTINGS) & set(shared)
+    assert shared["freeze"] == ["encoder"]  # as JSON has it
+    assert shared["lora"] == {"rank": 4, "alpha": 16.0, "dropout": 0.0}
+    assert json.loads(json.dumps(shared)) == shared
+    assert shared == resume_settings(Settings(freeze=("encoder",), lora=Lora(rank=4), log_every=9, patience=3))
+    assert shared != resume_settings(Settings(freeze=("encoder",), lora=Lora(rank=4), seed=1))
+
+
+def test_the_model_in_words(tmp_path: Path) -> None:
+    job = plan_training(run_context(tmp_path / "run"), training_inputs())
+    job = replace(job, network=torch.nn.Linear(999, 2))  # type: ignore[arg-type]  # 2,000 weights
+    assert model_line(job, "mine", pretrained=True) == "model: mine, 2,000 parameters, on cpu"
+    assert model_line(job, "mine", pretrained=False).endswith("on cpu, untrained (randomly initialized)")
