@@ -79,7 +79,7 @@ def test_a_setting_that_would_do_nothing_is_refused(labeled, kind, settings):
 
 
 def test_windows_without_room_for_a_word_are_refused(small, labeled):
-    with pytest.raises(InputError, match="windows of 2 tokens leave no room for a text besides 2 special tokens"):
+    with pytest.raises(InputError, match="windows of 2 tokens are too small for a text and 2 special tokens"):
         Classify.from_records(labeled("single")).examples(
             labeled("single"), small.preprocessing(window=2), labeled=True
         )

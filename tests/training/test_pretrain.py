@@ -225,7 +225,7 @@ def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_a
         ({"preset": "tiny-roberta", "objective": "mlm+nsp"}, "family roberta have no head for next sentences"),
         ({"objective": "causal"}, "Use objective mlm"),
         ({"mask_unit": "letter"}, 'mask_unit "letter" is not known'),
-        ({"mask_unit": "word"}, "do not say where words begin"),
+        ({"mask_unit": "word"}, "do not mark word starts"),
         ({"learning": 3}, 'there is no setting "learning"'),
     ],
 )

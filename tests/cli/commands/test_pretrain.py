@@ -32,7 +32,7 @@ def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     assert "chosen: lr " in said.err
     assert "step 3 of 3: masked_accuracy " in said.err
     assert cli.main([*given, "--dev-fraction", "0", "--overwrite"]) == 0
-    assert "none: no text was held out" in capsys.readouterr().out
+    assert "none: no validation text" in capsys.readouterr().out
 
 
 def test_a_preset_with_too_few_words_is_told_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

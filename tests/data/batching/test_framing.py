@@ -215,16 +215,16 @@ def test_what_cannot_be_is_said() -> None:
         context_windows(BERT, run(0, 9), run(1, 1), max_tokens=12)
     assert len(context_windows(BERT, run(0, 9), run(1, 0), max_tokens=12)) == 1, "no context, nothing to show"
     with pytest.raises(
-        InputError, match="windows of 2 tokens leave no room for a text besides 2 special tokens; use at least 3"
+        InputError, match="windows of 2 tokens are too small for a text and 2 special tokens; use at least 3"
     ):
         single_windows(BERT, run(0, 9), max_tokens=2)
-    with pytest.raises(InputError, match=r"windows of 4 tokens leave no room .* use at least 5"):
+    with pytest.raises(InputError, match=r"windows of 4 tokens are too small .* use at least 5"):
         pair_windows(BERT, run(0, 9), run(1, 9), max_tokens=4)
     with pytest.raises(
         InputError, match=r"cannot share 1 of their tokens; use a fraction from 0 up to but not including 1"
     ):
         pair_windows(BERT, run(0, 9), run(1, 9), max_tokens=9, overlap=1.0)
-    with pytest.raises(InputError, match="room for at least 2 tokens, not 1"):
+    with pytest.raises(InputError, match="window size for two texts is 1, expected at least 2"):
         paired_windows(4, 4, size=1, overlap=0)
 
 

@@ -72,14 +72,14 @@ def test_the_last_window_is_moved_until_it_is_full() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "room", "overlap", "says"),
+    ("length", "size", "overlap", "says"),
     [
-        (-1, 4, 1, "-1 tokens"),
-        (9, 0, 0, "at least 1 token, not 0"),
+        (-1, 4, 1, "length of a text is -1"),
+        (9, 0, 0, "window size is 0, expected at least 1"),
         (9, 4, 4, "cannot overlap by 4; use 0 to 3"),
         (9, 4, -1, "cannot overlap by -1"),
     ],
 )
-def test_what_cannot_be_is_said(length: int, room: int, overlap: int, says: str) -> None:
+def test_what_cannot_be_is_said(length: int, size: int, overlap: int, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        windows(length, size=room, overlap=overlap)
+        windows(length, size=size, overlap=overlap)

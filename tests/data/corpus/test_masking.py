@@ -124,8 +124,8 @@ def test_few_tokens_are_no_trouble(unit: Unit, count: int) -> None:
         ({"rate": 0.0}, "mask_rate is 0"),
         ({"mask_fraction": 0.8, "random_fraction": 0.3}, "add up to at most 1"),
         ({"unit": "letter"}, "Choose one of: token, word, span"),
-        ({"mask": 1000}, "must lie in a vocabulary of 1000"),
-        ({"span_stop": 0.0}, "stop 0.0"),
+        ({"mask": 1000}, "must be in a vocabulary of 1000"),
+        ({"span_stop": 0.0}, "span_stop is 0 "),
     ],
 )
 def test_what_cannot_be_is_said(change: dict[str, Any], says: str) -> None:

@@ -105,7 +105,7 @@ def test_pairs_that_cannot_be_are_refused() -> None:
     one = np.arange(4), np.array([0, 1, 2, 3])
     with pytest.raises(InputError, match="no document has two sentences"):
         sample_pairs(*one, max_tokens=64)
-    with pytest.raises(InputError, match="need two documents"):
+    with pytest.raises(InputError, match="need at least two documents"):
         sample_pairs(np.arange(4), np.array([0, 3]), max_tokens=64)
     with pytest.raises(InputError, match="use 5"):
         sample_pairs(*one, max_tokens=4)

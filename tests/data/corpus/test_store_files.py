@@ -65,7 +65,7 @@ def test_a_store_is_replaced_or_removed_without_the_files_of_others(tmp_path: Pa
     Corpus.build([path], word_level(), store)
     (store / "notes.md").write_text("mine")
     assert len(Corpus.build([path], word_level(), store)) > 0
-    with pytest.raises(FolderError, match=r"store holds notes\.md, which is not of a token store"):
+    with pytest.raises(FolderError, match=r"store holds notes\.md, which is not part of a token store"):
         Corpus.build([path], word_level(), store, overwrite=True)
     remove_store(store)
     assert [item.name for item in store.iterdir()] == ["notes.md"]

@@ -65,7 +65,7 @@ def test_documents_and_sentences_come_back(tmp_path: Path, name: str, change: Ca
     assert (corpus[-1] == corpus[2]).all()
     assert corpus.lengths.sum() == len(corpus.tokens)
     assert (seen[-1].done, seen[-1].values["documents"]) == (path.stat().st_size, 3)
-    with pytest.raises(IndexError, match="the store holds 3"):
+    with pytest.raises(IndexError, match="the store has 3"):
         corpus[3]
 
 

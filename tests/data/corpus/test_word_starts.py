@@ -1,4 +1,4 @@
-"""Where words begin among tokens: what the spaces of the text say, and what stands between words stands alone."""
+"""Word starts among tokens: they agree with the spaces of the text, and tokens between words are separate words."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def test_wordpiece_parts_signs_too() -> None:
 
 
 def test_characters_do_not_tell() -> None:
-    with pytest.raises(InputError, match=r"do not say where words begin.*\"token\" or \"span\""):
+    with pytest.raises(InputError, match=r"do not mark word starts.*\"token\" or \"span\""):
         WordStarts.from_tokenizer(train_tokenizer_from_texts([TEXT], kind="char", size=60))

@@ -155,7 +155,7 @@ def input_rows(command: PredictCommand, model: Model, context: str | None) -> It
         if "context" in roles:
             what = "a question and its context (or questions with --context FILE)"
         raise UsageError(
-            f"this model takes {what}, but the last of {pluralize(len(command.texts), 'text')} stands alone."
+            f"this model takes {what}, but the last of {pluralize(len(command.texts), 'text')} has no second one."
         )
     return text_rows(command.texts, task, context=context)
 

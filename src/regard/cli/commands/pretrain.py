@@ -155,7 +155,7 @@ def _print_result(result: PretrainResult) -> None:
         baseline = f", unigram baseline {result.baseline[name]:.4g}" if name in result.baseline else ""
         rows.append((name.replace("_", " "), f"{score.value:.4g} ({score.low:.4g} to {score.high:.4g}){baseline}"))
     if not rows:
-        rows.append(("scores", "none: no text was held out"))
+        rows.append(("scores", "none: no validation text"))
     if result.new_heads:
         rows.append(("new", f"{', '.join(result.new_heads)} (randomly initialized at the start)"))
     rows.append(("steps", f"{result.steps:,} ({pluralize(result.tokens, 'token')}, {result.seconds:.0f} s)"))

@@ -111,8 +111,8 @@ def _reordered(bins: Bins, order: Ints) -> Bins:
     """The bins in another order."""
     counts = np.diff(bins.bounds)[order]
     ends = np.concatenate(([0], np.cumsum(counts)))
-    places = np.arange(len(bins.rows)) + np.repeat(bins.bounds[order] - ends[:-1], counts)
-    return Bins(bins.rows[places], ends.astype(np.int64))
+    source = np.arange(len(bins.rows)) + np.repeat(bins.bounds[order] - ends[:-1], counts)
+    return Bins(bins.rows[source], ends.astype(np.int64))
 
 
 def _longest_first(bins: Bins, sizes: Ints) -> Bins:

@@ -67,7 +67,9 @@ class Inputs:
     def fixed(self, *, tokens: int, sequences: int, max_length: int) -> Inputs:
         """The same batch padded to fixed shapes; padding has no target, so it does not contribute to the loss."""
         if self.target is not None or self.at is not None:
-            raise InputError("a batch with a decoder's target or chosen places has no fixed shape.")
+            raise InputError(
+                "a batch with a decoder's target or with selected positions cannot be padded to a fixed shape."
+            )
         return replace(
             self,
             tokens=self.tokens.fixed(tokens=tokens, sequences=sequences, max_length=max_length),
@@ -77,7 +79,7 @@ class Inputs:
         )
 
     def without_targets(self) -> Inputs:
-        """The same batch without targets, for a process that has no row of its own in this step."""
+        """The same batch without targets, for a process without a row in this step."""
 
         def ignored(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             return {name: torch.full_like(tensor, _ignore_value(tensor)) for name, tensor in tensors.items()}
@@ -119,7 +121,7 @@ class Examples:
 
     @property
     def lengths(self) -> Ints:
-        """Tokens of each row including its target: its share of the token budget of a batch."""
+        """Tokens of each row including its target: what it adds to the tokens of a batch."""
         own = np.diff(self.bounds if self.groups is None else self.bounds[self.groups])
         return own if self.target is None else own + self.target.lengths
 
@@ -148,8 +150,8 @@ class Examples:
         )
         if self.target is None:
             return inputs
-        written = self.target.take(rows)
-        return replace(inputs, target=written.tokens, by_target=written.by_token)
+        targets = self.target.take(rows)
+        return replace(inputs, target=targets.tokens, by_target=targets.by_token)
 
     def _flat_positions(self, rows: Ints) -> tuple[Ints, Ints]:
         """Flat positions of the tokens of these sequences, and their lengths."""

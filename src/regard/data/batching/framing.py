@@ -157,9 +157,9 @@ def context_windows(
     capacity = max_tokens - fixed
     if capacity < 1:
         raise InputError(
-            f"the question has {pluralize(len(question), 'token')}: with {frame.pair_special_count} special tokens, no "
-            f"room is left for the context in a window of {max_tokens} tokens. Shorten the question, or use windows of "
-            f"more than {fixed} tokens."
+            f"the question has {pluralize(len(question), 'token')}: with {frame.pair_special_count} special tokens, "
+            f"nothing is left for the context in a window of {max_tokens} tokens. Shorten the question, or use windows "
+            f"of more than {fixed} tokens."
         )
     cuts = windows(len(context), size=capacity, overlap=_overlap_tokens(capacity, overlap))
     question_windows = [_whole(question), *[_whole(question).context_only] * (len(cuts) - 1)]
@@ -182,7 +182,7 @@ def pair_windows(
 def window_too_small(max_tokens: int, special: int, text_tokens: int = 1) -> InputError:
     """The error for windows that are too small for the special tokens and a text."""
     return InputError(
-        f"windows of {max_tokens} tokens leave no room for a text besides {special} special tokens; "
+        f"windows of {max_tokens} tokens are too small for a text and {special} special tokens; "
         f"use at least {special + text_tokens}."
     )
 
@@ -221,17 +221,19 @@ def _join(
 
 def _special_tokens(values: Encoding, order: tuple[int, ...]) -> tuple[list[SpecialTokens], list[int]]:
     """The special tokens before, between and after the texts, and the segment of each text."""
-    runs = [(text, list(places)) for text, places in groupby(range(len(values)), key=values.sequence_ids.__getitem__)]
+    runs = [
+        (text, list(positions)) for text, positions in groupby(range(len(values)), key=values.sequence_ids.__getitem__)
+    ]
     if tuple(text for text, _ in runs if text is not None) != order:
         raise InputError(
-            "this tokenizer puts the second text before the first, or parts of a text apart; a text, or a first and "
-            'then a second, was expected. Change "post_processor" in tokenizer.json.'
+            "this tokenizer puts the second text before the first, or splits a text; expected one text, or the first "
+            'text and then the second. Change "post_processor" in tokenizer.json.'
         )
     special_tokens, segments = [SpecialTokens()], []
-    for text, places in runs:
-        segments_out = tuple(values.segments[place] for place in places)
+    for text, positions in runs:
+        segments_out = tuple(values.segments[position] for position in positions)
         if text is None:
-            special_tokens[-1] = SpecialTokens(tuple(values.ids[place] for place in places), segments_out)
+            special_tokens[-1] = SpecialTokens(tuple(values.ids[position] for position in positions), segments_out)
         else:
             special_tokens.append(SpecialTokens())
             segments.append(segments_out[0])

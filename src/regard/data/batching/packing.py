@@ -1,9 +1,10 @@
 """Pack sequences into bins with a token limit: nearly full, and each with long and short sequences.
 
-The order given (a shuffle) is cut into pools of a few dozen bins, and all pools are packed side by side, so that the
-work is array operations however many sequences there are. In a pool the longest goes first, each to the emptiest
-bin; where a bin holds few sequences only the first quarter does, and the rest goes where it leaves the least room.
-What fits nowhere is packed with the next pools, in the company of sequences that have not been looked at.
+1. The shuffled sequences are split into pools of a few dozen bins. All pools are packed at the same time with array
+   operations, so the number of Python steps does not grow with the number of sequences.
+2. In a pool, sequences are assigned from the longest to the shortest, each to the bin with the fewest tokens. If bins
+   have few sequences, only the first quarter is assigned like this, and the rest to the fullest bin that it fits into.
+3. Sequences that do not fit into a bin of their pool are packed again together with later sequences.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 POOL = 32  # bins packed together
-SLACK = 0.005  # share of a bin that is left open, so that what is left at the end still finds a place
-FEW = 10  # sequences a bin below which tight places matter more than even ones
-FINE = 1024  # sequences shorter than a bin divided by this are bundled
+SLACK = 0.005  # fraction of a bin that is left empty, so that the last sequences still fit
+FEW = 10  # below this number of sequences per bin, full bins matter more than even ones
+FINE = 1024  # sequences shorter than 1 / FINE of a bin are bundled
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,14 @@ def pack(order: Ints, lengths: Ints, *, tokens: int, sequences: int | None = Non
     packed = _packed(np.arange(len(sizes)), sizes, tokens=tokens, max_sequences=None)
     counts = np.diff(bundles)[packed.rows]
     ends = np.concatenate(([0], np.cumsum(counts)))
-    places = np.arange(len(order)) - np.repeat(ends[:-1] - bundles[packed.rows], counts)
-    return Bins(bundled_order[places], ends[packed.bounds])
+    source = np.arange(len(order)) - np.repeat(ends[:-1] - bundles[packed.rows], counts)
+    return Bins(bundled_order[source], ends[packed.bounds])
 
 
 def _bundled(order: Ints, lengths: Ints, fine: int) -> tuple[Ints, Ints]:
-    """Bounds of bundles, and the order in which they are cut: adjacent short ones together, the others alone.
+    """Bounds of bundles, and the order of the sequences in them: adjacent short sequences together, others alone.
 
-    A bundle has at most twice `fine` tokens. Bundles stand in the order of their first sequence.
+    A bundle has at most twice `fine` tokens. Bundles are in the order of their first sequence.
     """
     sizes = lengths[order]
     short = sizes <= fine
@@ -60,13 +61,13 @@ def _bundled(order: Ints, lengths: Ints, fine: int) -> tuple[Ints, Ints]:
     key[short] = np.cumsum(sizes[short]) // max(fine, 1)
     _, first, name = np.unique(key, return_index=True, return_inverse=True)
     start = first[name]
-    place = np.argsort(start, kind="stable")
-    cuts = np.flatnonzero(np.diff(start[place], prepend=-1))
-    return np.append(cuts, len(order)).astype(np.int64), order[place]
+    by_bundle = np.argsort(start, kind="stable")
+    cuts = np.flatnonzero(np.diff(start[by_bundle], prepend=-1))
+    return np.append(cuts, len(order)).astype(np.int64), order[by_bundle]
 
 
 def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None) -> Bins:
-    """Pools side by side, all but the last; the last one and what fitted nowhere again, until nothing is left."""
+    """Pack all pools but the last; repeat with the last pool and what did not fit, until nothing is left."""
     max_sequences = len(names) if max_sequences is None else max_sequences
     rows, counts = [names[:0]], [names[:0]]
     remaining = np.arange(len(names))
@@ -96,19 +97,19 @@ def _packed(names: Ints, sizes: Ints, *, tokens: int, max_sequences: int | None)
 
 
 def _golden_order(count: int) -> Ints:
-    """An order that scatters neighbors evenly: steps of the golden section."""
+    """A permutation that moves neighbors apart evenly, by steps of the golden ratio."""
     return np.argsort((np.arange(count) * 0.6180339887498949) % 1.0, kind="stable")
 
 
 def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int) -> Ints:
-    """The bin of each sequence, counted over all pools; -1 where it fits into none of its pool."""
+    """The bin of each sequence, numbered over all pools; -1 if it fits into no bin of its pool."""
     pools = int(pool[-1]) + 1
     by_size = np.lexsort((-sizes, pool))
     counts_per_pool = np.bincount(pool, minlength=pools)
     deep = int(counts_per_pool.max())
-    place = np.arange(len(sizes)) - np.repeat(np.cumsum(counts_per_pool) - counts_per_pool, counts_per_pool)
-    size_at = np.full((deep, pools), tokens + 1)  # what is beyond the end of a pool fits nowhere
-    size_at[place, pool] = sizes[by_size]
+    rank = np.arange(len(sizes)) - np.repeat(np.cumsum(counts_per_pool) - counts_per_pool, counts_per_pool)
+    size_at = np.full((deep, pools), tokens + 1)  # positions after the end of a pool fit nowhere
+    size_at[rank, pool] = sizes[by_size]
     spread = deep if deep > FEW * bins else -(-deep // 4)
     chosen = np.full((deep, pools), -1)
     loads, counts, each = np.zeros((pools, bins), np.int64), np.zeros((pools, bins), np.int64), np.arange(pools)
@@ -125,7 +126,7 @@ def _fill(sizes: Ints, pool: Ints, *, bins: int, tokens: int, max_sequences: int
             loads[each[full], bin[full]] = tokens + 1
         chosen[step] = np.where(fits, bin + each * bins, -1)
     assigned = np.empty(len(sizes), np.int64)
-    assigned[by_size] = chosen[place, pool]
+    assigned[by_size] = chosen[rank, pool]
     return assigned
 
 

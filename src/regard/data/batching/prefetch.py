@@ -1,4 +1,4 @@
-"""Batches made by a thread in the background, so that the device does not wait for them."""
+"""Prepare batches in a background thread, so that the device does not wait for them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class _End:
-    """The source has no more to give, or failed."""
+    """The end of the source, with its error if it failed."""
 
     error: BaseException | None
 
 
 class Prefetcher(Generic[Item]):
-    """Goes through `source` in a thread, at most `depth` items ahead, and hands the items over on `device`.
+    """Iterates over `source` in a thread, at most `depth` items ahead, and yields the items on `device`.
 
-    An error of the source is raised again where the items are taken, with the traceback it had in the thread. The
-    thread ends when its source ends, and when the loop that takes the items is left early. For a GPU the tensors of
-    an item are put into pinned memory by the thread and copied without waiting. Every loop restarts the source.
+    An error of the source is raised again in the consuming loop, with its traceback from the thread. The thread ends
+    when the source ends or when the consuming loop is left early. For a GPU, the thread copies the tensors of an item
+    into pinned memory, and they are moved to the GPU without blocking. Every loop restarts the source.
     """
 
     def __init__(self, source: Iterable[Item], *, device: torch.device | str = "cpu", depth: int = 2) -> None:
         if depth < 1:
-            raise InputError(f"the background thread must be allowed at least 1 item ahead, not {depth}.")
+            raise InputError(f"depth is {depth}, expected at least 1 item ahead.")
         self.source = source
         self.device = torch.device(device)
         self.depth = depth
@@ -57,7 +57,7 @@ class Prefetcher(Generic[Item]):
 
 
 class _Work:
-    """What the thread and the loop share. A slot is free for each item that may be made ahead."""
+    """The queue between the thread and the loop. A free slot allows the thread to prepare one more item."""
 
     def __init__(self, source: Iterator[Any], *, depth: int, pin: bool) -> None:
         self.source, self.pin = source, pin
@@ -68,19 +68,19 @@ class _Work:
     def run(self) -> None:
         error: BaseException | None = None
         try:
-            while self._may_go_on():
+            while self._wait_for_slot():
                 item = next(self.source)
                 self.made.put(map_tensors(item, Tensor.pin_memory) if self.pin else item)
         except StopIteration:
             pass
-        except BaseException as failure:  # whatever it is, the loop that waits must hear of it
+        except BaseException as failure:  # of any type: it is raised again in the waiting loop
             error = failure
         finally:
             if isinstance(self.source, Generator):
                 self.source.close()
             self.made.put(_End(error))
 
-    def _may_go_on(self) -> bool:
+    def _wait_for_slot(self) -> bool:
         self.slots.acquire()
         return not self.stopped
 

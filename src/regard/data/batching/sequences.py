@@ -12,7 +12,7 @@ from regard.text.encoding import Encoding
 
 @dataclass(frozen=True)
 class SequenceWindow:
-    """A text, or one window of it: its ids, and which of its tokens count as the text's own."""
+    """A text, or one window of it. `keep` is the slice of tokens whose outputs are used for the text."""
 
     text: int
     ids: Sequence[int]
@@ -22,7 +22,7 @@ class SequenceWindow:
 
 
 def split_into_windows(row: int, encoding: Encoding, max_tokens: int | None) -> Iterator[SequenceWindow]:
-    """Windows between the special tokens that open and close the text, each opened and closed the same way."""
+    """Windows of a text, each with the special tokens that are before and after the whole text."""
     ids, segment_ids = list(encoding.ids), list(encoding.segments)
     if max_tokens is None or len(ids) <= max_tokens:
         yield SequenceWindow(row, ids, segment_ids, slice(0, len(ids)), last=True)
@@ -46,7 +46,7 @@ def split_into_windows(row: int, encoding: Encoding, max_tokens: int | None) -> 
 
 
 def token_batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Batches of rows with at most `tokens` tokens, longest first, so that equal lengths are adjacent.
+    """Batches of rows with at most `tokens` tokens, longest first, so that rows of equal length are adjacent.
 
     Rows of one length stay in order, and so do the windows of a text, which are all full.
     """

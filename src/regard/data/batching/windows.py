@@ -10,7 +10,7 @@ from regard.errors import InputError
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens `start` to `end` (exclusive) of a run, of which `own_start` to `own_end` are owned by this window."""
+    """Tokens `start` to `end` (exclusive) of a text, of which `own_start` to `own_end` are owned by this window."""
 
     start: int
     end: int
@@ -35,13 +35,13 @@ def windows(length: int, *, size: int, overlap: int) -> list[Window]:
     """Cover `length` tokens with windows of `size` tokens; adjacent ones share at least `overlap` tokens.
 
     The last window is moved left until it is full. Every token is owned by exactly one window: where two overlap, the
-    cut is in the middle, so that a token is taken from the window that shows most of what stands around it. A run
-    that fits, an empty one too, is one window.
+    cut is in the middle, so that a token is taken from the window with the most context around it. A text of at most
+    `size` tokens, also an empty one, is one window.
     """
     if length < 0:
-        raise InputError(f"a run of {length} tokens was to be cut into windows; its length must be at least 0.")
+        raise InputError(f"the length of a text is {length}, expected at least 0.")
     if size < 1:
-        raise InputError(f"windows need room for at least 1 token, not {size}.")
+        raise InputError(f"the window size is {size}, expected at least 1 token.")
     if not 0 <= overlap < size:
         raise InputError(f"windows of {size} tokens cannot overlap by {overlap}; use 0 to {size - 1}.")
     if length <= size:
@@ -57,12 +57,13 @@ def windows(length: int, *, size: int, overlap: int) -> list[Window]:
 def paired_windows(first: int, second: int, *, size: int, overlap: float) -> list[tuple[Window, Window]]:
     """Windows over two texts in one sequence, so that every token of both is owned by exactly one window.
 
-    The longer is windowed beside the whole of the shorter, where that takes at most half of the room; else each has
-    half of it, the i-th window stands with the i-th, and the run that needs fewer shows its last again. What is shown
-    again is not owned again. `overlap` is the share of a run's own room that its neighbors have in common.
+    If the shorter text takes at most half of `size`, every window of the longer text is combined with all of the
+    shorter one. Otherwise each text gets half of `size`, and the i-th windows of both are combined; the text with fewer
+    windows repeats its last one. Repeated tokens are not owned again. `overlap` is the fraction of a window that the
+    next window of the same text repeats.
     """
     if size < 2:
-        raise InputError(f"two runs need room for at least 2 tokens, not {size}.")
+        raise InputError(f"the window size for two texts is {size}, expected at least 2 tokens.")
     if first + second <= size:
         sizes = first, second
     elif min(first, second) <= size // 2:

@@ -1,7 +1,7 @@
 """Documents of text files as chunks ready for a tokenizer, with the file offset at which each document ends.
 
-A blank line stands between documents. Nothing is held but the piece at hand: a document, or a line, of any size goes
-through in pieces that begin before a space, where no tokenizer joins what stands on both sides.
+Documents are separated by a blank line. Files are streamed: only the current chunk is in memory, however long a
+document or a line is. Chunks are cut before a space, where no tokenizer joins the characters on both sides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from regard.text.text_files import file_encoding, in_utf8
 GROUP = 1 << 19  # characters handed to the tokenizer at once
 CHUNK = 1 << 13  # characters of a chunk, if it is not a sentence
 MAX_CHUNK = 1 << 16  # maximum characters of a chunk, even without a sentence end or a space
-READ_BYTES = 1 << 20  # most bytes of a line read at once
+READ_BYTES = 1 << 20  # maximum bytes of a line read at once
 
 
 @dataclass
@@ -48,7 +48,7 @@ def read_text_groups(
     offset: int = 0,
     encoding: str | None = None,
 ) -> Iterator[TextGroup]:
-    """All files from a place in one of them on, which must be the end of a document. Places are bytes of UTF-8."""
+    """Read all files, starting in file number `file` at byte `offset` of its UTF-8 text, which must end a document."""
     for number in range(file, len(paths)):
         name = file_encoding(paths[number], encoding)
         reader = _Reader(paths[number], number, name, sentences=sentences, lines=lines)
@@ -64,28 +64,27 @@ class _Reader:
         self.sentences, self.lines = sentences, lines
         self.position_bytes = 0  # bytes read, after decompression
 
-    def groups(self, place: int) -> Iterator[TextGroup]:
+    def groups(self, offset: int) -> Iterator[TextGroup]:
         group, buffer, in_document, limit = TextGroup(self.number), "", False, 2 * CHUNK
         with self.path.open("rb") as raw:
             content = decompressed(raw, str(self.path))
             if content is raw and self.path.suffix in (".gz", ".xz"):
-                raise EOFError(f"it is not packed, though its name ends in {self.path.suffix}")
+                raise EOFError(f"it is not compressed, but its name ends in {self.path.suffix}")
             stream = in_utf8(content, self.encoding, self.path)
-            stream.seek(place)
-            self.position_bytes = place
+            stream.seek(offset)
+            self.position_bytes = offset
             for text in self._texts(stream):
                 at_line_start = not buffer or buffer.endswith("\n")
                 if text.strip() or not at_line_start:
                     buffer, in_document = buffer + text, True
-                elif in_document and text.endswith(
-                    "\n"
-                ):  # else space, of a line that goes on or that the file ends with
+                # Spaces without a line break belong to a line that continues, or to the end of the file.
+                elif in_document and text.endswith("\n"):
                     self._end_document(group, buffer)
                     buffer, in_document, limit = "", False, 2 * CHUNK
                 if len(buffer) > limit:
                     chunks, buffer = self._cut(buffer)
                     group.add(chunks)
-                    limit = len(buffer) + 2 * CHUNK  # what is left is looked at again only with as much more
+                    limit = len(buffer) + 2 * CHUNK  # wait for as much new text before cutting again
                 if group.characters > GROUP:
                     group.bytes_read = raw.tell()
                     yield group
@@ -96,7 +95,7 @@ class _Reader:
         yield group
 
     def _texts(self, stream: BinaryIO) -> Iterator[str]:
-        """Lines, or parts of very long ones, as text."""
+        """The lines as text; very long lines in parts."""
         remainder = b""
         while line := stream.readline(READ_BYTES):
             before, self.position_bytes = self.position_bytes - len(remainder), self.position_bytes + len(line)
@@ -142,7 +141,7 @@ class _Reader:
 
 
 def _before_space(text: str, start: int, end: int) -> int:
-    """The last line break or else space up to `end`, or `end` where there is none."""
+    """The position of the last line break up to `end`, else of the last space, else `end`."""
     for space in ("\n", " "):
         position = text.rfind(space, start, end)
         if position > 0:
@@ -151,10 +150,10 @@ def _before_space(text: str, start: int, end: int) -> int:
 
 
 def _decodable_length(part: bytes) -> int:
-    """How many bytes can be decoded if the last character may be incomplete."""
+    """The number of bytes that can be decoded if the last character may be incomplete."""
     for back in range(1, min(4, len(part)) + 1):
         byte = part[-back]
-        if byte >= 0xC0:  # the first byte of a letter of several
+        if byte >= 0xC0:  # the first byte of a character of several bytes
             size = 2 + (byte >= 0xE0) + (byte >= 0xF0)
             return len(part) if size <= back else len(part) - back
         if byte < 0x80:

@@ -32,8 +32,8 @@ class MaskSettings:
     mask_fraction: float = 0.8
     random_fraction: float = 0.1
     unit: Unit = "token"
-    span_stop: float = 0.2  # of spans: the chance to end after each token (geometric lengths)
-    max_span: int = 10  # of spans
+    span_stop: float = 0.2  # probability that a span ends after each token (geometric lengths)
+    max_span: int = 10  # maximum length of a span
 
     def __post_init__(self) -> None:
         if self.unit not in ("token", "word", "span"):
@@ -51,7 +51,7 @@ class MaskSettings:
                 "most 1, and at least 1 token."
             )
         if any(not 0 <= token < self.vocabulary for token in (self.mask, *self.special)):
-            raise InputError(f"special ids {(self.mask, *self.special)} must lie in a vocabulary of {self.vocabulary}.")
+            raise InputError(f"special ids {(self.mask, *self.special)} must be in a vocabulary of {self.vocabulary}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class MaskedTokens:
     """Tokens after masking, the flat positions that were selected, and the original tokens there."""
 
     ids: Tensor  # (N,)
-    positions: Tensor  # (M,) rising
+    positions: Tensor  # (M,) in ascending order
     labels: Tensor  # (M,)
 
 
@@ -68,7 +68,7 @@ def mask_tokens(
 ) -> MaskedTokens:
     """Select tokens, replace them, and return their labels. `words` (for unit "word"): word starts, or word ids.
 
-    Every token that is not special is chosen with the same chance, `rate`, in each of the three units.
+    Every token that is not special is selected with the same probability, `rate`, in each of the three units.
     """
     _check_flat(ids)
     selected = _select(ids, settings, words, generator)[0] & _maskable(ids, settings)
@@ -88,11 +88,11 @@ def mask_fixed(
     generator: torch.Generator | None = None,
     valid: Tensor | None = None,
 ) -> MaskedTokens:
-    """`mask_tokens` in fixed shapes and without a wait for the device: for compiled steps and CUDA graphs.
+    """`mask_tokens` with fixed shapes and without synchronizing the device: for compiled steps and CUDA graphs.
 
-    Exactly so many places come back, the chosen first and rising; the rest, which are not chosen, are labeled
-    IGNORE. Should more be chosen than there is room for, tokens, words or spans are left out as a whole, at random:
-    `places_for` says how many are enough. `valid` marks the tokens that may be chosen.
+    The result has exactly `positions` positions: first the selected ones in ascending order, then others with the label
+    IGNORE. If more tokens are selected than `positions`, whole tokens, words or spans are left out at random;
+    `max_masked` returns a number that is large enough. `valid` marks the tokens that may be selected.
     """
     _check_flat(ids)
     if not 0 <= positions <= len(ids):
@@ -104,7 +104,7 @@ def mask_fixed(
     if valid is not None:
         selected = selected & valid
     if keys is None:
-        runs = (selected & ~selected.roll(1)).cumsum(0)  # from 0 or from 1
+        runs = (selected & ~selected.roll(1)).cumsum(0)  # number of the run, counted from 0 or 1
         keys = _uniform((len(ids) + 1,), ids.device, generator)[runs]
     keys = torch.where(selected, keys, 2.0)
     lowest = F.pad(keys, (0, 1), value=3.0).topk(positions + 1, largest=False)
@@ -122,7 +122,7 @@ def mask_fixed(
 
 def max_masked(tokens: int, rate: float, *, unit: Unit = "token") -> int:
     """Upper bound on masked tokens: mean plus four standard deviations, a multiple of 64, at most `tokens`."""
-    unit_tokens = {"token": 1, "word": 3, "span": 7}[unit]  # tokens that are chosen or not as one, roughly
+    unit_tokens = {"token": 1, "word": 3, "span": 7}[unit]  # typical number of tokens that are selected together
     needed = tokens * rate + 4 * math.sqrt(unit_tokens * tokens * rate * (1 - rate))
     return min(tokens, 64 * math.ceil(needed / 64))
 
@@ -145,7 +145,7 @@ def _replaced(labels: Tensor, positions: Tensor, settings: MaskSettings, generat
 def _uniform(
     shape: Sequence[int], device: torch.device, generator: torch.Generator | None, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """Numbers from 0 to 1. A compiler takes a size that varies only where no generator is named, not even None."""
+    """Random numbers from 0 to 1. torch.compile accepts a dynamic size only if no `generator` argument is passed."""
     if generator is None:
         return torch.rand(shape, device=device, dtype=dtype)
     return torch.rand(shape, generator=generator, device=device, dtype=dtype)
@@ -164,7 +164,7 @@ def _random_ids(like: Tensor, settings: MaskSettings, generator: torch.Generator
     skipped = _special(settings)
     count = settings.vocabulary - sum(end - first for first, end in skipped)
     if count == 0:
-        raise InputError("every id of the vocabulary is special; there is no token left to mask or to sample.")
+        raise InputError("every id of the vocabulary is special; there is no token to mask or to sample.")
     if generator is None:
         random_ids = torch.randint(count, like.shape, device=like.device)
     else:
@@ -200,7 +200,7 @@ def _select(
 
 
 def _numbers(ids: Tensor, words: Tensor | None) -> Tensor:
-    """Words counted through the batch, from starts or from ids that change from word to word."""
+    """The number of each token's word in the batch, from word starts or from word ids."""
     if words is None:
         raise InputError("masking whole words needs `words`: where words start, or a word id for each token.")
     if words.shape != ids.shape:
@@ -212,9 +212,9 @@ def _numbers(ids: Tensor, words: Tensor | None) -> Tensor:
 
 
 def _spans(count: int, settings: MaskSettings, generator: torch.Generator | None, device: torch.device) -> Tensor:
-    """Runs that begin anywhere, also before the first token, so that each token has the same chance to be in one.
+    """Random spans. They may start before the first token, so that every token is in a span with the same probability.
 
-    A run that meets the end of a sequence goes on in the next as a shorter one of its own.
+    A span that crosses the end of a sequence continues in the next sequence as a separate, shorter span.
     """
     ahead, size = settings.max_span - 1, count + settings.max_span - 1
     uniform = _uniform((2, size), device, generator, torch.float64)

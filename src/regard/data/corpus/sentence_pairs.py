@@ -1,7 +1,7 @@
-"""Pairs of text parts from documents, for next-sentence and sentence-order learning, and blocks for causal models.
+"""Pairs of text parts for next-sentence and sentence-order prediction, and blocks of tokens for causal models.
 
-What is drawn are places in a flat run of tokens, not tokens: so the lengths of a whole epoch are known before any is
-read, and a pair is read at random. An epoch is a pure function of the bounds, the seed and the epoch.
+Only start and end positions in the flat tokens are sampled. So the lengths of a whole epoch are known before any token
+is read, and pairs can be read in any order. An epoch is a pure function of the bounds, the seed and its number.
 """
 
 from __future__ import annotations
@@ -57,15 +57,16 @@ def sample_pairs(
     seed: int = 0,
     epoch: int = 0,
 ) -> SentencePairs:
-    """Go through every document, in pairs of up to `longest` tokens with [CLS] and [SEP], a share `short` of them less.
+    """Pairs of parts from all documents, each of at most `max_tokens` tokens with [CLS] and [SEP].
 
-    `sentences` are the token bounds of all sentences, `documents` the bounds of each document in sentences. Half of
-    the pairs are true. A document of one sentence has no two parts: it serves as the second part of others. What
-    is too long loses tokens from the longer part, the first at its start and the second at its end: the seam stays.
+    `sentences` are the token bounds of all sentences, `documents` the bounds of each document in sentences. In half of
+    the pairs the second part follows the first. The fraction `short` of the pairs gets a random shorter length. A
+    document of one sentence is used only as the second part of other pairs. Pairs that are too long are truncated at
+    the start of the first part and at the end of the second, the longer part first.
     """
     if max_tokens < 5:
         raise InputError(
-            f"pairs of at most {max_tokens} tokens have no room for two parts and 3 special tokens; use 5."
+            f"pairs of at most {max_tokens} tokens are too short for two parts and 3 special tokens; use at least 5."
         )
     full = np.flatnonzero(np.diff(documents) > 1)
     candidates = np.flatnonzero(np.diff(documents) > 0)
@@ -73,13 +74,13 @@ def sample_pairs(
         raise InputError(f'pairs of kind "{kind}" are not known. Choose one of: next, order.')
     if len(full) == 0:
         raise InputError(
-            "no document has two sentences, so there is no next one to tell from others. Blank lines end a document: "
-            "leave them out between sentences that belong together, or learn hidden words alone (objective mlm)."
+            "no document has two sentences, so there are no next-sentence pairs. Blank lines end a document: remove "
+            "them between sentences that belong together, or train on masked tokens alone (objective mlm)."
         )
     if kind == "next" and len(candidates) < 2:
         raise InputError(
-            "next-sentence pairs need two documents, one for parts from elsewhere. Put a blank line between documents, "
-            "or learn hidden words alone (objective mlm)."
+            "next-sentence pairs need at least two documents, for parts that do not follow. Put a blank line between "
+            "documents, or train on masked tokens alone (objective mlm)."
         )
     rng = np.random.Generator(np.random.Philox(key=[seed, epoch]))
     sampler = _PairSampler(sentences, documents, candidates, capacity=max_tokens - 3, short=short, rng=rng)
@@ -89,7 +90,7 @@ def sample_pairs(
 
 
 class _PairSampler:
-    """One pass over the documents. Bounds are kept as lists: single numbers are read from them far faster."""
+    """One pass over the documents. Bounds are lists, whose single numbers are read faster than those of arrays."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class _PairSampler:
                 result.append((*b, *a, 1))
             else:
                 result.append((*a, *self._random_part(number, max(target - (a[1] - a[0]), 1)), 1))
-                stop = middle  # what was not used comes again
+                stop = middle  # the unused second part starts the next pair
             start_sentence = stop
         return result
 
@@ -154,13 +155,13 @@ def _truncated(table: Ints, capacity: int) -> SentencePairs:
 
 
 def token_blocks(bounds: Ints, length: int, *, across: bool = True, seed: int = 0, epoch: int = 0) -> Ints:
-    """(K, 2) start and end of contiguous blocks of `length` tokens that hold every token once.
+    """(K, 2) start and end of contiguous blocks of `length` tokens that together contain every token once.
 
-    Across documents all but the first and the last are full, and where they are cut moves from epoch to epoch; else
-    each document is cut for itself, and its last block is as long as what is left.
+    With `across`, blocks cross document bounds: all but the first and the last are full, and the cuts differ from epoch
+    to epoch. Otherwise each document is cut separately, and its last block has the remaining tokens.
     """
     if length < 1:
-        raise InputError(f"blocks of {length} tokens were asked for; they must hold at least 1.")
+        raise InputError(f"blocks of {length} tokens were requested; expected at least 1.")
     total = int(bounds[-1])
     if across:
         shift = int(np.random.Generator(np.random.Philox(key=[seed, epoch])).integers(length)) if epoch else 0

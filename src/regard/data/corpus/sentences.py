@@ -1,9 +1,9 @@
-"""Where sentences begin and end, by rules that know abbreviations, initials, numbers, quotes and ellipses.
+"""Sentence boundaries, by rules for abbreviations, initials, numbers, quotes and ellipses.
 
-A mark (. ! ? …) with what closes it ends a sentence when space follows and what comes next can begin one. A period
-has to pass more: it does not end a title ("Dr."), an initial ("J. K. Rowling"), or the number of a list ("1."), and
-after an abbreviation that may well stand last ("U.S.", "etc.", "p.m.") it does so only before a word that begins
-sentences far more often than names ("The", "However").
+A mark (. ! ? …) with its closing quotes or brackets ends a sentence if space follows and the next character can start a
+sentence. A period does not end a sentence after a title ("Dr."), an initial ("J. K. Rowling") or the number of a list
+("1."). After an abbreviation that can be the last word of a sentence ("U.S.", "etc.", "p.m."), it ends one only before
+a word that starts sentences far more often than names ("The", "However").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 Span = tuple[int, int]
 
 OPENING = "\"'“‘«„‹([{¿¡*_—"
-# A mark, what closes it, and the first letter or sign after the space.
+# A mark, closing quotes or brackets, and the first character after the space.
 _MARK = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»›)\]}*_]*+(?=\s++(\S))|(?<![。！？])[。！？]++[」』”’)）]*+(?=\s*+(\S))")
 _TEXT = re.compile(r"\S")
 _NUMBER = re.compile(r"[(\[]?(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])")
@@ -25,13 +25,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# An abbreviation that is followed by what it belongs to.
+# Abbreviations that are followed by the word they belong to, so they do not end a sentence.
 NEVER_LAST = _words(
     "mr mrs ms mx dr prof st mt ft rev hon gen col maj capt lt sgt cmdr adm gov sen rep pres supt messrs mme mlle "
     "fr br vs v cf viz ca c al approx fig figs eq eqs ch sect vol vols ed eds trans pp p par art nos "
     "e.g i.e eg ie a.k.a bzw z.b d.h u.a sra srta dra"
 )
-# One that may stand last as well: what follows decides.
+# Abbreviations that may also be the last word of a sentence: the next word decides.
 MAY_BE_LAST = _words(
     "etc inc ltd co corp bros llc plc jr sr esq no ave blvd rd dept univ assn est min max hr hrs sec "
     "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun "
@@ -46,9 +46,9 @@ BEGINNERS = _words(
 
 
 def sentence_spans(text: str, *, lines: bool = False) -> list[Span]:
-    """Start and end of each sentence in code points, end exclusive; together they hold all but the space between.
+    """Start and end of each sentence in code points, end exclusive; they cover the text except the space between.
 
-    With `lines` a line break always ends a sentence (a paragraph a line); without it is a space like any other.
+    With `lines` a line break always ends a sentence (one paragraph per line); otherwise it counts as a space.
     """
     if not lines:
         return _spans(text, 0, len(text))
@@ -75,7 +75,7 @@ def _spans(text: str, begin: int, end: int) -> list[Span]:
 
 
 def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
-    """Whether the sentence that began at `start` ends with this mark; `following` is the next that is no space."""
+    """Whether the sentence that began at `start` ends with this mark; `following` is the next non-space."""
     if text[following].islower():
         return False
     after = text[following : following + 24].lstrip(OPENING)
@@ -89,7 +89,7 @@ def _ends(text: str, start: int, mark: re.Match[str], following: int) -> bool:
 
 
 def _abbreviated(text: str, start: int, period: int, after: str) -> bool:
-    """Whether the period belongs to the word before it and ends nothing."""
+    """Whether the period belongs to the word before it and does not end the sentence."""
     parts = text[max(start, period - 24) : period].split()
     last_word = parts[-1] if parts and not text[period - 1].isspace() else ""
     word, word_start = last_word.lstrip(OPENING), period - len(last_word)

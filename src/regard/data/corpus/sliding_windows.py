@@ -1,8 +1,8 @@
-"""Running text as windows that slide over it: each token is scored once, with as much before it as a window shows.
+"""Sliding windows over running text, for perplexity: each token is scored once, with the tokens before it as context.
 
-Window after window moves on by the room less what neighbors share. What the window before has shown is there to be
-read, the rest is scored. The first token of a text is given, and where windows share none the first of each: as in the
-recipe that is usual with transformers. Nothing is held but the window and the piece at hand.
+Each window starts `size - overlap` tokens after the one before. The tokens that both windows contain are only context,
+the rest is scored. The first token of a text is not scored, and without overlap the first token of every window, as
+in the usual recipe with transformers. Text is streamed: only the window and the current chunk are in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TextChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextWindow:
-    """Tokens of a text; those from `first_scored` on are scored, and have so many characters and words."""
+    """Tokens of a text; those from `first_scored` on are scored. `characters` and `words` count the scored text."""
 
     ids: list[int]
     first_scored: int
@@ -45,7 +45,7 @@ class TextWindow:
 
 
 def text_chunks(reader: Reader) -> Iterator[TextChunk]:
-    """A file of plain text as one text, blank lines and all; every row of anything else as a text of its own."""
+    """A file of plain text as one text with its blank lines; in other formats every row is a separate text."""
     if reader.schema.format == "text":
         yield from _joined(reader.lines())
         return
@@ -76,17 +76,17 @@ def _cut(text: str) -> int:
     """The last position within the first chunk at which the text can be cut."""
     start = CHUNK - CUT_RANGE
     for cut in CUTS:
-        places = [match.start() for match in cut.finditer(text, start, CHUNK)]
-        if places:
-            return places[-1]
+        positions = [match.start() for match in cut.finditer(text, start, CHUNK)]
+        if positions:
+            return positions[-1]
     return CHUNK
 
 
 class _TokenBuffer:
-    """Tokens that wait for a window, with the characters and words each of them brings."""
+    """Tokens for the next windows, with the number of characters and words of each token."""
 
     def __init__(self, start: Sequence[int] = ()) -> None:
-        self.first_scored = 1  # the first token is given
+        self.first_scored = 1  # the first token is only context
         self.ids_N: Ints = np.array(start, np.int64)
         self.counts_N2: Ints = np.zeros((len(start), 2), np.int64)
 
@@ -114,7 +114,7 @@ def sliding_windows(
             f"windows cannot share {overlap:g} of their tokens; use a fraction from 0 up to but not including 1."
         )
     if size < 2:
-        raise InputError(f"windows of {size} tokens show nothing before a token; use at least 2.")
+        raise InputError(f"windows of {size} tokens have no context before a token; use at least 2.")
     step = max(size - round(size * overlap), 1)
     start = [tokenizer.bos] if tokenizer.bos is not None and tokenizer.bos in tokenizer.surrounding_ids[0] else []
     buffer = _TokenBuffer()
@@ -136,7 +136,7 @@ def _final_window(buffer: _TokenBuffer) -> Iterator[TextWindow]:
 
 
 def _counts(text: str, encoding: Encoding) -> Ints:
-    """(N, 2) how many characters end with each token, and how many words begin there; all are some token's."""
+    """(N, 2) the number of characters that end with each token, and of words that begin in it. Sums are exact."""
     if not len(encoding):
         return np.zeros((0, 2), np.int64)
     ends: Ints = np.maximum.accumulate(np.array(encoding.offsets, np.int64)[:, 1])

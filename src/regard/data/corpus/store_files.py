@@ -1,4 +1,4 @@
-"""The files of a token store while it is built: a journal records what is safely on disk, for resuming a build."""
+"""The files of a token store while it is built. A journal records how much is flushed to disk, to resume a build."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOKENS, DOCUMENTS, SENTENCES, OWNERS = "tokens.bin", "documents.bin", "sentences
 
 @dataclass(frozen=True)
 class BuildPosition:
-    """What the store held when a document had just ended, and where the reading stood."""
+    """The sizes of the store at the end of a document, and the input file and byte offset reached."""
 
     tokens: int = 0
     documents: int = 0
@@ -64,14 +64,14 @@ class StoreWriter:
                 stream.write(bytes(8))  # bounds begin with 0
 
     def _sizes(self) -> dict[str, int]:
-        """Bytes of each file at the mark."""
+        """Bytes of each file at the position in the journal."""
         sizes = {TOKENS: self.position.tokens * self.dtype.itemsize, DOCUMENTS: 8 * (self.position.documents + 1)}
         if self.spec["sentences"]:
             sizes |= {SENTENCES: 8 * (self.position.sentences + 1), OWNERS: 8 * (self.position.documents + 1)}
         return sizes
 
     def _check_sizes(self) -> None:
-        """Files shorter than the mark have lost what was safe."""
+        """Raise FolderError if a file is shorter than the journal says."""
         for name, size in self._sizes().items():
             path = self.folder / name
             value = path.stat().st_size if path.is_file() else 0
@@ -79,21 +79,22 @@ class StoreWriter:
                 raise FolderError(f"{path} has {value:,} bytes, expected {size:,} at least. {REBUILD}")
 
     def add(self, group: TextGroup, ids: list[list[int]]) -> None:
-        """Write the pieces of a group, and the bounds of the documents and sentences that end in it."""
+        """Write the tokens of a group, and the bounds of the documents and sentences that end in it."""
         end = [] if self.spec["end"] is None else [self.spec["end"]]
         parts: list[list[int]] = []
         done = 0
-        for last, place in zip(group.ends, group.offsets, strict=True):
-            parts += [*self._pieces(ids[done:last]), end]
+        for last, offset in zip(group.ends, group.offsets, strict=True):
+            parts += [*self._counted(ids[done:last]), end]
             self.tokens += len(end)
             self._document()
-            self.position = BuildPosition(self.tokens, self.documents, self.sentences, group.file, place)
+            self.position = BuildPosition(self.tokens, self.documents, self.sentences, group.file, offset)
             done = last
-        parts += self._pieces(ids[done:])
+        parts += self._counted(ids[done:])
         flat = np.fromiter(chain.from_iterable(parts), self.dtype)
         self.streams[TOKENS].write(flat.tobytes())
 
-    def _pieces(self, ids: list[list[int]]) -> list[list[int]]:
+    def _counted(self, ids: list[list[int]]) -> list[list[int]]:
+        """Count the tokens of these chunks, and write where each sentence ends."""
         lengths = [len(part) for part in ids if part]
         if self.spec["sentences"] and lengths:
             ends = self.tokens + np.cumsum(lengths)
@@ -109,7 +110,7 @@ class StoreWriter:
             self.streams[OWNERS].write(np.int64(self.sentences).tobytes())
 
     def save(self) -> None:
-        """Make safe what there is up to the last document that has ended."""
+        """Flush the files to disk and record the end of the last complete document in the journal."""
         for stream in self.streams.values():
             stream.flush()
             os.fsync(stream.fileno())
@@ -117,7 +118,7 @@ class StoreWriter:
         self.saved_tokens = self.position.tokens
 
     def _write_journal(self) -> None:
-        write_json(self.folder / JOURNAL, with_digest({"wanted": self.spec, "mark": asdict(self.position)}))
+        write_json(self.folder / JOURNAL, with_digest({"spec": self.spec, "position": asdict(self.position)}))
 
     def close(self) -> None:
         for stream in self.streams.values():
@@ -126,7 +127,7 @@ class StoreWriter:
             stream.close()
 
     def finish(self, folder: Path) -> None:
-        """Give the folder its own name. Killed before that, the next build finds everything done."""
+        """Rename the folder to its final name. If the process is killed before that, the next build only renames it."""
         self._write_journal()
         counts = {"tokens": self.tokens, "documents": self.documents, "pieces": self.sentences}
         digests = file_digests(self.folder, self._sizes())
@@ -137,15 +138,15 @@ class StoreWriter:
 
 
 def _mark(folder: Path, journal: dict[str, Any], spec: dict[str, Any]) -> BuildPosition:
-    """Where an earlier build of the same things stood."""
-    if not has_valid_digest(journal):
+    """The position at which an earlier build with the same files and settings stopped."""
+    if not has_valid_digest(journal) or not {"spec", "position"} <= journal.keys():
         raise FolderError(f"{folder / JOURNAL} is damaged: its content does not match its digest. {REBUILD}")
-    check_same_spec(folder, journal["wanted"], spec)
-    return BuildPosition(**journal["mark"])
+    check_same_spec(folder, journal["spec"], spec)
+    return BuildPosition(**journal["position"])
 
 
 def check_store(folder: Path, index: dict[str, Any], *, content: bool) -> None:
-    """Refuse a store that is damaged, or of another format. `content` compares its files with their digests."""
+    """Raise FolderError if a store is damaged or of another format. `content` compares its files with their digests."""
     if index.get("format") != FORMAT:
         value = str(index.get("format"))[:20]
         raise FolderError(f"{folder} is a token store of format {value}, expected {FORMAT}. {REBUILD}")
@@ -173,13 +174,13 @@ def remove_store(folder: Path) -> None:
 
 
 def building_folder(folder: Path) -> Path:
-    """Where a store is built before it takes its own name."""
+    """The folder in which a store is built before it is renamed."""
     return folder.parent / f".{folder.name}.building"
 
 
 def build_lock(folder: Path) -> AbstractContextManager[None]:
     """A lock, so that no other process builds this store."""
-    fix = "Wait until it is done, or stop it: the next build goes on from what is safe."
+    fix = "Wait until it is done, or stop it: the next build continues from its last checkpoint."
     return locks.folder_lock(folder, activity="built", fix=fix)
 
 
@@ -208,7 +209,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """The old file or the new one, whenever the machine stops."""
+    """Write a JSON file atomically: after a crash there is the old file or the new one."""
     temporary = path.with_suffix(".part")
     with temporary.open("w", encoding="utf-8") as stream:
         json.dump(content, stream, indent=1)

@@ -4,7 +4,7 @@
     source = TextSource(train, Frame.of(tokenizer), "mlm", max_tokens=128)
     source.epoch(0).take([0, 1])  # a batch
 
-Nothing is copied: a place in the stream is found in the store when it is read.
+Nothing is copied: positions of the stream are mapped to those of the store when they are read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from regard.ragged import Ragged
 Objective = Literal["mlm", "mlm+nsp", "causal", "bidirectional"]
 OBJECTIVES = ("mlm", "mlm+nsp", "causal", "bidirectional")
 WHOLE = ("mlm", "bidirectional")  # read in blocks of one document, with the special tokens of a text
-MAX_DEV_TOKENS = 1 << 18  # held out at most, or a little more: enough for scores, and soon read
-SHUFFLE_KEY = 2  # tells this shuffle from those of batches
+MAX_DEV_TOKENS = 1 << 18  # approximate maximum of the validation text: enough for scores, and evaluated quickly
+SHUFFLE_KEY = 2  # makes this shuffle differ from those of batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Stream:
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return int(self.bounds[-1])
 
     @cached_property
@@ -68,10 +68,10 @@ class Stream:
         lengths = np.diff(self.corpus.sentence_bounds)[ranges(first, counts)]
         return _summed(lengths), _summed(counts)
 
-    def read(self, places: Ints) -> Ints:
-        """The tokens at these places of the stream."""
-        owners = np.searchsorted(self.bounds, places, side="right") - 1
-        values: Ints = self.corpus.tokens[places + (self.spans[owners, 0] - self.bounds[owners])].astype(np.int64)
+    def read(self, positions: Ints) -> Ints:
+        """The tokens at these positions of the stream."""
+        owners = np.searchsorted(self.bounds, positions, side="right") - 1
+        values: Ints = self.corpus.tokens[positions + (self.spans[owners, 0] - self.bounds[owners])].astype(np.int64)
         return values
 
     def counts(self, size: int) -> Ints:
@@ -87,9 +87,9 @@ class Stream:
 def split_corpus(
     corpus: Corpus, *, fraction: float, seed: int = 0, min_documents: int = 1, max_tokens: int = MAX_DEV_TOKENS
 ) -> tuple[Stream, Stream | None]:
-    """The documents to learn from, and those that are kept for scoring: about that share of all tokens.
+    """Split into training and validation documents; validation gets about the fraction `fraction` of all tokens.
 
-    At least `least` documents stay on each side. Where there is only one, its last part is kept.
+    Both parts have at least `min_documents` documents. A single document is split: its end is for validation.
     """
     count, total = len(corpus), int(corpus.bounds[-1])
     if fraction <= 0:
@@ -98,7 +98,9 @@ def split_corpus(
     if count == 1 and min_documents == 1:
         cut = total - max(1, round(dev_tokens))
         if cut < 1:
-            raise InputError("the text is a single token, of which no part can be held out. Set dev_fraction=0.")
+            raise InputError(
+                "the text is a single token and cannot be split into training and validation. Set dev_fraction=0."
+            )
         return tuple(Stream(corpus, np.array([part]), np.array([0])) for part in ((0, cut), (cut, total)))  # type: ignore[return-value]  # two of them
     if count < 2 * min_documents:
         raise InputError(
@@ -114,13 +116,13 @@ def split_corpus(
 
 @dataclass(frozen=True, eq=False)
 class TokenBlocks:
-    """Stretches of a stream between the special tokens of a text."""
+    """Spans of a stream, each with the special tokens of a text before and after it."""
 
     stream: Stream
     spans: Ints  # (K, 2)
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
-    starts: WordStarts | None = None  # of words, where batches are to say them
+    starts: WordStarts | None = None  # adds word starts to the batches, for whole-word masking
 
     @property
     def lengths(self) -> npt.NDArray[Any]:
@@ -154,7 +156,7 @@ class PairRows:
 
 
 class TextSource:
-    """What is read of a stream, epoch by epoch: a pure function of the seed and the number of the epoch."""
+    """The training sequences of a stream by epoch: a pure function of the seed and the number of the epoch."""
 
     def __init__(
         self,
@@ -188,7 +190,7 @@ class TextSource:
             return TokenBlocks(
                 stream, token_blocks(stream.bounds, max(capacity, 1), across=False), before, after, self.starts
             )
-        capacity = self.max_tokens - frame.pair_special_count + 3  # they count three special tokens
+        capacity = self.max_tokens - frame.pair_special_count + 3  # sample_pairs counts three special tokens
         sentences, documents = stream.sentences
         sampled = sample_pairs(sentences, documents, max_tokens=capacity, seed=self.seed, epoch=number)
         return PairRows(stream, sampled, frame, self.starts)
@@ -202,7 +204,7 @@ def _batch(
     *,
     starts: WordStarts | None = None,
 ) -> Inputs:
-    """Rows of special tokens (the same in each) and stretches (start and end a row), one part after the other."""
+    """A batch from parts: special tokens (the same in every row) or spans of the stream (one start and end per row)."""
     count = len(next(part for part in parts if isinstance(part, np.ndarray)))
     sizes = [part[:, 1] - part[:, 0] if isinstance(part, np.ndarray) else len(part) for part in parts]
     widths = np.stack([np.broadcast_to(size, count) for size in sizes], 1)  # (K, parts)

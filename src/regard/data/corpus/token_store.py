@@ -1,7 +1,7 @@
 """Text files as one memory-mapped array of tokens with the bounds of documents and, optionally, of sentences.
 
-Built in a folder of another name that takes its own only when complete. While it grows, `building.json` says after
-every few million tokens how much of each file is safely on disk: a build that was killed goes on from there.
+A store is built in a temporary folder that is renamed when it is complete. Every few million tokens, `building.json`
+records how much of each file is on disk, so that a build that was killed continues from there.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ from regard.text.tokenizer import Tokenizer
 
 
 class Corpus:
-    """A token store that was built. Any document is read in constant time, however large the store is."""
+    """A complete token store. Any document is read in constant time, however large the store is."""
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self.folder, self.index = folder, index
 
     @classmethod
     def open(cls, folder: str | Path, *, tokenizer: Tokenizer | None = None, check: bool = True) -> Corpus:
-        """A complete store; refused where it is damaged, or was built with another tokenizer than the one given.
+        """Open a complete store. Raises FolderError if it is damaged or was built with another tokenizer.
 
-        `check` reads all of it once to compare it with its digests.
+        `check` reads all files once to compare them with their digests.
         """
         folder = Path(folder)
         index = read_json(folder / INDEX)
         if index is None:
             unfinished = building_folder(folder).is_dir()
             fix = (
-                "Its build was not finished: build it again, it goes on where it stopped."
+                "Its build was not finished: build it again, it continues where it stopped."
                 if unfinished
                 else "Build it."
             )
@@ -83,31 +83,35 @@ class Corpus:
         save_every: int = 1 << 23,
         overwrite: bool = False,
     ) -> Corpus:
-        """Tokenize files into a store, or go on with a build that stopped, or open it if it is there already.
+        """Tokenize files into a store, continue a build that was stopped, or open the store if it is complete.
 
-        `sentences` keeps their bounds; `lines` says that a line break ends one. `end` is put after each document.
-        `encoding` is that of the files; recognized from their bytes if not given. `save_every` is after how many tokens
-        the state is made safe. `progress` receives bytes, with the documents and tokens so far.
-        Special tokens are not put around documents.
+        sentences: also store sentence bounds.
+        lines: a line break ends a sentence.
+        end: id of a token that is added after each document. No other special tokens are added.
+        encoding: encoding of the files; recognized from their bytes if not given.
+        save_every: number of tokens between two entries of the journal.
+        progress: called with the bytes read, and the documents and tokens so far.
         """
         paths = _check_files(files)
         folder, stamps = Path(folder), _stamps(paths)
         spec = _store_spec(paths, tokenizer, sentences=sentences, lines=lines, end=end, encoding=encoding)
-        if foreign_files(folder) and not (folder / INDEX).exists():  # last: another may finish now
+        if (
+            foreign_files(folder) and not (folder / INDEX).exists()
+        ):  # checked last: another process may just have finished
             raise FolderError(f"{folder} exists and is no token store. Name a new folder.")
         if overwrite and (others := foreign_files(folder)):
-            raise FolderError(f"{folder} holds {others[0]}, which is not of a token store. Name a new folder.")
+            raise FolderError(f"{folder} holds {others[0]}, which is not part of a token store. Name a new folder.")
         if not overwrite and _is_built(folder, spec):
             return cls.open(folder)
         with build_lock(folder):
-            if not overwrite and _is_built(folder, spec):  # the one who built it has just finished
+            if not overwrite and _is_built(folder, spec):  # another process has just finished it
                 return cls.open(folder)
             if overwrite:
                 shutil.rmtree(building_folder(folder), ignore_errors=True)
             store = StoreWriter(building_folder(folder), spec)
             _fill(store, paths, tokenizer, progress, save_every, encoding)
             if stamps != _stamps(paths):
-                raise InputError("a file changed while it was read. Build again when nothing writes to it any more.")
+                raise InputError("a file changed while it was read. Build again when it is no longer written to.")
             if store.documents == 0:
                 raise InputError(f"there is no text in {', '.join(map(str, paths))}.")
             store.finish(folder)
@@ -147,7 +151,7 @@ class Corpus:
         return self.tokens[self.bounds[number] : self.bounds[number + 1]]
 
     def sentences(self, number: int) -> list[npt.NDArray[Any]]:
-        """The tokens of a document, sentence by sentence; an end token is none."""
+        """The tokens of a document, sentence by sentence, without the end token."""
         number = self._number(number)
         first, last = self.document_sentences[number : number + 2]
         edges = self.sentence_bounds[first : last + 1].tolist()
@@ -155,7 +159,7 @@ class Corpus:
 
     def _number(self, number: int) -> int:
         if not -len(self) <= number < len(self):
-            raise IndexError(f"document {number} was asked for, but the store holds {len(self)}.")
+            raise IndexError(f"document {number} was requested, but the store has {len(self)}.")
         return number % len(self)
 
     def _needs_sentences(self) -> None:
@@ -164,7 +168,7 @@ class Corpus:
 
 
 def _is_built(folder: Path, spec: dict[str, Any]) -> bool:
-    """Whether the store is there already; one of other things is refused."""
+    """Whether the store is complete. Raises FolderError if it was built with other files or settings."""
     index = read_json(folder / INDEX)
     if index is not None:
         check_store(folder, index, content=False)
@@ -180,7 +184,7 @@ def _fill(
     save_every: int,
     encoding: str | None,
 ) -> None:
-    """Read, tokenize and write, each in its own thread; the library tokenizes the pieces of a group in parallel."""
+    """Read, tokenize and write, each in its own thread; the chunks of a group are tokenized in parallel."""
     sizes = [path.stat().st_size for path in paths]
     settings = store.spec
     source = read_text_groups(
@@ -234,7 +238,7 @@ def _store_spec(
     if end is not None and not 0 <= end <= highest:
         raise InputError(f"the end token {end} is not in the tokenizer's vocabulary of {highest + 1}.")
     if end is not None and sentences:
-        raise InputError("an end token is for causal models, sentence bounds are for pairs. Ask for one of them.")
+        raise InputError("an end token is for causal models, sentence bounds are for pairs. Request one of them.")
     return {
         "tokenizer": tokenizer_hash(tokenizer),
         "files": [_described(path, encoding) for path in paths],

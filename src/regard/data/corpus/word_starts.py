@@ -12,9 +12,9 @@ import numpy.typing as npt
 from regard.errors import InputError
 from regard.text.tokenizer import Tokenizer
 
-BEGINS = "begins"  # of each token: 1 where a word begins with it
+BEGINS = "begins"  # per token: 1 if it starts a word
 INSIDE = "##"  # WordPiece marks tokens inside a word; the other tokenizers mark the space before a word
-SPACES = ("Ġ", "▁")  # as byte-level pairs and as SentencePiece write it
+SPACES = ("Ġ", "▁")  # the space in byte-level BPE and in SentencePiece
 BLANK = set("ĠĊĉč▁ \t\n\r")  # characters of tokens that contain only spaces
 
 
@@ -28,30 +28,31 @@ class WordStarts:
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> WordStarts:
         """From the tokens of a vocabulary. Raises InputError if they do not mark words."""
-        pieces = tokenizer.backend.get_vocab()
-        begins = _mark(list(pieces))
-        size, special = max(pieces.values()) + 1, set(tokenizer.special.values())
+        ids = tokenizer.backend.get_vocab()
+        starts_word = _word_start_rule(list(ids))
+        size, special = max(ids.values()) + 1, set(tokenizer.special.values())
         begins_V, between_V = np.ones(size, bool), np.zeros(size, bool)
-        for piece, number in pieces.items():
-            between_V[number] = number in special or set(piece) <= BLANK
-            begins_V[number] = between_V[number] or begins(piece)
+        for token, number in ids.items():
+            between_V[number] = number in special or set(token) <= BLANK
+            begins_V[number] = between_V[number] or starts_word(token)
         return cls(begins_V, between_V)
 
     def __call__(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-        """1 for each flat token that starts a word; special tokens and spaces are words of their own."""
+        """1 for each flat token that starts a word; special tokens and spaces count as separate words."""
         starts: npt.NDArray[np.bool_] = self.begins_V[ids]
         starts[:1] = True
         starts[1:] |= self.between_V[ids[:-1]]
         return starts.astype(np.int8)
 
 
-def _mark(pieces: list[str]) -> Callable[[str], bool]:
-    if any(piece.startswith(INSIDE) and piece != INSIDE for piece in pieces):
-        return lambda piece: not piece.startswith(INSIDE)
+def _word_start_rule(tokens: list[str]) -> Callable[[str], bool]:
+    """A function that returns whether a token starts a word, by the markers of this vocabulary."""
+    if any(token.startswith(INSIDE) and token != INSIDE for token in tokens):
+        return lambda token: not token.startswith(INSIDE)
     for space in SPACES:
-        if any(piece.startswith(space) and len(piece) > 1 for piece in pieces):
-            return lambda piece: piece.startswith(space)
+        if any(token.startswith(space) and len(token) > 1 for token in tokens):
+            return lambda token: token.startswith(space)
     raise InputError(
-        "the pieces of this tokenizer do not say where words begin, so whole words cannot be hidden. Use a WordPiece, "
+        "the tokens of this tokenizer do not mark word starts, so whole words cannot be masked. Use a WordPiece, "
         'byte-level or SentencePiece vocabulary, or the unit "token" or "span".'
     )
