@@ -107,7 +107,7 @@ def test_pairs_that_cannot_be_are_refused() -> None:
         sample_pairs(*one, max_tokens=64)
     with pytest.raises(InputError, match="need at least two documents"):
         sample_pairs(np.arange(4), np.array([0, 3]), max_tokens=64)
-    with pytest.raises(InputError, match="use 5"):
+    with pytest.raises(InputError, match="use at least 5"):
         sample_pairs(*one, max_tokens=4)
     with pytest.raises(InputError, match="Choose one of: next, order"):
         sample_pairs(*one, max_tokens=64, kind="previous")  # type: ignore[arg-type]

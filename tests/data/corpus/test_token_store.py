@@ -108,7 +108,7 @@ def test_a_build_that_was_killed_goes_on_to_the_same_store(tmp_path: Path, name:
             pass
         os.kill(process.pid, signal.SIGKILL)
     assert not store.exists()
-    with pytest.raises(FolderError, match="goes on where it stopped"):
+    with pytest.raises(FolderError, match="continues where it stopped"):
         Corpus.open(store)
     seen: list[Progress] = []
     corpus = Corpus.build([path], word_level(), store, sentences=True, progress=seen.append)
