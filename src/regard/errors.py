@@ -90,6 +90,8 @@ class DataError(RegardError, ValueError):
 
         DataError("is not a number", file="a.csv", line=3, column="stars", expected="1 to 5", fix="Correct the row.")
         # a.csv line 3, column stars: is not a number; expected 1 to 5. Correct the row.
+
+    `kind` is the kind of finding that `regard check` reports for a row with this error, see `regard.data.check.kinds`.
     """
 
     def __init__(
@@ -102,8 +104,10 @@ class DataError(RegardError, ValueError):
         column: str | None = None,
         expected: str | None = None,
         fix: str | None = None,
+        kind: str = "bad-row",
     ) -> None:
         self.message = message
+        self.kind = kind
         self.file = file
         self.line = line
         self.row = row

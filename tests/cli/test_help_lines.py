@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from regard import cli
 from regard.cli import arguments
+from regard.cli.help_groups import GROUPS
+from regard.cli.unknown_flags import _names
 from regard.data.formats.registry import format_names
 from regard.data.records import all_roles, record_type_names
 from regard.tasks import TASKS
+from regard.training.settings import Lora, Settings
 
 
 def test_tasks_formats_and_roles_are_those_of_the_registries() -> None:
@@ -27,6 +34,58 @@ def test_pretrain_hides_settings_that_it_does_not_use(capsys: pytest.CaptureFixt
     for flag in ("--class-balance", "--label-smoothing", "--vocabularies", "--prefix"):
         assert not any(flag in line for line in lines)
     assert any("--weight-decay" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["train", "pretrain"])
+def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A new flag belongs in `regard.cli.help_groups.GROUPS`."""
+    assert cli.main([name, "--help"]) == 0
+    boxes = re.split(r"\n ([\w ]+?) *\n -+ *\n", capsys.readouterr().out)  # without a terminal, lines instead of boxes
+    flags = {title: re.findall(r"^ +--([a-z][\w.-]*)", box, re.MULTILINE) for title, box in batched(boxes[1:])}
+    assert list(flags) == ["positional arguments", "options", *(f"{title} options" for title in GROUPS)]
+    shown = [flag for one in flags.values() for flag in one]
+    assert len(shown) == len(set(shown))
+    known = {flag.replace("_", "-") for flag in _names(cli.COMMANDS[name].arguments)}
+    hidden = set() if name == "train" else {"class-balance", "label-smoothing", "vocabularies", "prefix"}
+    assert set(shown) == known - hidden
+    assert flags["options"] == (["config"] if name == "train" else [])
+
+
+def batched(parts: list[str]) -> list[tuple[str, str]]:
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_settings_in_the_docs_are_the_help_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table in docs/train.md has every setting, in the order of the help, with its help line."""
+    assert cli.main(["train", "--help"]) == 0
+    help_text = " ".join(capsys.readouterr().out.split())
+    page = (Path(__file__).parents[2] / "docs" / "train.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `--([\w.-]+)[^|`]*` \| ([^|]+) \| (.+) \|$", page.split("## Settings")[1], re.MULTILINE)
+    settings = {field.name for field in fields(Settings)} - {"lora"} | {f"lora.{field.name}" for field in fields(Lora)}
+    order = [name.replace("_", "-") for names in GROUPS.values() for name in names if name in settings]
+    assert [flag for flag, _, _ in rows] == order
+    for flag, default, meaning in rows:
+        assert re.search(rf"--{re.escape(flag)}\b.{{0,60}}? {re.escape(meaning.replace('`', ''))}", help_text), flag
+        value = flag_default(flag)
+        if isinstance(value, float | int) and not isinstance(value, bool):
+            assert float(default.strip("*")) == value, flag
+        elif isinstance(value, str):
+            assert default.strip("`*") == value, flag
+
+
+@pytest.mark.parametrize("name", ["check", "train", "pretrain", "evaluate", "predict"])
+def test_page_of_a_command_names_its_flags(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    settings = {field.name for field in fields(Settings)} if name == "pretrain" else set()  # docs/train.md has these
+    flags = {flag for flag in _names(cli.COMMANDS[name].arguments) if flag.partition(".")[0] not in settings}
+    missing = [flag for flag in flags if not re.search(rf"`[^`\n]*--{flag.replace('_', '-')}\b", page)]
+    assert missing == []
+
+
+def flag_default(flag: str) -> object:
+    name = flag.replace("-", "_")
+    settings = Settings()
+    return getattr(settings.lora, name.removeprefix("lora.")) if name.startswith("lora.") else getattr(settings, name)
 
 
 def test_words_after_two_dashes_are_no_flags(capsys: pytest.CaptureFixture[str]) -> None:

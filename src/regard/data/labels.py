@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from regard.data.rows import Row, describe_value, parse_json_cell
+from regard.data.rows import Row, parse_json_cell
 
 Label = str | float | tuple[str, ...]  # one class, a number, or several classes
 
@@ -53,13 +53,13 @@ def parse_label(row: Row, column: str, style: LabelStyle) -> Label | None:
         value = _only(value)
     if isinstance(value, list | dict):
         fix = "Read with labels=multi (--labels multi)." if class_names(value) is not None else _NOT_A_NAME
-        raise row.place.error(
-            f"is {describe_value(value)}", column=column, expected="one label, as in the rows before", fix=fix
+        raise row.place.value_error(
+            value, column=column, expected="one label, as in the rows before", fix=fix, kind="bad-label"
         )
     if style.kind == "single" and isinstance(value, str) and JOINED in value:
         fix = "If these are several, read with labels=multi; if it is one name, with labels=class."
-        raise row.place.error(
-            f"is {describe_value(value)}", column=column, expected="one label, as in the rows before", fix=fix
+        raise row.place.value_error(
+            value, column=column, expected="one label, as in the rows before", fix=fix, kind="bad-label"
         )
     return _name(value)
 
@@ -75,15 +75,16 @@ def _one_hot(row: Row, style: LabelStyle) -> Label:
         if written in YES:
             names.append(column)
         elif written not in NO:
-            raise row.place.error(
-                f"is {describe_value(value)}", column=column, expected="1 or 0, as in a one-hot column"
+            raise row.place.value_error(
+                value, column=column, expected="1 or 0, as in a one-hot column", kind="bad-label"
             )
     if style.kind == "multi":
         return tuple(names)
     if len(names) != 1:
         parsed = ", ".join(names) or "none"
         fix = "Read with labels=multi (--labels multi)."
-        raise row.place.error(f"{len(names)} of the label columns are 1 ({parsed:.80})", expected="one", fix=fix)
+        message = f"{len(names)} of the label columns are 1 ({parsed:.80})"
+        raise row.place.error(message, expected="one", fix=fix, kind="bad-label")
     return names[0]
 
 
@@ -95,7 +96,7 @@ def _several_names(row: Row, column: str, value: Any, separator: str) -> tuple[s
         names = class_names(parsed)
         if names is None:
             expected = 'a list of names, such as ["billing", "login"]'
-            raise row.place.error(f"is {describe_value(parsed)}", column=column, expected=expected, fix=_NOT_A_NAME)
+            raise row.place.value_error(parsed, column=column, expected=expected, fix=_NOT_A_NAME, kind="bad-label")
         return names
     parts = (part.strip() for part in _name(parsed).split(separator))
     return tuple(part for part in parts if part)
@@ -136,7 +137,7 @@ def _number(row: Row, column: str, value: Any) -> float:
         number = math.nan
     if not math.isfinite(number) or isinstance(value, bool):
         fix = "If the labels are classes, read with labels=single."
-        raise row.place.error(f"is {describe_value(value)}", column=column, expected="a number", fix=fix)
+        raise row.place.value_error(value, column=column, expected="a number", fix=fix, kind="bad-label")
     return number
 
 

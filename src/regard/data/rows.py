@@ -20,12 +20,25 @@ class Place(NamedTuple):
     row: int | None = None
 
     def error(
-        self, message: str, *, column: str | None = None, expected: str | None = None, fix: str | None = None
+        self,
+        message: str,
+        *,
+        column: str | None = None,
+        expected: str | None = None,
+        fix: str | None = None,
+        kind: str = "bad-row",
     ) -> DataError:
         """An error about this location, to be raised by the caller."""
         return DataError(
-            message, file=self.file, line=self.line, row=self.row, column=column, expected=expected, fix=fix
+            message, file=self.file, line=self.line, row=self.row, column=column, expected=expected, fix=fix, kind=kind
         )
+
+    def value_error(self, value: Any, *, kind: str = "bad-row", **details: Any) -> DataError:
+        """An error about a value that cannot be used; its kind is "missing-value" where there is none.
+
+        details: further arguments of `error`.
+        """
+        return self.error(f"is {describe_value(value)}", kind="missing-value" if value is None else kind, **details)
 
 
 NOWHERE = Place("a record")
@@ -45,28 +58,31 @@ class Row(NamedTuple):
         except KeyError:
             columns = ", ".join(self.values) or "nothing"
             raise self.place.error(
-                f'there is no "{column}" (there is {columns:.80})', expected=f'a "{column}" in every row'
+                f'there is no "{column}" (there is {columns:.80})',
+                expected=f'a "{column}" in every row',
+                kind="missing-value",
             ) from None
 
     def text(self, column: str) -> str:
         """The value of a column that must be a string."""
         value = self.value(column)
         if not isinstance(value, str):
-            raise self.place.error(f"is {describe_value(value)}", column=column, expected="a text")
+            raise self.place.value_error(value, column=column, expected="a text")
         return value
 
-    def strings(self, column: str) -> Sequence[str]:
-        """A list of strings, or a string split at spaces."""
+    def strings(self, column: str, *, kind: str = "bad-row") -> Sequence[str]:
+        """A list of strings, or a string split at spaces. `kind` is that of an error about them."""
         value = parse_json_cell(self.value(column))
         if isinstance(value, str):
             return value.split()
         if not isinstance(value, list):
-            raise self.place.error(f"is {describe_value(value)}", column=column, expected="a list of strings")
+            raise self.place.value_error(value, column=column, expected="a list of strings", kind=kind)
         for number, item in enumerate(value):
             if not isinstance(item, str):
                 fix = "Write the names of tags, not their numbers." if isinstance(item, int) else None
-                message = f"is {describe_value(item)}"
-                raise self.place.error(message, column=f"{column}[{number}]", expected="a string", fix=fix)
+                raise self.place.value_error(
+                    item, column=f"{column}[{number}]", expected="a string", fix=fix, kind=kind
+                )
         return value
 
 

@@ -44,7 +44,8 @@ def parse_span(row: Row, value: Any, column: str, text: str) -> Entity:
         code_points = _from_utf16(text, start, end)
         if code_points is None or text[slice(*code_points)] != expected_text:
             what = f'says "{expected_text:.40}", but {start} to {end} is "{text[start:end]:.40}"'
-            raise row.place.error(what, column=column, fix="Count code points from 0, end exclusive.")
+            fix = "Count code points from 0, end exclusive."
+            raise row.place.error(what, column=column, fix=fix, kind="entity-mismatch")
         start, end = code_points
     return Entity(start, end, label)
 
@@ -54,12 +55,12 @@ def _as_dict(row: Row, value: Any, column: str) -> Mapping[str, Any]:
         return dict(zip(("start", "end", "label"), value, strict=False))
     if isinstance(value, dict):
         return value
-    raise row.place.error(f"is {describe_value(value)}", column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]')
+    raise row.place.value_error(value, column=column, expected=f'{EXAMPLE} or [0, 5, "PER"]', kind="bad-entity")
 
 
 def _integer(row: Row, value: Any, column: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise row.place.error(f"is {describe_value(value)}", column=column, expected="a whole number")
+        raise row.place.value_error(value, column=column, expected="a whole number", kind="bad-entity")
     return value
 
 
@@ -68,10 +69,10 @@ def _span_label(row: Row, span: Mapping[str, Any], column: str) -> str:
     if "label" not in span and isinstance(span.get("labels"), list):
         if len(span["labels"]) != 1:
             what = f"has {len(span['labels'])} labels: {describe_value(span['labels'])}"
-            raise row.place.error(what, column=column, expected="one label for each span")
+            raise row.place.error(what, column=column, expected="one label for each span", kind="bad-entity")
         label = span["labels"][0]
     if not isinstance(label, str) or not label:
-        raise row.place.error(f"is {describe_value(label)}", column=f"{column}.label", expected="a name, such as PER")
+        raise row.place.value_error(label, column=f"{column}.label", expected="a name, such as PER", kind="bad-entity")
     return label
 
 

@@ -12,6 +12,7 @@ from tyro.conf import Positional, Suppress, arg
 
 from regard.cli.arguments import Encoding, Json, Overwrite, Resume
 from regard.cli.command import Command
+from regard.cli.help_groups import exit_with_help
 from regard.cli.output import UsageError, print_json, print_table
 from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress
@@ -101,9 +102,9 @@ class PretrainHelp(PretrainCommand):
 
 def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:
     """The flags, old names of transformers' Trainer among them."""
-    shows_help = "-h" in arguments or "--help" in arguments
-    command = PretrainHelp if shows_help else PretrainCommand
-    result: PretrainCommand = tyro.cli(command, args=translate_flags(arguments), **options)
+    if "-h" in arguments or "--help" in arguments:
+        exit_with_help(PretrainHelp, **options)
+    result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(arguments), **options)
     return result
 
 

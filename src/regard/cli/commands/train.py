@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 
 from regard.cli.arguments import TRAIN_TASKS, Columns, Encoding, FileFormat, Json, Labels, Overwrite, Resume, SkipBad
 from regard.cli.command import Command
+from regard.cli.help_groups import exit_with_help
 from regard.cli.output import UsageError, print_json, print_scores, print_table
 from regard.cli.toml import read_config, without_config
 from regard.cli.trainer_names import translate_flags
@@ -84,6 +85,8 @@ class TrainCommand:
 
 def parse(arguments: Sequence[str], **options: Any) -> TrainCommand:
     """The flags, old names of transformers' Trainer among them, over the settings of a file."""
+    if "-h" in arguments or "--help" in arguments:
+        exit_with_help(TrainCommand, **options)
     flags = translate_flags(arguments)
     rest, path = without_config(flags)
     if path is not None:

@@ -48,7 +48,8 @@ def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Itera
             width = width or len(columns_of_line)
             if len(columns_of_line) != width and error is None:
                 message = f"the line has {pluralize(len(columns_of_line), 'column')} ({text:.60})"
-                error = DataError(message, file=name, line=number, expected=f"{width}, as on the first line")
+                expected = f"{width}, as on the first line"
+                error = DataError(message, file=name, line=number, expected=expected, kind="wrong-columns")
             words.append(columns_of_line)
             numbers.append(number)
             raw.append(line)

@@ -39,13 +39,13 @@ def read_lines_with_errors(stream: BinaryIO, name: str) -> Iterator[tuple[int, s
 
 def _nul(text: str, name: str, number: int) -> DataError:
     what = f"character {text.index(chr(0)) + 1} is a NUL, which belongs in no text"
-    return DataError(what, file=name, line=number, fix=f"Take them out: tr -d '\\000' < {name}")
+    return DataError(what, file=name, line=number, fix=f"Take them out: tr -d '\\000' < {name}", kind="nul")
 
 
 def _not_utf8(error: UnicodeDecodeError, raw: bytes, name: str, number: int) -> DataError:
     what = f"byte {error.start + 1} (0x{raw[error.start]:02X}) is not UTF-8"
     fix = "If it has another encoding, name it: --encoding cp1252 (encoding= in Python)."
-    return DataError(what, file=name, line=number, expected="text in UTF-8", fix=fix)
+    return DataError(what, file=name, line=number, expected="text in UTF-8", fix=fix, kind="not-utf8")
 
 
 def strip_line_end(line: str) -> str:
@@ -57,12 +57,14 @@ def check_strings(value: Any, place: Place, column: str) -> None:
     """Reject NUL and lone surrogates, which JSON and Parquet can contain but text files cannot."""
     if isinstance(value, str):
         if "\0" in value:
-            raise place.error(f"character {value.index(chr(0)) + 1} is a NUL, which belongs in no text", column=column)
+            what = f"character {value.index(chr(0)) + 1} is a NUL, which belongs in no text"
+            raise place.error(what, column=column, kind="nul")
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             what = f"character {error.start + 1} is half of a surrogate pair (U+{ord(value[error.start]):04X})"
-            raise place.error(what, column=column, fix="Write the whole character, or take it out.") from error
+            fix = "Write the whole character, or take it out."
+            raise place.error(what, column=column, fix=fix, kind="surrogate") from error
     elif isinstance(value, dict):
         for name, inner in value.items():
             check_strings(inner, place, f"{column}.{name}" if column else str(name))

@@ -74,9 +74,11 @@ def _answers(row: Row, columns: ColumnMap, context: str) -> tuple[AnswerSpan, ..
         return () if unanswerable else None
     pairs = _answer_pairs(row, answers, column, columns)
     if unanswerable and pairs:
-        raise row.place.error("the question is marked impossible, but has answers", column=column, expected="no answer")
+        message = "the question is marked impossible, but has answers"
+        raise row.place.error(message, column=column, expected="no answer", kind="bad-answer")
     if impossible is not None and not unanswerable and not pairs:
-        raise row.place.error("the question is marked possible, but has no answer", column=column)
+        message = "the question is marked possible, but has no answer"
+        raise row.place.error(message, column=column, kind="bad-answer")
     return tuple(_located(row, text, start, context, column) for text, start in pairs)
 
 
@@ -93,7 +95,7 @@ def _answer_pairs(row: Row, answers: Any, column: str, columns: ColumnMap) -> li
         answers = [answers]
     if not isinstance(answers, list) or not all(isinstance(one, dict | str) for one in answers):
         expected = 'a list such as [{"text": "…", "answer_start": 0}]'
-        raise row.place.error(f"is {describe_value(answers)}", column=column, expected=expected)
+        raise row.place.value_error(answers, column=column, expected=expected, kind="bad-answer")
     return [
         (one, None) if isinstance(one, str) else (one.get("text"), one.get("answer_start", one.get("start")))
         for one in answers
@@ -104,7 +106,10 @@ def _located(row: Row, text: Any, start: Any, context: str, column: str) -> Answ
     """The answer at its start, which may be missing if the answer occurs only once in the context."""
     if not isinstance(text, str) or not text:
         raise row.place.error(
-            f"an answer is {describe_value(text)}", column=column, expected="a text that is not empty"
+            f"an answer is {describe_value(text)}",
+            column=column,
+            expected="a text that is not empty",
+            kind="missing-value" if text is None else "bad-answer",
         )
     if isinstance(start, str):
         with contextlib.suppress(ValueError):
@@ -115,17 +120,24 @@ def _located(row: Row, text: Any, start: Any, context: str, column: str) -> Answ
     if start is None:
         times = "more than once" if first >= 0 else "nowhere"
         raise row.place.error(
-            f'the answer "{text:.40}" occurs {times} in the context', column=column, expected="its start"
+            f'the answer "{text:.40}" occurs {times} in the context',
+            column=column,
+            expected="its start",
+            kind="bad-answer",
         )
     if not isinstance(start, int) or isinstance(start, bool):
         raise row.place.error(
-            f"the start of an answer is {describe_value(start)}", column=column, expected="a whole number"
+            f"the start of an answer is {describe_value(start)}",
+            column=column,
+            expected="a whole number",
+            kind="bad-answer",
         )
     if start < 0 or not context.startswith(text, start):
         there = f'"{context[start : start + len(text)]:.40}"' if 0 <= start < len(context) else "outside the context"
         near = min(_occurrences(context, text), key=lambda at: abs(at - start), default=None)
         fix = "It does not occur in the context." if near is None else f"It occurs at {near}."
-        raise row.place.error(f'the answer "{text:.40}" is not at {start}: there is {there}', column=column, fix=fix)
+        message = f'the answer "{text:.40}" is not at {start}: there is {there}'
+        raise row.place.error(message, column=column, fix=fix, kind="answer-position")
     return AnswerSpan(text, start)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from regard.data.records.labeled import TEXT
 from regard.data.records.record import ColumnMap, Record, Role
-from regard.data.rows import NOWHERE, Place, Row, describe_value, parse_json_cell
+from regard.data.rows import NOWHERE, Place, Row, parse_json_cell
 from regard.data.spans import Entity, parse_span
 from regard.data.tags import TagError, entities, to_iob2
 from regard.errors import pluralize
@@ -41,7 +41,7 @@ class TagRecord(Record):
             return cls._from_entity_row(row, columns)
         tokens = columns["tokens"]
         column = columns.get("tags")
-        tags = None if column is None or row.values.get(column) is None else row.strings(column)
+        tags = None if column is None or row.values.get(column) is None else row.strings(column, kind="broken-tags")
         return cls.from_tokens(
             row.strings(tokens),
             tags,
@@ -57,7 +57,7 @@ class TagRecord(Record):
         spans = parse_json_cell(row.value(column))
         if not isinstance(spans, list):
             expected = 'a list such as [{"start": 0, "end": 5, "label": "PER"}]'
-            raise row.place.error(f"is {describe_value(spans)}", column=column, expected=expected)
+            raise row.place.value_error(spans, column=column, expected=expected, kind="bad-entity")
         text = row.text(columns["text"])
         entities = [parse_span(row, span, f"{column}[{number}]", text) for number, span in enumerate(spans)]
         return cls.from_entities(text, entities, group=columns.group(row), place=row.place)
@@ -97,6 +97,7 @@ class TagRecord(Record):
                 f"{pluralize(len(tokens), 'token')} but {pluralize(len(tags), 'tag')}",
                 column="tags",
                 expected="one tag per token",
+                kind="tag-count",
             )
         spans = []
         start = 0
@@ -110,7 +111,9 @@ class TagRecord(Record):
         except TagError as error:
             location = place if lines is None else place._replace(line=lines[error.word])
             message = f'token {error.word} "{tokens[error.word]}": {error.message}'
-            raise location.error(message, column="tags", expected=error.expected, fix=error.fix) from error
+            raise location.error(
+                message, column="tags", expected=error.expected, fix=error.fix, kind="broken-tags"
+            ) from error
         return cls(" ".join(tokens), tuple(spans), iob2, group=group, place=place)
 
     @classmethod
@@ -150,15 +153,17 @@ def _check_entities(text: str, ordered: Sequence[Entity], place: Place) -> None:
         name = f"the entity {start} to {end} ({label})"
         if not 0 <= start < end <= len(text):
             expected = f"0 <= start < end <= {len(text)}, the length of the text"
-            raise place.error(f"{name} is not a part of the text", column="entities", expected=expected)
+            message = f"{name} is not a part of the text"
+            raise place.error(message, column="entities", expected=expected, kind="entity-outside")
         inner = text[start:end]
         if inner != inner.strip():
             left = start + len(inner) - len(inner.lstrip())
             right = left + len(inner.strip())
             fix = f"Write {left} to {right}." if inner.strip() else "Remove it: it contains only spaces."
-            raise place.error(f"{name} begins or ends with a space: {inner!r:.60}", column="entities", fix=fix)
+            message = f"{name} begins or ends with a space: {inner!r:.60}"
+            raise place.error(message, column="entities", fix=fix, kind="entity-space")
         if start < previous_end:
             fix = "Keep one of them: a word has one tag."
             message = f"{name} overlaps the one before, which ends at {previous_end}"
-            raise place.error(message, column="entities", fix=fix)
+            raise place.error(message, column="entities", fix=fix, kind="entity-overlap")
         previous_end = end

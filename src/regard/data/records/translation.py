@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from regard.data.records.record import ColumnMap, Record, Role
-from regard.data.rows import Row, describe_value
+from regard.data.rows import Row
 
 CODES = (
     *("ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr", "ga", "gl", "he", "hi", "hr"),
@@ -69,6 +69,6 @@ def _inner_row(row: Row, outer: str, source: str, target: str) -> Row:
     translation = row.value(outer)
     if not isinstance(translation, dict):
         expected = f'an object such as {{"{source}": "…", "{target}": "…"}}'
-        raise row.place.error(f"is {describe_value(translation)}", column=outer, expected=expected)
+        raise row.place.value_error(translation, column=outer, expected=expected)
     inner = {f"{outer}.{name}": value for name, value in translation.items()}
     return row._replace(values=inner)

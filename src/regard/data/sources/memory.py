@@ -203,7 +203,7 @@ def _class_names(data: Any) -> dict[str, Sequence[str]]:
 
 def _values(item: Any, place: Place, names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        raise place.error(f"is {describe_value(item)}", expected=ROW)
+        raise place.value_error(item, expected=ROW)
     values = {str(column): to_python(value) for column, value in item.items()}
     for column, classes in names.items():
         if column in values:
@@ -220,7 +220,8 @@ def _named(value: Any, classes: Sequence[str], place: Place, column: str) -> Any
     if value == -1:  # how datasets marks rows without a label
         return None
     if not 0 <= value < len(classes):
-        raise place.error(f"is {value}", column=column, expected=f"a class from 0 to {len(classes) - 1}")
+        expected = f"a class from 0 to {len(classes) - 1}"
+        raise place.error(f"is {value}", column=column, expected=expected, kind="bad-label")
     return classes[value]
 
 

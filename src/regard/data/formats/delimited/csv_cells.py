@@ -97,9 +97,9 @@ def _misquoted(error: str, place: Place, line: str, last: int) -> DataError:
     fix = 'Write a double quote inside a text twice (""), and one before and after it.'
     if "end of data" in error or "field limit" in error:
         what = f"a double quote opens here and is not closed up to line {last}"
-        return OpenQuote(what, file=place.file, line=place.line, column=column, fix=fix)
+        return OpenQuote(what, file=place.file, line=place.line, column=column, fix=fix, kind="unbalanced-quotes")
     if "new-line" in error:
         what = "a carriage return stands inside a row, outside of quotes"
     else:
         what = f"a closing double quote on line {last} is followed by more than a separator"
-    return place.error(what, column=column, fix=fix)
+    return place.error(what, column=column, fix=fix, kind="unbalanced-quotes")

@@ -64,7 +64,8 @@ def _wrong_count(
         fix += " If double quotes are literal characters here, read it with quoting=False."
     shown = " | ".join(shorten(value, 30) for value in values[:6])
     expected = f"{len(names)} ({', '.join(shorten(name, 30) for name in names[:12])})"
-    return place.error(f"the row has {pluralize(len(values), 'column')} ({shown})", expected=expected, fix=fix)
+    message = f"the row has {pluralize(len(values), 'column')} ({shown})"
+    return place.error(message, expected=expected, fix=fix, kind="wrong-columns")
 
 
 STYLES = ("default", "quoted")

@@ -37,17 +37,18 @@ def line_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> 
 
 def _object(line: str, place: Place) -> dict[str, Any]:
     if too_many_parts(line):
-        raise place.error(MANY_PARTS)
+        raise place.error(MANY_PARTS, kind="not-json")
     try:
         value = json.loads(strip_line_end(line))
         return _checked(value, place, escaped=ESCAPED.search(line) is not None)
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg}"
-        raise place.error(what, column=str(error.colno), expected='an object such as {"text": "…"}') from error
+        expected = 'an object such as {"text": "…"}'
+        raise place.error(what, column=str(error.colno), expected=expected, kind="not-json") from error
     except DataError:
         raise
     except (ValueError, RecursionError) as error:
-        raise place.error(f"is not JSON that can be read: {error}") from error
+        raise place.error(f"is not JSON that can be read: {error}", kind="not-json") from error
 
 
 def _checked(value: Any, place: Place, *, escaped: bool) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def _items(stream: BinaryIO, name: str, on_bad: OnBadRow, part: str | None) -> I
             on_bad(error, raw)
             continue
         except RecursionError:
-            on_bad(place.error("is not JSON that can be read: it is nested too deeply"), raw)
+            on_bad(place.error("is not JSON that can be read: it is nested too deeply", kind="not-json"), raw)
             continue
         yield row
 

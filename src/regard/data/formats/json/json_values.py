@@ -95,7 +95,7 @@ class JsonValues:
         """The next value, and as it is written."""
         while True:
             if too_many_parts(self.text, self.at):
-                raise self._error(MANY_PARTS)
+                raise self._error(MANY_PARTS, kind="not-json")
             try:
                 value, end = self.decoder.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
@@ -103,9 +103,9 @@ class JsonValues:
                     self.line += self.text.count("\n", self.at, error.pos)
                     start = self.text.rfind("\n", 0, error.pos)
                     column = error.pos - start + (self.dropped_columns if start < 0 else 0)
-                    raise self._error(f"is not JSON: {error.msg}", column=str(column)) from error
+                    raise self._error(f"is not JSON: {error.msg}", column=str(column), kind="not-json") from error
             except (ValueError, RecursionError) as error:
-                raise self._error(f"is not JSON that can be read: {error}") from error
+                raise self._error(f"is not JSON that can be read: {error}", kind="not-json") from error
             else:
                 if end < len(self.text) or self.at_end:  # a number may go on in what is not read yet
                     raw = self.text[self.at : end]  # only now: reading on moves what is held
@@ -128,11 +128,11 @@ class JsonValues:
             if self.at_end or len(data) - error.start > 3:
                 line = self.line + self.text.count("\n", self.at) + data.count(b"\n", 0, error.start)
                 what = f"byte 0x{data[error.start]:02X} is not UTF-8"
-                raise DataError(what, file=self.name, line=line, expected="text in UTF-8") from error
+                raise DataError(what, file=self.name, line=line, expected="text in UTF-8", kind="not-utf8") from error
             decoded, self.undecoded = data[: error.start].decode("utf-8"), data[error.start :]
         line = self.text.rfind("\n", 0, self.at)
         self.dropped_columns = self.at - line - 1 if line >= 0 else self.dropped_columns + self.at
         self.text, self.at = self.text[self.at :] + decoded, 0
 
-    def _error(self, what: str, *, column: str | None = None, expected: str | None = None) -> DataError:
-        return DataError(what, file=self.name, line=self.line, column=column, expected=expected)
+    def _error(self, what: str, **details: Any) -> DataError:
+        return DataError(what, file=self.name, line=self.line, **details)
