@@ -123,16 +123,8 @@ def evaluate(
     answer_file = None if output is None else Path(output).expanduser()
     _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
-    task, reader = _open(
-        model,
-        data,
-        split=split,
-        format=format,
-        columns=columns,
-        encoding=encoding,
-        labels=labels,
-        skip_bad=skip_bad,
-    )
+    reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
+    task, reader = _open(model, data, split=split, skip_bad=skip_bad, **reading)
     request = _evaluation_request(model, task, reader, window, overlap)
     losses = LossTotal()
     answered = _answered(model, task, request, beams, batch_tokens, losses)
