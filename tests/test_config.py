@@ -21,8 +21,8 @@ def config(**changes):
 
 def test_head_width_and_groups_follow_from_the_heads_unless_given():
     assert (config().head_width, config().kv_heads) == (4, 3)
-    given = config(attention=AttentionConfig(4, kv_heads=2, head_width=5))
-    assert (given.head_width, given.kv_heads) == (5, 2)
+    explicit = config(attention=AttentionConfig(4, kv_heads=2, head_width=5))
+    assert (explicit.head_width, explicit.kv_heads) == (5, 2)
 
 
 def test_longest_is_that_of_the_positions():
@@ -107,13 +107,13 @@ def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):
 
 
 @pytest.mark.parametrize(
-    ("name", "given"),
+    ("name", "explicit"),
     [("layers", 10**9), ("width", 10**9), ("ffn_width", 10**12), ("vocabulary", 10**30), ("segments", 10**9)],
 )
-def test_sizes_are_bounded_before_anything_is_allocated(name: str, given: int) -> None:
+def test_sizes_are_bounded_before_anything_is_allocated(name: str, explicit: int) -> None:
     sizes: dict[str, Any] = {"vocabulary": 100, "width": 32, "layers": 2, "ffn_width": 64, "segments": 2}
     with pytest.raises(InputError, match=f"{name} is 10+, expected at most"):
-        ModelConfig(**{**sizes, name: given}, attention=AttentionConfig(4))
+        ModelConfig(**{**sizes, name: explicit}, attention=AttentionConfig(4))
 
 
 def test_layers_that_share_weights_are_bounded_too() -> None:

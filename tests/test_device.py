@@ -49,15 +49,15 @@ def test_number_formats_by_name() -> None:
         device.pick_dtype("int3")
 
 
-@pytest.mark.parametrize("asked", ["has_flash", "has_cudnn", "has_triton"])
-def test_the_compiler_sees_through_what_a_kernel_is_chosen_by(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+@pytest.mark.parametrize("options", ["has_flash", "has_cudnn", "has_triton"])
+def test_the_compiler_sees_through_what_a_kernel_is_chosen_by(monkeypatch: pytest.MonkeyPatch, options: str) -> None:
     """A break here would fall into every layer of a network."""
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index=0: (9, 0))
     monkeypatch.setattr(device, "_CUDNN", True)
     monkeypatch.setattr(device, "_TRITON", True)
 
     def chosen(x: torch.Tensor) -> torch.Tensor:
-        return x + 1 if getattr(device, asked)() else x
+        return x + 1 if getattr(device, options)() else x
 
     torch._dynamo.reset()
     assert torch.compile(chosen, backend="eager", fullgraph=True)(torch.zeros(())) == 1
@@ -65,21 +65,21 @@ def test_the_compiler_sees_through_what_a_kernel_is_chosen_by(monkeypatch: pytes
 
 
 def test_the_report_of_this_machine() -> None:
-    found = device.device_report()
-    assert found.torch == torch.__version__
-    assert found.cores >= 1
-    assert found.threads == torch.get_num_threads()
-    assert len(found.gpus) == torch.cuda.device_count()
-    assert set(found.extras) == set(device.EXTRAS)
+    result = device.device_report()
+    assert result.torch == torch.__version__
+    assert result.cores >= 1
+    assert result.threads == torch.get_num_threads()
+    assert len(result.gpus) == torch.cuda.device_count()
+    assert set(result.extras) == set(device.EXTRAS)
 
 
 @pytest.mark.parametrize(("flash", "triton"), [(True, True), (True, False), (False, True)])
 def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, flash: bool, triton: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    for room in (device, kernels):
-        monkeypatch.setattr(room, "has_flash", lambda index=0: flash)
-        monkeypatch.setattr(room, "has_triton", lambda: triton)
-        monkeypatch.setattr(room, "has_cudnn", lambda index=0: flash)
+    for size in (device, kernels):
+        monkeypatch.setattr(size, "has_flash", lambda index=0: flash)
+        monkeypatch.setattr(size, "has_triton", lambda: triton)
+        monkeypatch.setattr(size, "has_cudnn", lambda index=0: flash)
 
     def used(where: str, dtype: torch.dtype, ends: tuple[int, ...] = (5, 7), **call: Any) -> str:
         queries: Any = SimpleNamespace(device=torch.device(where), dtype=dtype, shape=(ends[-1], 12, 64))
@@ -87,19 +87,19 @@ def test_reported_kernels_are_the_ones_used(monkeypatch: pytest.MonkeyPatch, fla
             queries, AttentionCall(Layout.for_self_attention(torch.tensor([0, *ends]), 5), **call)
         )
 
-    said = device._kernels()
-    assert said["cpu"] == used("cpu", torch.float32) == used("cpu", torch.bfloat16)
-    assert said["cuda, bf16 or fp16"] == used("cuda", torch.bfloat16) == used("cuda", torch.float16)
+    message = device._kernels()
+    assert message["cpu"] == used("cpu", torch.float32) == used("cpu", torch.bfloat16)
+    assert message["cuda, bf16 or fp16"] == used("cuda", torch.bfloat16) == used("cuda", torch.float16)
     if flash:
-        even = said["cuda, bf16 or fp16, in training on equal lengths"]
+        even = message["cuda, bf16 or fp16, in training on equal lengths"]
         assert even == used("cuda", torch.bfloat16, (5, 10))
     with torch.no_grad():
-        assert said["cuda, bf16 or fp16, without gradients"] == used("cuda", torch.bfloat16)
-        assert said["cuda, fp32, without gradients"] == used("cuda", torch.float32)
-        assert used("cuda", torch.bfloat16, dropout=0.1, training=True) == said["cuda, bf16 or fp16"] or not flash
+        assert message["cuda, bf16 or fp16, without gradients"] == used("cuda", torch.bfloat16)
+        assert message["cuda, fp32, without gradients"] == used("cuda", torch.float32)
+        assert used("cuda", torch.bfloat16, dropout=0.1, training=True) == message["cuda, bf16 or fp16"] or not flash
     bias = torch.zeros(12, 13)
-    assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.float32)
-    assert said["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.bfloat16, bias_HR=bias)
+    assert message["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.float32)
+    assert message["cuda, fp32, or with a bias or a mask function"] == used("cuda", torch.bfloat16, bias_HR=bias)
 
 
 @pytest.mark.parametrize(

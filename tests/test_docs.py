@@ -36,15 +36,15 @@ class Command:
 
 
 def commands(block: str) -> list[Command]:
-    found: list[Command] = []
+    results: list[Command] = []
     for line in block.splitlines():
         if line.startswith("$ "):
-            found.append(Command(line[2:]))
+            results.append(Command(line[2:]))
         elif exits := re.fullmatch(r"\[exit (\d+)\]", line):
-            found[-1].status = int(exits[1])
+            results[-1].status = int(exits[1])
         else:
-            found[-1].output.append(line)
-    return found
+            results[-1].output.append(line)
+    return results
 
 
 def pattern(lines: list[str]) -> str:
@@ -57,10 +57,10 @@ def execute(command: Command) -> tuple[int, str]:
     """Plain calls of regard in this process, which saves the import of torch; the rest through the shell."""
     words = shlex.split(command.line)
     if words[0] == "regard" and not set(command.line) & set("|<>;"):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        message = io.StringIO()
+        with contextlib.redirect_stdout(message), contextlib.redirect_stderr(message):
             status = cli.main(words[1:])
-        return status, said.getvalue()
+        return status, message.getvalue()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", command.line],
@@ -75,17 +75,17 @@ def execute(command: Command) -> tuple[int, str]:
 
 def run_console(block: str) -> None:
     for command in commands(block):
-        status, said = execute(command)
-        assert status == command.status, f"{command.line}\n{said}"
-        said = "".join(line.removeprefix("regard: ") for line in said.splitlines(keepends=True))
-        assert re.fullmatch(pattern(command.output), said), f"{command.line}\n{said}"
+        status, message = execute(command)
+        assert status == command.status, f"{command.line}\n{message}"
+        message = "".join(line.removeprefix("regard: ") for line in message.splitlines(keepends=True))
+        assert re.fullmatch(pattern(command.output), message), f"{command.line}\n{message}"
 
 
 def run_python(block: str, names: dict[str, Any]) -> None:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    message = io.StringIO()
+    with contextlib.redirect_stdout(message):
         exec(compile(block, "example", "exec"), names)
-    assert said.getvalue().splitlines() == PRINTED.findall(block)
+    assert message.getvalue().splitlines() == PRINTED.findall(block)
 
 
 NEED_MINILM = ("check.md",)  # pages whose numbers are others without it
@@ -123,13 +123,13 @@ def test_every_command_has_its_page() -> None:
 
 def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
     """Flags of a command; the settings of a training have no name before theirs."""
-    found: list[str] = []
+    results: list[str] = []
     for name, kind in get_type_hints(settings).items():
         if is_dataclass(kind):
-            found += flags(kind, "" if name == "settings" else f"{name}.") if nested else []
+            results += flags(kind, "" if name == "settings" else f"{name}.") if nested else []
         elif name not in ("model", "texts", "text", "files", "data", "queries", "name"):
-            found.append(f"--{prefix}{name.replace('_', '-')}")
-    return found
+            results.append(f"--{prefix}{name.replace('_', '-')}")
+    return results
 
 
 def test_every_setting_of_a_verb_is_on_its_page() -> None:

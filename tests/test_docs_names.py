@@ -45,13 +45,13 @@ STEMS = {name.split("-")[0] for name in PRESETS}
 
 
 def flags_of(settings: Any, prefix: str = "") -> set[str]:
-    found = set()
+    result = set()
     for name, kind in get_type_hints(settings).items():
         if dataclasses.is_dataclass(kind):
-            found |= flags_of(kind, "" if name == "settings" else f"{name}.")
+            result |= flags_of(kind, "" if name == "settings" else f"{name}.")
         else:
-            found.add(f"--{prefix}{name.replace('_', '-')}")
-    return found
+            result.add(f"--{prefix}{name.replace('_', '-')}")
+    return result
 
 
 FLAGS = {command: flags_of(about.arguments) for command, about in cli.COMMANDS.items()}
@@ -106,9 +106,9 @@ def test_commands_and_their_flags(page: Path) -> None:
         if command not in cli.COMMANDS:
             wrong.append(f"regard {command}")
             continue
-        given = {word.split("=")[0] for word in words if FLAG.fullmatch(word.split("=")[0])}
+        flags = {word.split("=")[0] for word in words if FLAG.fullmatch(word.split("=")[0])}
         known = FLAGS[command] | FOREIGN | (TRAINER if command in ("train", "pretrain") else set())
-        wrong += [f"regard {command} {flag}" for flag in given if flag not in known]
+        wrong += [f"regard {command} {flag}" for flag in flags if flag not in known]
     assert wrong == []
 
 
@@ -150,13 +150,13 @@ def test_names_that_look_like_presets_are_presets(page: Path) -> None:
 def resolves(name: str) -> bool:
     """Whether a dotted name under regard can be imported."""
     parts = name.split(".")
-    found: Any = regard
+    result: Any = regard
     for place, part in enumerate(parts[1:], 1):
-        if hasattr(found, part):
-            found = getattr(found, part)
+        if hasattr(result, part):
+            result = getattr(result, part)
             continue
         try:
-            found = importlib.import_module(".".join(parts[: place + 1]))
+            result = importlib.import_module(".".join(parts[: place + 1]))
         except ImportError:
             return False
     return True

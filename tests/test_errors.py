@@ -44,13 +44,13 @@ def test_values_of_a_user_cannot_break_a_message() -> None:
 
 
 def flags_of(settings: Any, prefix: str = "") -> set[str]:
-    found = set()
+    result = set()
     for name, kind in get_type_hints(settings).items():
         if dataclasses.is_dataclass(kind):
-            found |= flags_of(kind, "" if name == "settings" else f"{name}.")
+            result |= flags_of(kind, "" if name == "settings" else f"{name}.")
         else:
-            found.add(f"{prefix}{name}")
-    return found
+            result.add(f"{prefix}{name}")
+    return result
 
 
 FLAGS = {name for verb in cli.COMMANDS.values() for name in flags_of(verb.arguments)}
@@ -58,14 +58,14 @@ FLAGS = {name for verb in cli.COMMANDS.values() for name in flags_of(verb.argume
 
 def marked() -> list[tuple[str, str]]:
     """Every name that is written in the code as setting("name")."""
-    found = []
+    results = []
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "setting":
                 continue
             if isinstance(node.args[0], ast.Constant) and path.name != "errors.py":
-                found.append((path.name, str(node.args[0].value)))
-    return found
+                results.append((path.name, str(node.args[0].value)))
+    return results
 
 
 def test_every_marked_name_is_a_flag() -> None:
@@ -114,10 +114,10 @@ def test_every_setting_of_a_training_is_in_the_table() -> None:
 
 def said_of(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert cli.main(argv) in (1, 2)
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "Traceback" not in said.err
-    return " ".join(said.err.replace("│", " ").split())
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return " ".join(captured.err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_a_value_out_of_range_names_the_flag(
 ) -> None:
     flag = f"--{name.replace('_', '-')}"
     argv = [command, str(reviews_csv), "--preset", "tiny-bert", "--out", str(tmp_path / "run"), flag, BAD[name]]
-    said = said_of(argv, capsys)
-    assert flag in said
-    assert BAD[name] in said
-    assert "expected" in said or "Use" in said
-    assert f"regard: {flag} " in said  # not as Python calls it
+    message = said_of(argv, capsys)
+    assert flag in message
+    assert BAD[name] in message
+    assert "expected" in message or "Use" in message
+    assert f"regard: {flag} " in message  # not as Python calls it
     assert not (tmp_path / "run").exists()
 
 
@@ -151,10 +151,10 @@ def test_a_value_of_a_wrong_type_names_the_flag(
     name: str, reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flag = f"--{name.replace('_', '-')}"
-    said = said_of(["train", str(reviews_csv), "--out", str(tmp_path / "run"), flag, "many"], capsys)
-    assert flag in said
-    assert "many" in said
-    assert "expected a" in said or "Expected one of" in said
+    message = said_of(["train", str(reviews_csv), "--out", str(tmp_path / "run"), flag, "many"], capsys)
+    assert flag in message
+    assert "many" in message
+    assert "expected a" in message or "Expected one of" in message
 
 
 def test_settings_that_exclude_each_other_are_flags_too(reviews_csv: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,11 +216,11 @@ def test_every_setting_of_generate_names_its_flag(writer: Path, capsys: pytest.C
     assert {*BAD_DECODING, "sample", "seed", "slide", "constraint"} == set(DEFAULTS)
     for name, value in BAD_DECODING.items():
         flag = f"--{name.replace('_', '-')}"
-        said = said_of(["generate", str(writer), "The sea", "--device", "cpu", flag, value], capsys)
-        assert flag in said, said
-        assert value in said, said
-    said = said_of(["generate", str(writer), "a", "--beams", "3", "--top-p", "0.5"], capsys)
-    assert "--beams 3 and --top-p 0.5 contradict each other" in said
+        message = said_of(["generate", str(writer), "The sea", "--device", "cpu", flag, value], capsys)
+        assert flag in message, message
+        assert value in message, message
+    message = said_of(["generate", str(writer), "a", "--beams", "3", "--top-p", "0.5"], capsys)
+    assert "--beams 3 and --top-p 0.5 contradict each other" in message
 
 
 def test_python_names_stay_in_python() -> None:

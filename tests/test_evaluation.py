@@ -27,17 +27,17 @@ def test_scores_are_those_of_the_answers(trained: Path, tmp_path: Path, write_ro
     rows = reviews(50, seed=3)
     data = write_rows(tmp_path / "test.csv", rows)
     model = regard.load(trained, device="cpu")
-    found = regard.evaluate(model, data, output=tmp_path / "answers.jsonl")
-    said = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
-    assert [answer["label"] for answer in said] == [one.json()["label"] for one in model.predict([t for t, _ in rows])]
-    right = sum(answer["label"] == label for answer, (_, label) in zip(said, rows, strict=True))
-    accuracy = found.scores["accuracy"]
-    assert (found.task, found.rows, found.main) == ("classify", 50, "accuracy")
+    result = regard.evaluate(model, data, output=tmp_path / "answers.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert [answer["label"] for answer in lines] == [one.json()["label"] for one in model.predict([t for t, _ in rows])]
+    right = sum(answer["label"] == label for answer, (_, label) in zip(lines, rows, strict=True))
+    accuracy = result.scores["accuracy"]
+    assert (result.task, result.rows, result.main) == ("classify", 50, "accuracy")
     assert accuracy.value == right / 50
     assert accuracy.low < accuracy.value <= accuracy.high
-    assert found.loss > 0
+    assert result.loss > 0
     before = torch.manual_seed(7).get_state()
-    assert regard.evaluate(trained, data, batch_tokens=16).scores == found.scores
+    assert regard.evaluate(trained, data, batch_tokens=16).scores == result.scores
     assert torch.equal(torch.get_rng_state(), before)  # what the caller draws goes on as if nothing had been scored
 
 
@@ -78,8 +78,8 @@ def test_bad_rows_are_written_down_and_skipped(trained: Path, tmp_path: Path) ->
     lines = [{"text": "great fun", "label": "good"}, {"text": 7, "label": "good"}, {"text": "cold", "label": "bad"}]
     data = tmp_path / "test.jsonl"
     data.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = regard.evaluate(trained, data, skip_bad=tmp_path / "bad.jsonl")
-    assert (found.rows, found.bad) == (2, 1)
+    result = regard.evaluate(trained, data, skip_bad=tmp_path / "bad.jsonl")
+    assert (result.rows, result.bad) == (2, 1)
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
 
 
@@ -127,9 +127,9 @@ def test_memory_does_not_grow_with_the_rows(trained: Path, tmp_path: Path, write
     def peak(count: int) -> float:
         data = write_rows(tmp_path / f"{count}.csv", reviews(count))
         argv: list[Any] = [sys.executable, "-c", MEASURE, trained, data, tmp_path / "answers.jsonl"]
-        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
-        assert int(said[0]) == count
-        return int(said[1]) / 1024
+        message = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+        assert int(message[0]) == count
+        return int(message[1]) / 1024
 
     assert peak(30_000) - peak(3_000) < 16
 
@@ -143,25 +143,25 @@ def test_classes_and_confusion_are_in_every_output(
     rows = [*rows, *((text, "bad") for text, label in rows[:6] if label == "good")]  # some rows are wrong for sure
     data = write_rows(tmp_path / "test.csv", rows)
     model = regard.load(trained, device="cpu")
-    found = regard.evaluate(model, data)
+    result = regard.evaluate(model, data)
     gold = [label for _, label in rows]
     predicted = [answer.json()["label"] for answer in model.predict([text for text, _ in rows])]
     theirs = classification_report(gold, predicted, output_dict=True, zero_division=0)
-    assert list(found.classes) == ["bad", "good"]
-    for name, score in found.classes.items():
+    assert list(result.classes) == ["bad", "good"]
+    for name, score in result.classes.items():
         assert (score.precision, score.recall, score.f1, score.support) == pytest.approx(tuple(theirs[name].values()))
-    assert found.confusion is not None
-    assert found.json()["confusion"]["matrix"] == confusion_matrix(gold, predicted).tolist()
+    assert result.confusion is not None
+    assert result.json()["confusion"]["matrix"] == confusion_matrix(gold, predicted).tolist()
     picture = tmp_path / "confusion.png"
     assert cli.main(["evaluate", str(trained), str(data), "--confusion", str(picture), "--device", "cpu"]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    said = capsys.readouterr().out
-    assert re.search(r"\nclass +precision +recall +f1 +support\nbad +\d\.\d{4} .*\ngood .*\nmacro average", said)
-    assert "confusion matrix: rows are true, columns are predicted\n      bad  good\nbad " in said
+    out = capsys.readouterr().out
+    assert re.search(r"\nclass +precision +recall +f1 +support\nbad +\d\.\d{4} .*\ngood .*\nmacro average", out)
+    assert "confusion matrix: rows are true, columns are predicted\n      bad  good\nbad " in out
     assert cli.main(["evaluate", str(trained), str(data), "--json", "--device", "cpu"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["confusion"]["labels"] == ["bad", "good"]
-    assert told["classes"]["bad"] == asdict(found.classes["bad"])
+    stdout = json.loads(capsys.readouterr().out)
+    assert stdout["confusion"]["labels"] == ["bad", "good"]
+    assert stdout["classes"]["bad"] == asdict(result.classes["bad"])
 
 
 def test_a_picture_that_cannot_be_drawn_is_refused_first(
@@ -187,15 +187,15 @@ def test_columns_named_for_the_training_are_remembered(
         train_csv, out=folder, preset="tiny-bert", steps=2, columns={"text": "opinion", "label": 2}, device="cpu"
     )
     assert json.loads((folder / "run.json").read_text())["data"]["columns"] == {"text": "opinion", "label": "stars"}
-    found = regard.evaluate(folder, test_csv)
-    assert "label=stars, text=opinion" in found.data
-    assert found.scores == regard.evaluate(folder, plain_csv).scores
-    told = regard.evaluate(folder, test_csv, columns={"text": "text", "label": "stars"})
-    assert "(text=text, label=stars)" in told.data
+    result = regard.evaluate(folder, test_csv)
+    assert "label=stars, text=opinion" in result.data
+    assert result.scores == regard.evaluate(folder, plain_csv).scores
+    options = regard.evaluate(folder, test_csv, columns={"text": "text", "label": "stars"})
+    assert "(text=text, label=stars)" in options.data
     for path in (new_csv, plain_csv):
         assert cli.main(["predict", str(folder), "--input", str(path), "--json", "--device", "cpu"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[:20] == said[20:]
+    out = capsys.readouterr().out.splitlines()
+    assert out[:20] == out[20:]
 
 
 def test_answers_are_written_in_the_format_of_the_name(trained: Path, reviews_csv: Path, tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("models") / "recurrent", "tiny-lstm-language", "bpe")
 
 
-def rows(path: Path, given: Iterable[Any]) -> Path:
-    path.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in given))
+def rows(path: Path, input_ids: Iterable[Any]) -> Path:
+    path.write_text("".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in input_ids))
     return path
 
 
@@ -72,19 +72,19 @@ PAIRS = [
 @pytest.mark.parametrize("model", ["masked", "causal", "recurrent"])
 def test_pairs_are_recognised_and_scored(model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder, data = request.getfixturevalue(model), rows(tmp_path / "pairs.jsonl", PAIRS)
-    found = regard.evaluate(folder, data, output=tmp_path / "a.jsonl")
-    said = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-    assert [one["kind"] for one in said] == [one["UID"] for one in PAIRS]
-    for one in said:
+    result = regard.evaluate(folder, data, output=tmp_path / "a.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [one["kind"] for one in lines] == [one["UID"] for one in PAIRS]
+    for one in lines:
         assert one["preferred"] == ("good" if one["cost_good"] < one["cost_bad"] else "bad")
-    assert said[0]["preferred"] != said[1]["preferred"]  # the same two sentences
-    right = [one["preferred"] == "good" for one in said]
-    values = {name: score.value for name, score in found.scores.items()}
+    assert lines[0]["preferred"] != lines[1]["preferred"]  # the same two sentences
+    right = [one["preferred"] == "good" for one in lines]
+    values = {name: score.value for name, score in result.scores.items()}
     expected = {"accuracy": sum(right) / 5, "accuracy number": 0.5, "accuracy order": sum(right[2:]) / 3}
     assert values == pytest.approx(expected)
-    assert (found.task, found.rows, found.main) == ("minimal", 5, "accuracy")
-    assert "jsonl for minimal (good=sentence_good, bad=sentence_bad, kind=UID)" in found.data
-    assert regard.evaluate(folder, data, batch_tokens=8).scores == found.scores
+    assert (result.task, result.rows, result.main) == ("minimal", 5, "accuracy")
+    assert "jsonl for minimal (good=sentence_good, bad=sentence_bad, kind=UID)" in result.data
+    assert regard.evaluate(folder, data, batch_tokens=8).scores == result.scores
 
 
 def test_pairs_of_several_files_and_of_other_columns(causal: Path, tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_pairs_of_several_files_and_of_other_columns(causal: Path, tmp_path: Pat
     assert whole.rows == 5
     table = [",".join((*TEXTS[:2], "x")), ",".join((*TEXTS[2:], "y"))]
     data = rows(tmp_path / "pairs.csv", ["right,wrong,what", *table])
-    found = regard.evaluate(causal, data, columns={"good": "right", "bad": "wrong", "kind": "what"})
-    assert list(found.scores) == ["accuracy", "accuracy x", "accuracy y"]
+    result = regard.evaluate(causal, data, columns={"good": "right", "bad": "wrong", "kind": "what"})
+    assert list(result.scores) == ["accuracy", "accuracy x", "accuracy y"]
 
 
 def test_pairs_from_stdin(causal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_pairs_from_stdin(causal: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("{", r"pairs\.jsonl line 2, column 2: is not JSON"),
         ('{"sentence_good": "a"}', r'line 2: there is no "sentence_bad" \(there is sentence_good\)'),
@@ -114,12 +114,12 @@ def test_pairs_from_stdin(causal: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ('{"sentence_good": "a", "sentence_bad": "a"}', r"line 2: the two sentences are the same"),
     ],
 )
-def test_a_line_that_is_wrong_is_named_or_skipped(causal: Path, tmp_path: Path, line: str, says: str) -> None:
+def test_a_line_that_is_wrong_is_named_or_skipped(causal: Path, tmp_path: Path, line: str, message: str) -> None:
     data = rows(tmp_path / "pairs.jsonl", [PAIRS[0], line, PAIRS[2]])
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         regard.evaluate(causal, data)
-    found = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
-    assert (found.rows, found.bad) == (2, 1)
+    result = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
+    assert (result.rows, result.bad) == (2, 1)
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
 
 
@@ -147,12 +147,12 @@ def sliding(theirs: Any, ids: list[int], *, window: int, stride: int) -> tuple[f
     total, count, before = 0.0, 0, 0
     for begin in range(0, len(ids), stride):
         end = min(begin + window, len(ids))
-        given = torch.tensor([ids[begin:end]])
-        target = given.clone()
+        input_ids = torch.tensor([ids[begin:end]])
+        target = input_ids.clone()
         target[:, : -(end - before)] = -100
         scored = int((target[:, 1:] != -100).sum())
         with torch.no_grad():
-            total += float(theirs(given, labels=target).loss) * scored
+            total += float(theirs(input_ids, labels=target).loss) * scored
         count, before = count + scored, end
         if end == len(ids):
             break
@@ -170,22 +170,22 @@ def test_sliding_windows_are_those_of_the_usual_recipe(causal: Path, tmp_path: P
     ids = list(model.tokenizer.encode(text).ids)
     theirs = transformers.GPT2LMHeadModel.from_pretrained(causal).eval()
     total, count = sliding(theirs, ids, window=window, stride=stride)
-    found = regard.evaluate(
+    result = regard.evaluate(
         model, tmp_path / "text.txt", window=window, overlap=1 - stride / window, output=tmp_path / "a.jsonl"
     )
-    said = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-    assert sum(one["count"] for one in said) == count
-    assert found.scores["nll"].value == pytest.approx(total / count, rel=1e-5)
-    assert (found.task, found.main, found.unit, found.rows) == ("causal", "perplexity", "windows", len(said))
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert sum(one["count"] for one in lines) == count
+    assert result.scores["nll"].value == pytest.approx(total / count, rel=1e-5)
+    assert (result.task, result.main, result.unit, result.rows) == ("causal", "perplexity", "windows", len(lines))
     again = regard.evaluate(model, tmp_path / "text.txt", window=window, overlap=1 - stride / window, batch_tokens=40)
-    assert again.scores["nll"].value == pytest.approx(found.scores["nll"].value, rel=1e-6)
+    assert again.scores["nll"].value == pytest.approx(result.scores["nll"].value, rel=1e-6)
     assert count == len(ids) - (math.ceil(len(ids) / window) if stride == window else 1)
-    assert found.scores["perplexity"].value == pytest.approx(math.exp(total / count), rel=1e-4)
+    assert result.scores["perplexity"].value == pytest.approx(math.exp(total / count), rel=1e-4)
     if stride < window:  # each is counted by what was scored of it
         scored = text.split()[1:], text[len(model.tokenizer.decode(ids[:1])) :]
-        assert found.scores["word_perplexity"].value == pytest.approx(math.exp(total / len(scored[0])), rel=1e-4)
+        assert result.scores["word_perplexity"].value == pytest.approx(math.exp(total / len(scored[0])), rel=1e-4)
         bits = total / math.log(2) / len(scored[1])
-        assert found.scores["bits_per_character"].value == pytest.approx(bits, rel=1e-5)
+        assert result.scores["bits_per_character"].value == pytest.approx(bits, rel=1e-5)
 
 
 def test_windows_that_cannot_be_used_are_refused(causal: Path, tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_text_on_the_command_line(capsys: Capture, causal: Path, tmp_path: Path)
     ]
     assert " windows in " in table
     assert cli.main([*argv, "--stride", "8"]) == 0
-    told = capsys.readouterr()
-    assert "--stride 8 is --overlap 0.75 here, with windows of 32 tokens" in told.err
-    assert told.out.splitlines()[:5] == table.splitlines()[:5]
+    captured = capsys.readouterr()
+    assert "--stride 8 is --overlap 0.75 here, with windows of 32 tokens" in captured.err
+    assert captured.out.splitlines()[:5] == table.splitlines()[:5]
     assert cli.main([*argv, "--stride", "8", "--overlap", "0.5"]) == 2
     assert cli.main([*argv, "--stride", "33"]) == 2
     assert "use 1 to 32" in capsys.readouterr().err
@@ -225,10 +225,10 @@ def test_text_on_the_command_line(capsys: Capture, causal: Path, tmp_path: Path)
 def test_a_masked_model_from_elsewhere_guesses_hidden_words(masked: Path, trained: Path, tmp_path: Path) -> None:
     data = tmp_path / "text.txt"
     data.write_text("\n\n".join(TEXTS * 30))
-    found = regard.evaluate(masked, data)
-    assert (found.task, found.rows) == ("masked", 120)
-    assert list(found.scores) == ["masked_accuracy", "perplexity", "nll"]
-    assert regard.evaluate(masked, data).scores == found.scores
+    result = regard.evaluate(masked, data)
+    assert (result.task, result.rows) == ("masked", 120)
+    assert list(result.scores) == ["masked_accuracy", "perplexity", "nll"]
+    assert regard.evaluate(masked, data).scores == result.scores
     with pytest.raises(InputError, match="overlap is for causal language models"):
         regard.evaluate(masked, data, overlap=0.5)
     with pytest.raises(InputError, match="window is for language models"):
@@ -240,8 +240,8 @@ def test_a_line_that_is_no_text(causal: Path, tmp_path: Path) -> None:
     data.write_bytes(b"the cat sleeps\n\xff\xfe\xff\nthe cats sleep\n")
     with pytest.raises(DataError, match=r"text\.txt line 2.*not UTF-8"):
         regard.evaluate(causal, data)
-    found = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
-    assert (found.rows, found.bad) == (1, 1)
+    result = regard.evaluate(causal, data, skip_bad=tmp_path / "bad.jsonl")
+    assert (result.rows, result.bad) == (1, 1)
 
 
 def test_a_recurrent_model_pays_for_text_too(recurrent: Path, tmp_path: Path) -> None:
@@ -249,11 +249,11 @@ def test_a_recurrent_model_pays_for_text_too(recurrent: Path, tmp_path: Path) ->
     data = tmp_path / "text.txt"
     data.write_text("\n".join(TEXTS * 6))
     model = regard.load(recurrent, device="cpu")
-    found = regard.evaluate(model, data)
+    result = regard.evaluate(model, data)
     assert model.tokenizer is not None
     ids = list(model.tokenizer.encode(data.read_text(), special=False).ids)
     logits = model.outputs([ids])[0].logits
     assert logits is not None
     expected = torch.nn.functional.cross_entropy(logits[:-1].float(), torch.tensor(ids[1:]))
-    assert (found.rows, found.unit) == (1, "windows")
-    assert found.scores["nll"].value == pytest.approx(float(expected), rel=1e-5)
+    assert (result.rows, result.unit) == (1, "windows")
+    assert result.scores["nll"].value == pytest.approx(float(expected), rel=1e-5)

@@ -30,17 +30,19 @@ def child(code: str) -> str:
 
 def tops(code: str) -> set[str]:
     """Packages that are loaded after running the code."""
-    told = child(f"{code}\nimport json, sys; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))")
-    return set(json.loads(told.splitlines()[-1]))
+    options = child(
+        f"{code}\nimport json, sys; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    )
+    return set(json.loads(options.splitlines()[-1]))
 
 
 def test_the_core_imports_only_what_it_is_built_on() -> None:
     """Every module but the command line, against the packages it may use with all that those bring along."""
     allowed = tops(f"import {', '.join(CORE)}, safetensors.torch, torch.nn.attention.flex_attention")
-    found = tops(f"import {', '.join(MODULES)}")
-    assert {"torch", "tokenizers", "safetensors", "regard"} <= found
-    assert found - allowed - set(sys.stdlib_module_names) - {"regard", "__editable___regard_finder"} == set()
-    assert found.isdisjoint(FORBIDDEN)
+    result = tops(f"import {', '.join(MODULES)}")
+    assert {"torch", "tokenizers", "safetensors", "regard"} <= result
+    assert result - allowed - set(sys.stdlib_module_names) - {"regard", "__editable___regard_finder"} == set()
+    assert result.isdisjoint(FORBIDDEN)
 
 
 TIMED = """
@@ -78,20 +80,20 @@ def run_with(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @on_arm
-@pytest.mark.parametrize(("own", "kept"), [({}, "1000"), ({"MIMALLOC_PURGE_DELAY": "7"}, "7")])
-def test_freed_memory_is_kept_for_a_while(own: dict[str, str], kept: str) -> None:
+@pytest.mark.parametrize(("own", "expected"), [({}, "1000"), ({"MIMALLOC_PURGE_DELAY": "7"}, "7")])
+def test_freed_memory_is_kept_for_a_while(own: dict[str, str], expected: str) -> None:
     """A value of the user's own stays."""
-    said = run_with("import os, regard; print(os.environ['MIMALLOC_PURGE_DELAY'])", **own)
-    assert said.stdout.strip() == kept
+    message = run_with("import os, regard; print(os.environ['MIMALLOC_PURGE_DELAY'])", **own)
+    assert message.stdout.strip() == expected
 
 
 @on_arm
 def test_torch_takes_over_how_long_freed_memory_is_kept() -> None:
     """Asked of the allocator itself, which tells its options where it is asked to."""
-    said = run_with("import regard; regard.load", MIMALLOC_VERBOSE="1").stderr
-    if "mimalloc" not in said:
+    message = run_with("import regard; regard.load", MIMALLOC_VERBOSE="1").stderr
+    if "mimalloc" not in message:
         pytest.skip("this torch has another allocator")
-    assert "option 'purge_delay': 1000" in said
+    assert "option 'purge_delay': 1000" in message
 
 
 @on_arm
@@ -100,8 +102,8 @@ def test_torch_takes_over_how_long_freed_memory_is_kept() -> None:
     [({}, "0"), ({"ONEDNN_JIT_PROFILE": "1"}, "1"), ({"DNNL_JIT_PROFILE": "1"}, "None")],
 )
 def test_profiling_of_onednn_is_switched_off_unless_set(own: dict[str, str], shown: str) -> None:
-    said = run_with("import os, regard; print(os.environ.get('ONEDNN_JIT_PROFILE'))", **own)
-    assert said.stdout.strip() == shown
+    message = run_with("import os, regard; print(os.environ.get('ONEDNN_JIT_PROFILE'))", **own)
+    assert message.stdout.strip() == shown
 
 
 COMPUTE = """

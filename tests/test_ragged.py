@@ -82,8 +82,8 @@ def test_gradients_reach_every_token_through_mean_and_the_greatest_through_max()
 @few
 def test_select_takes_sequences_in_the_order_asked(rows, data):
     chosen = data.draw(st.lists(st.integers(-len(rows), len(rows) - 1), max_size=5))
-    kept = [rows[i] for i in chosen]
-    same(Ragged.of(rows, segments=rows).select(chosen), Ragged.of(kept, segments=kept))
+    remaining = [rows[i] for i in chosen]
+    same(Ragged.of(rows, segments=rows).select(chosen), Ragged.of(remaining, segments=remaining))
 
 
 def test_select_keeps_positions_that_do_not_begin_at_zero():

@@ -18,11 +18,11 @@ LONG_FUNCTIONS = {"regard.model.kernels.triton_tiles._tile"}  # a Triton kernel 
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    found = {}
+    results = {}
     for path in sorted(SOURCE.rglob("*.py")):
         name = ".".join(("regard", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+        results[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return results
 
 
 def functions() -> Iterator[tuple[str, int]]:

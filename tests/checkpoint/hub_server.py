@@ -19,7 +19,7 @@ class Hub(http.server.ThreadingHTTPServer):
 
     def __init__(self, models: dict[str, dict[str, bytes]]) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
-        self.models, self.asked = models, list[str]()
+        self.models, self.requests = models, list[str]()
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -32,13 +32,17 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        self.server.asked.append(f"{self.command} {self.path}")
+        self.server.requests.append(f"{self.command} {self.path}")
         parts = self.path.split("?")[0].strip("/").split("/")
         if parts[:2] == ["api", "models"]:
             files = self.server.models.get("/".join(parts[2:4]))
             if files is not None and len(parts) <= 6 and parts[4:5] != ["tree"]:
-                said = {"id": "/".join(parts[2:4]), "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
-                return self.answer(json.dumps(said).encode())
+                message = {
+                    "id": "/".join(parts[2:4]),
+                    "sha": COMMIT,
+                    "siblings": [{"rfilename": name} for name in files],
+                }
+                return self.answer(json.dumps(message).encode())
             if files is not None and parts[4:5] == ["tree"]:
                 rows = [{"type": "file", "path": n, "size": len(c), "oid": etag(c)} for n, c in files.items()]
                 return self.answer(json.dumps(rows).encode())
@@ -77,10 +81,10 @@ for name in sys.argv[1:]:
 
 def ask(hub: Hub, cache: Path, *names: str, **settings: str) -> list[Any]:
     """What a process of its own gets for these names."""
-    given = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
-    given |= {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_CACHE": str(cache), "HF_HOME": str(cache)}
-    given |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1", **settings}
-    done = subprocess.run([sys.executable, "-c", ASK, *names], capture_output=True, text=True, env=given, timeout=100)
+    options = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    options |= {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_CACHE": str(cache), "HF_HOME": str(cache)}
+    options |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1", **settings}
+    done = subprocess.run([sys.executable, "-c", ASK, *names], capture_output=True, text=True, env=options, timeout=100)
     assert done.returncode == 0, done.stderr
     compiler, *answers = (json.loads(line) for line in done.stdout.splitlines())
     assert compiler is False  # it takes a second and a half to import, and loading needs none

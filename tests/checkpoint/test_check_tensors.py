@@ -45,8 +45,10 @@ def test_all_that_does_not_fit_is_listed_in_one_error(tmp_path: Path) -> None:
     change(folder, spoil)
     with pytest.raises(FolderError) as caught:
         read_folder(folder)
-    said = str(caught.value)
-    assert said.startswith(f"{folder}: the tensors do not fit a bert model as config.json describes it.\n2 missing:\n")
+    message = str(caught.value)
+    assert message.startswith(
+        f"{folder}: the tensors do not fit a bert model as config.json describes it.\n2 missing:\n"
+    )
     for line in (
         "  encoder.layer.0.attention.self.key.weight",
         "  embeddings.LayerNorm.bias",
@@ -58,7 +60,7 @@ def test_all_that_does_not_fit_is_listed_in_one_error(tmp_path: Path) -> None:
         "  encoder.layer.1.attention.self.query.weight: (33, 32), expected (32, 32)",
         "  encoder.layer.1.attention.self.value.bias: (), expected (32,)",
     ):
-        assert line in said.splitlines()
+        assert line in message.splitlines()
 
 
 def test_parts_that_only_fit_together_do_not_fit(tmp_path: Path) -> None:

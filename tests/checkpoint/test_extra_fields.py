@@ -152,15 +152,15 @@ def test_every_value_of_every_setting_is_saved(name: str, tmp_path: Path) -> Non
     count = 0
     for field, values in EVERY.items():
         for value in values:
-            given = {field: value}
+            options = {field: value}
             if field in ("positions.theta", "positions.local_theta", "positions.scaling"):
-                given |= {"positions.kind": "rotary", "attention.window": 2}
+                options |= {"positions.kind": "rotary", "attention.window": 2}
             if field in ("positions.buckets", "positions.max_distance"):
-                given |= {"positions.kind": "relative"}
+                options |= {"positions.kind": "relative"}
             if field == "positions.kind":
-                given |= {"positions.max_tokens": 32}
+                options |= {"positions.max_tokens": 32}
             try:
-                checkpoint = made(name, **given)
+                checkpoint = made(name, **options)
             except InputError:
                 continue  # settings that do not go together are refused when they are made
             check_round_trip(checkpoint, tmp_path / f"model-{count}")
@@ -173,10 +173,10 @@ def test_combinations_of_settings_are_saved(seed: int, tmp_path: Path) -> None:
     """Combinations drawn from all values of all settings, for every family in turn."""
     draw, count = random.Random(seed), 0
     for name in SHAPES:
-        given = {field: draw.choice(values) for field, values in EVERY.items() if draw.random() < 0.4}
+        options = {field: draw.choice(values) for field, values in EVERY.items() if draw.random() < 0.4}
         heads = draw.choice([None, {"sequence": 3}, {"masked": 0}]) if PRESETS[name].config.kind == "encoder" else None
         try:
-            checkpoint = made(name, heads, **given)
+            checkpoint = made(name, heads, **options)
         except InputError:
             continue
         check_round_trip(checkpoint, tmp_path / f"model-{count}")
@@ -270,7 +270,7 @@ def spoil(folder: Path, **values: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "message"),
     [
         ({"family": "burt"}, 'the family "burt" is not known. Did you mean "bert"'),
         ({"family": ["bert"]}, "is not known"),
@@ -282,10 +282,10 @@ def spoil(folder: Path, **values: Any) -> None:
         ({"other": 1}, 'holds "other"'),
     ],
 )
-def test_damaged_fields_of_ours_are_named(values: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_damaged_fields_of_ours_are_named(values: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_folder(tmp_path / "model", from_preset("tiny-bert", heads={"masked": 0}, **HARD))
     spoil(tmp_path / "model", **values)
-    with pytest.raises(FolderError, match=says):
+    with pytest.raises(FolderError, match=message):
         read_folder(tmp_path / "model")
 
 

@@ -31,17 +31,17 @@ def test_old_settings_of_rotary_positions(tmp_path: Path) -> None:
         folder = written(tmp_path / name, name, {})
         configure(folder, **old)
         ids = torch.arange(3, 40).unsqueeze(0)
-        found = read_folder(folder)
-        write_folder(tmp_path / f"{name} again", found)
+        checkpoint = read_folder(folder)
+        write_folder(tmp_path / f"{name} again", checkpoint)
         with torch.no_grad():
-            said = found.network(Ragged.of(ids.tolist())).hidden
+            message = checkpoint.network(Ragged.of(ids.tolist())).hidden
             for place in (folder, tmp_path / f"{name} again"):
                 theirs = transformers.AutoModel.from_pretrained(place)(ids).last_hidden_state[0]
-                assert torch.allclose(said, theirs, atol=1e-5)
+                assert torch.allclose(message, theirs, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "says"),
+    ("name", "settings", "expected"),
     [
         ("tiny-bert", {"model_type": "brt"}, 'the family "brt" is not known. Did you mean "bert"?'),
         ("tiny-bert", {"model_type": ...}, 'has no "model_type". Expected one of: bert, roberta'),
@@ -114,12 +114,14 @@ def test_old_settings_of_rotary_positions(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_settings_that_cannot_be_read_are_named(tmp_path: Path, name: str, settings: dict[str, Any], says: str) -> None:
+def test_settings_that_cannot_be_read_are_named(
+    tmp_path: Path, name: str, settings: dict[str, Any], expected: str
+) -> None:
     folder = written(tmp_path / "model", name)
     configure(folder, **settings)
     with pytest.raises(FolderError) as caught:
         read_folder(folder)
-    said = str(caught.value)
-    assert said.startswith(f"{folder}/config.json")
-    assert any(choice in said for choice in says.split("|"))
-    assert said.count("config.json") == 1
+    message = str(caught.value)
+    assert message.startswith(f"{folder}/config.json")
+    assert any(choice in message for choice in expected.split("|"))
+    assert message.count("config.json") == 1

@@ -93,7 +93,7 @@ def test_a_snapshot_of_the_hub_links_to_its_own_blobs_only(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b'{"a": 1,\n  "b": oops}', "config.json line 2 column 8: not JSON: Expecting value"),
         (b"", "line 1 column 1: not JSON"),
@@ -103,9 +103,9 @@ def test_a_snapshot_of_the_hub_links_to_its_own_blobs_only(tmp_path: Path) -> No
         (b'{"a": ' + b"1" * 5000 + b"}", "cannot be read"),
     ],
 )
-def test_broken_json_is_told_with_its_place(folder: Path, content: bytes, says: str) -> None:
+def test_broken_json_is_told_with_its_place(folder: Path, content: bytes, message: str) -> None:
     (folder / "config.json").write_bytes(content)
-    with pytest.raises(FolderError, match=says):
+    with pytest.raises(FolderError, match=message):
         read_json(folder, "config.json")
 
 
@@ -144,16 +144,16 @@ def names(folder: Path) -> list[str]:
 
 def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "er" / "model"
-    with atomic_folder(target) as fresh:
-        (fresh / "a").write_text("new")
+    with atomic_folder(target) as new_folder:
+        (new_folder / "a").write_text("new")
         assert not target.exists()
     assert contents(target) == {"a": "new"}
     assert names(target.parent) == ["model"]
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
-    with atomic_folder(filled(tmp_path / "model")) as fresh:
-        (fresh / "a").write_text("new")
+    with atomic_folder(filled(tmp_path / "model")) as new_folder:
+        (new_folder / "a").write_text("new")
     assert contents(tmp_path / "model") == {"a": "new"}
 
 
@@ -161,8 +161,8 @@ def test_a_filled_folder_is_refused_unless_told(tmp_path: Path) -> None:
     target = filled(tmp_path / "model", a="old")
     with pytest.raises(FolderError, match=r"exists and is not empty\. Name a new folder"), atomic_folder(target):
         pytest.fail("the body ran")
-    with atomic_folder(target, overwrite=True) as fresh:
-        (fresh / "a").write_text("new")
+    with atomic_folder(target, overwrite=True) as new_folder:
+        (new_folder / "a").write_text("new")
     assert contents(target) == {"a": "new"}
     assert names(tmp_path) == ["model"]
 
@@ -192,14 +192,14 @@ def test_foreign_files_are_carried_over_and_those_of_the_old_model_are_not(tmp_p
     (target / "link").symlink_to("notes.md")
     (target / "dangling").symlink_to("nothing")
     target.chmod(0o750)
-    with atomic_folder(target, overwrite=True) as fresh:
-        (fresh / "config.json").write_text("new")
-        (fresh / "model.safetensors").write_text("new")
-        (fresh / "1_Pooling").mkdir()
-        (fresh / "1_Pooling" / "config.json").write_text("new")
-    found = contents(target)
-    assert found.pop("link") == "mine"
-    assert found == {
+    with atomic_folder(target, overwrite=True) as new_folder:
+        (new_folder / "config.json").write_text("new")
+        (new_folder / "model.safetensors").write_text("new")
+        (new_folder / "1_Pooling").mkdir()
+        (new_folder / "1_Pooling" / "config.json").write_text("new")
+    result = contents(target)
+    assert result.pop("link") == "mine"
+    assert result == {
         "notes.md": "mine",
         "config.json": "new",
         "model.safetensors": "new",
@@ -214,8 +214,8 @@ def test_foreign_files_are_carried_over_and_those_of_the_old_model_are_not(tmp_p
 def test_a_link_to_a_folder_is_written_through(tmp_path: Path) -> None:
     target = filled(tmp_path / "far" / "model", a="old")
     (tmp_path / "link").symlink_to(target)
-    with atomic_folder(tmp_path / "link", overwrite=True) as fresh:
-        (fresh / "a").write_text("new")
+    with atomic_folder(tmp_path / "link", overwrite=True) as new_folder:
+        (new_folder / "a").write_text("new")
     assert (tmp_path / "link").is_symlink()
     assert contents(target) == {"a": "new"}
     assert sorted(names(tmp_path) + names(tmp_path / "far")) == ["far", "link", "model"]
@@ -226,8 +226,8 @@ def test_a_failure_in_the_middle_leaves_the_old_folder(tmp_path: Path, error: Ba
     target = filled(tmp_path / "model", a="old", b="old")
 
     def write() -> None:
-        with atomic_folder(target, overwrite=True) as fresh:
-            (fresh / "a").write_text("new")
+        with atomic_folder(target, overwrite=True) as new_folder:
+            (new_folder / "a").write_text("new")
             raise error
 
     with pytest.raises(FolderError if isinstance(error, OSError) else type(error)) as caught:
@@ -259,9 +259,9 @@ def test_a_disk_that_fails_while_flushing_leaves_what_was(
     monkeypatch.setattr(os, "fsync", failing(errno.EIO, os.fsync, at=at))
     with (
         pytest.raises(FolderError, match=r"could not be written: Input/output error\. Nothing was changed"),
-        atomic_folder(target, overwrite=overwrite) as fresh,
+        atomic_folder(target, overwrite=overwrite) as new_folder,
     ):
-        (fresh / "a").write_text("new")
+        (new_folder / "a").write_text("new")
     assert names(tmp_path) == (["model"] if overwrite else [])
     assert not overwrite or contents(target) == {"a": "old"}
 
@@ -269,8 +269,11 @@ def test_a_disk_that_fails_while_flushing_leaves_what_was(
 def test_a_full_disk_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = filled(tmp_path / "model", a="old")
     monkeypatch.setattr(Path, "write_text", failing(errno.ENOSPC, Path.write_text))
-    with pytest.raises(FolderError, match="No space left on device"), atomic_folder(target, overwrite=True) as fresh:
-        write_json(fresh / "a", {})
+    with (
+        pytest.raises(FolderError, match="No space left on device"),
+        atomic_folder(target, overwrite=True) as new_folder,
+    ):
+        write_json(new_folder / "a", {})
     assert contents(target) == {"a": "old"}
     assert names(tmp_path) == ["model"]
 
@@ -278,13 +281,13 @@ def test_a_full_disk_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_where_names_cannot_be_exchanged_they_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = filled(tmp_path / "model", a="old")
     monkeypatch.setattr(files, "_exchange", lambda *_: False)
-    with atomic_folder(target, overwrite=True) as fresh:
-        (fresh / "a").write_text("new")
+    with atomic_folder(target, overwrite=True) as new_folder:
+        (new_folder / "a").write_text("new")
     assert contents(target) == {"a": "new"}
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", failing(errno.EACCES, Path.replace, at=2))
-        with pytest.raises(FolderError, match="Permission denied"), atomic_folder(target, overwrite=True) as fresh:
-            (fresh / "a").write_text("newer")
+        with pytest.raises(FolderError, match="Permission denied"), atomic_folder(target, overwrite=True) as new_folder:
+            (new_folder / "a").write_text("newer")
     assert contents(target) == {"a": "new"}
     assert names(tmp_path) == ["model"]
 
@@ -325,7 +328,7 @@ for _ in sys.stdin:
 
 
 def test_a_kill_at_any_moment_leaves_a_whole_folder(tmp_path: Path) -> None:
-    target, draw, found = tmp_path / "model", random.Random(0), set()
+    target, draw, result = tmp_path / "model", random.Random(0), set()
     command = [sys.executable, "-c", WRITER, str(target)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         assert process.stdin is not None
@@ -337,13 +340,13 @@ def test_a_kill_at_any_moment_leaves_a_whole_folder(tmp_path: Path) -> None:
             before = [process.stdout.readline() for _ in range(draw.randrange(3))]  # whole writings, however slow
             time.sleep(draw.uniform(0, 0.05))
             os.kill(child, signal.SIGKILL)
-            said = before + list(iter(process.stdout.readline, "gone\n"))
+            message = before + list(iter(process.stdout.readline, "gone\n"))
             checkpoint = read_folder(target)
             stamp = checkpoint.hf_config["stamp"]
             values = {
                 value for tensor in checkpoint.network.state_dict().values() for value in tensor.unique().tolist()
             }
             assert values == {stamp}  # every tensor of every shard is of the same writing as config.json
-            assert stamp in (len(said), len(said) + 1)
-            found.add(stamp)
-    assert len(found) > 1
+            assert stamp in (len(message), len(message) + 1)
+            result.add(stamp)
+    assert len(result) > 1

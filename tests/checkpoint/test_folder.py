@@ -55,11 +55,11 @@ def test_a_file_keeps_the_heads_it_has_beside_those_of_its_class(tmp_path: Path)
     folder = written(tmp_path / "model", "tiny-bert", {"masked": 0, "next": 0, "pooled": 0})
     before = read_folder(folder)
     configure(folder, architectures=["BertForMaskedLM"])
-    found = read_folder(folder)
-    assert same(found, before)
-    output = found.network(BATCH)
+    checkpoint = read_folder(folder)
+    assert same(checkpoint, before)
+    output = checkpoint.network(BATCH)
     assert (output.logits.shape, output.next_sentence.shape, output.pooled.shape) == ((5, 100), (2, 2), (2, 32))
-    write_folder(tmp_path / "again", found)
+    write_folder(tmp_path / "again", checkpoint)
     assert json.loads((tmp_path / "again" / "config.json").read_text())["architectures"] == ["BertForPreTraining"]
 
 
@@ -81,19 +81,19 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 
 def test_a_head_that_is_there_is_kept(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"sequence": 3}, labels=("a", "b", "c"))
-    before, found = read_folder(folder), read_folder(folder, heads={"sequence": 3})
-    assert same(before, found)
-    assert (found.new_tensors, found.labels) == ((), ("a", "b", "c"))
+    before, checkpoint = read_folder(folder), read_folder(folder, heads={"sequence": 3})
+    assert same(before, checkpoint)
+    assert (checkpoint.new_tensors, checkpoint.labels) == ((), ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("name", ["tiny-bert", "tiny-roberta", "tiny-distilbert", "tiny-electra", "tiny-modernbert"])
 @pytest.mark.parametrize("there", [{}, {"masked": 0}, {"token": 3}])
 def test_a_head_that_is_not_there_starts_anew_and_says_so(tmp_path: Path, name: str, there: dict[str, int]) -> None:
     folder = written(tmp_path / "model", name, there)
-    before, found = read_folder(folder), read_folder(folder, heads={"sequence": 3})
-    assert {"heads.sequence.output.weight", "heads.sequence.output.bias"} <= set(found.new_tensors)
-    assert all(path.startswith("heads.") for path in found.new_tensors)
-    left, right = before.network.state_dict(), found.network.state_dict()
+    before, checkpoint = read_folder(folder), read_folder(folder, heads={"sequence": 3})
+    assert {"heads.sequence.output.weight", "heads.sequence.output.bias"} <= set(checkpoint.new_tensors)
+    assert all(path.startswith("heads.") for path in checkpoint.new_tensors)
+    left, right = before.network.state_dict(), checkpoint.network.state_dict()
     base = [path for path in left if path.startswith("encoder.")]
     assert base
     assert all(torch.equal(left[path], right[path]) for path in base)
@@ -104,12 +104,12 @@ def test_a_head_that_is_not_there_starts_anew_and_says_so(tmp_path: Path, name: 
 
 def test_a_head_with_more_classes_starts_anew(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"sequence": 3}, labels=("a", "b", "c"))
-    found = read_folder(folder, heads={"sequence": 5})
-    assert found.new_tensors == ("heads.sequence.output.weight", "heads.sequence.output.bias")
-    assert found.labels is None
-    write_folder(tmp_path / "again", found)
+    checkpoint = read_folder(folder, heads={"sequence": 5})
+    assert checkpoint.new_tensors == ("heads.sequence.output.weight", "heads.sequence.output.bias")
+    assert checkpoint.labels is None
+    write_folder(tmp_path / "again", checkpoint)
     again = read_folder(tmp_path / "again")
-    assert same(found, again)
+    assert same(checkpoint, again)
     assert again.labels == tuple(f"LABEL_{i}" for i in range(5))
 
 
@@ -117,21 +117,21 @@ def test_a_head_of_tokens_is_not_taken_for_one_of_texts(tmp_path: Path) -> None:
     """Both are called "classifier" and have the same shape."""
     folder = written(tmp_path / "model", "tiny-bert", {"token": 3})
     stored = load_file(folder / WEIGHTS)["classifier.weight"]
-    found = read_folder(folder, heads={"sequence": 3})
-    assert "heads.sequence.output.weight" in found.new_tensors
-    assert not torch.equal(found.network.get_parameter("heads.sequence.output.weight"), stored)
+    checkpoint = read_folder(folder, heads={"sequence": 3})
+    assert "heads.sequence.output.weight" in checkpoint.new_tensors
+    assert not torch.equal(checkpoint.network.get_parameter("heads.sequence.output.weight"), stored)
 
 
 def test_fresh_weights_follow_the_seed_in_the_order_of_the_network(tmp_path: Path) -> None:
     """And not the order of a set of names, which differs from one process to the next."""
     folder = written(tmp_path / "model", "tiny-roberta", {})
     torch.manual_seed(0)
-    found = read_folder(folder, heads={"pooled": 0, "sequence": 2, "token": 3, "span": 0, "masked": 0})
+    checkpoint = read_folder(folder, heads={"pooled": 0, "sequence": 2, "token": 3, "span": 0, "masked": 0})
     torch.manual_seed(0)
-    weights = [path for path in found.new_tensors if path.endswith(".weight") and "norm" not in path]
+    weights = [path for path in checkpoint.new_tensors if path.endswith(".weight") and "norm" not in path]
     assert len(weights) == 5
     for path in weights:
-        tensor = found.network.get_parameter(path)
+        tensor = checkpoint.network.get_parameter(path)
         assert torch.equal(tensor, torch.empty(tensor.shape).normal_(0, 0.02))
 
 
@@ -154,9 +154,9 @@ def test_a_class_that_is_not_known_gives_its_base(tmp_path: Path) -> None:
 def test_a_bias_that_may_be_absent_starts_at_nothing(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bart")
     change(folder, lambda tensors: tensors.pop("final_logits_bias"))
-    found = read_folder(folder)
-    assert found.new_tensors == ("heads.language.bias",)
-    assert not found.network.state_dict()["heads.language.bias"].any()
+    checkpoint = read_folder(folder)
+    assert checkpoint.new_tensors == ("heads.language.bias",)
+    assert not checkpoint.network.state_dict()["heads.language.bias"].any()
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -169,11 +169,11 @@ def test_number_formats(tmp_path: Path, stored: str, read: str) -> None:
     values = {name: tensor.to(DTYPES[stored]) for name, tensor in checkpoint.network.state_dict().items()}
     checkpoint.network.to(DTYPES[stored])
     write_folder(tmp_path / "model", checkpoint)
-    found = read_folder(tmp_path / "model", dtype=DTYPES[read])
-    for name, tensor in found.network.state_dict().items():
+    loaded = read_folder(tmp_path / "model", dtype=DTYPES[read])
+    for name, tensor in loaded.network.state_dict().items():
         assert tensor.dtype == DTYPES[read]
         assert torch.equal(tensor, values[name].to(DTYPES[read]))
-    write_folder(tmp_path / "again", found)
+    write_folder(tmp_path / "again", loaded)
     assert json.loads((tmp_path / "again" / "config.json").read_text())["dtype"] == read
     assert {tensor.dtype for tensor in load_file(tmp_path / "again" / WEIGHTS).values()} == {DTYPES[read]}
     assert transformers.AutoModel.from_pretrained(tmp_path / "again", dtype="auto").dtype == DTYPES[read]

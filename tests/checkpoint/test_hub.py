@@ -38,9 +38,9 @@ def test_missing_extras_are_told_with_the_command(monkeypatch: pytest.MonkeyPatc
 def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     tiny, absent, pickled = ask(hub, cache, "org/tiny", "org/nothing", "org/pickled")
-    wanted = ["config.json", "model.safetensors"]
+    expected = ["config.json", "model.safetensors"]
     snapshot = cache / "models--org--tiny" / "snapshots" / COMMIT
-    assert tiny == ["bert", str(snapshot), wanted]
+    assert tiny == ["bert", str(snapshot), expected]
     assert (snapshot / "model.safetensors").is_symlink()  # into the blobs beside it, as the cache is made
     assert absent.startswith('FolderError: "org/nothing" is not a folder here, and the hub download failed: 404')
     assert "Repository Not Found" in absent
@@ -48,9 +48,9 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_offline(hub: Hub, t
     assert pickled.startswith("FolderError: org/pickled has no safetensors on the hub, or not in its cache")
     assert "pickles are never read" in pickled
     assert "from_pretrained('org/pickled').save_pretrained('FOLDER')" in pickled
-    assert not any(name in line for line in hub.asked for name in ("weights.h5", "code.py", "pytorch_model.bin"))
-    hub.asked.clear()
+    assert not any(name in line for line in hub.requests for name in ("weights.h5", "code.py", "pytorch_model.bin"))
+    hub.requests.clear()
     tiny, absent = ask(hub, cache, "org/tiny", "org/nothing", HF_HUB_OFFLINE="1")
-    assert tiny == ["bert", str(snapshot), wanted]
+    assert tiny == ["bert", str(snapshot), expected]
     assert absent.startswith('FolderError: "org/nothing" is not a folder here, and the hub download failed: ')
-    assert hub.asked == []
+    assert hub.requests == []

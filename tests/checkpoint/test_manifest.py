@@ -25,8 +25,8 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def overwrite(folder: Path, *names: str) -> None:
-    with atomic_folder(folder, overwrite=True) as fresh:
-        write(fresh, *names, text="new")
+    with atomic_folder(folder, overwrite=True) as new_folder:
+        write(new_folder, *names, text="new")
 
 
 def test_what_the_manifest_does_not_name_stays(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_tokenizer_takes_no_model_away(tmp_path: Path) -> None:
     """Of a folder with a model, `regard tokenizer --overwrite` replaces the tokenizer alone."""
     folder = tmp_path / "model"
     overwrite(folder, "config.json", "model.safetensors", "tokenizer.json", "vocab.txt")
-    with atomic_folder(folder, overwrite=True, drop=tokenizer_files) as fresh:
-        write(fresh, "tokenizer.json", text="newer")
+    with atomic_folder(folder, overwrite=True, drop=tokenizer_files) as new_folder:
+        write(new_folder, "tokenizer.json", text="newer")
     assert texts(folder) == {"config.json": "new", "model.safetensors": "new", "tokenizer.json": "newer"}
     assert json.loads((folder / MANIFEST).read_text())["files"] == sorted(texts(folder))

@@ -30,7 +30,7 @@ TABLE: NameTable = {
 
 def variants() -> list[tuple[str, Config, Family]]:
     """The settings of each tiny preset, and those of its family that change names: not tied, gated, grouped."""
-    found = []
+    results = []
     for name, made in PRESETS.items():
         if name.startswith("tiny-"):
             changes: dict[str, dict[str, Any]] = {"": {}, " tied otherwise": {"tied": not made.config.tied}}
@@ -40,8 +40,8 @@ def variants() -> list[tuple[str, Config, Family]]:
                 changes[" groups"] = {"distinct_layers": 3}
             for what, change in changes.items():
                 config = dataclasses.replace(made.config, **change)
-                found.append((made.family + what, config, family_for(made.family, config)))
-    return found
+                results.append((made.family + what, config, family_for(made.family, config)))
+    return results
 
 
 CASES = [

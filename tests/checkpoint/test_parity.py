@@ -126,16 +126,16 @@ class Reference:
         more = {}
         if self.model.config.is_encoder_decoder:
             more["decoder_input_ids"] = pad(targets)[0]
-        said = self.model(input_ids=padded, attention_mask=mask, **more)
+        message = self.model(input_ids=padded, attention_mask=mask, **more)
         kind = type(self.model).__name__
         if kind.endswith(("SequenceClassification", "NextSentencePrediction")):
-            return said.logits
+            return message.logits
         if kind.endswith("QuestionAnswering"):
-            rows = torch.stack([said.start_logits, said.end_logits], -1)
+            rows = torch.stack([message.start_logits, message.end_logits], -1)
         elif kind.endswith("Model") and "LM" not in kind and "MT" not in kind:
-            rows = said.last_hidden_state
+            rows = message.last_hidden_state
         else:
-            rows = said.prediction_logits if hasattr(said, "prediction_logits") else said.logits
+            rows = message.prediction_logits if hasattr(message, "prediction_logits") else message.logits
         lengths = [len(row) for row in (targets if more else ids)]
         flat = torch.cat([rows[i, :length] for i, length in enumerate(lengths)])
         return flat.unsqueeze(1) if flat.dim() == 1 else flat
@@ -236,8 +236,8 @@ def test_a_preset_opens_there_and_comes_back_the_same(name, tmp_path):
     with torch.no_grad():
         output = run(checkpoint.network, ids, targets)
         expected = Reference(there.eval(), tmp_path)(ids, targets)
-    said = output.hidden if output.logits is None else output.logits
-    assert torch.allclose(said, expected, atol=1e-4)
+    message = output.hidden if output.logits is None else output.logits
+    assert torch.allclose(message, expected, atol=1e-4)
     again = read_folder(tmp_path / "ours")
     assert (again.family, again.config) == (checkpoint.family, checkpoint.config)
     there.save_pretrained(tmp_path / "back")

@@ -32,13 +32,13 @@ def test_a_published_name_means_its_published_weights(hub: Hub, tmp_path: Path) 
     assert absent.startswith("FolderError: bert-base-uncased means the published weights google-bert/bert-base-uncased")
     assert "hf download google-bert/bert-base-uncased --local-dir FOLDER" in absent
     assert '--preset bert-base-uncased, or regard.create("bert-base-uncased")' in absent
-    assert hub.asked == []
-    found, missing = ask(hub, cache, "bert-base-uncased", "gpt2")
-    assert found[:2] == ["bert", str(cache / "models--google-bert--bert-base-uncased" / "snapshots" / COMMIT)]
+    assert hub.requests == []
+    result, missing = ask(hub, cache, "bert-base-uncased", "gpt2")
+    assert result[:2] == ["bert", str(cache / "models--google-bert--bert-base-uncased" / "snapshots" / COMMIT)]
     assert missing.startswith("FolderError: gpt2 means the published weights openai-community/gpt2")
     (cache / "models--google-bert--bert-base-uncased").rename(cache / "models--bert-base-uncased")  # an old cache
-    (found,) = ask(hub, cache, "bert-base-uncased", HF_HUB_OFFLINE="1")
-    assert found[:2] == ["bert", str(cache / "models--bert-base-uncased" / "snapshots" / COMMIT)]
+    (result,) = ask(hub, cache, "bert-base-uncased", HF_HUB_OFFLINE="1")
+    assert result[:2] == ["bert", str(cache / "models--bert-base-uncased" / "snapshots" / COMMIT)]
 
 
 @pytest.mark.parametrize("command", ["embed", "fill", "predict", "generate", "evaluate"])
@@ -48,23 +48,23 @@ def test_no_command_takes_random_weights_for_a_published_name(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.checkpoint.hub._download", refuse_download)
     Path("text.csv").write_text("text,label\na text,x\n")
-    given = "text.csv" if command == "evaluate" else "a [MASK] text"
-    assert main([command, "bert-base-uncased", given]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "hf download google-bert/bert-base-uncased" in said.err
-    assert "--preset bert-base-uncased" in said.err
+    text = "text.csv" if command == "evaluate" else "a [MASK] text"
+    assert main([command, "bert-base-uncased", text]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "hf download google-bert/bert-base-uncased" in captured.err
+    assert "--preset bert-base-uncased" in captured.err
 
 
-@pytest.mark.parametrize("verb", ["train", "pretrain"])
+@pytest.mark.parametrize("command", ["train", "pretrain"])
 def test_no_training_takes_random_weights_for_a_published_name(
-    verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.checkpoint.hub._download", refuse_download)
     rows = [f"text {number},{'xy'[number % 2]}" for number in range(40)]
     Path("text.csv").write_text("\n".join(["text,label", *rows]))
-    assert main([verb, "text.csv", "--start", "bert-base-uncased", "--out", "out"]) == 1
+    assert main([command, "text.csv", "--start", "bert-base-uncased", "--out", "out"]) == 1
     assert "hf download google-bert/bert-base-uncased" in capsys.readouterr().err
 
 

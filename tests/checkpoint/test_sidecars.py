@@ -82,9 +82,9 @@ def flags(mode: str) -> dict[str, object]:
 )
 def test_pooling_is_read_and_written_back(tmp_path: Path, pooling: dict[str, object], ours: str) -> None:
     folder = sentences(written(tmp_path / "model", "tiny-bert"), pooling)
-    found = read_folder(folder)
-    assert found.pooling == ours
-    write_folder(tmp_path / "again", found)
+    checkpoint = read_folder(folder)
+    assert checkpoint.pooling == ours
+    write_folder(tmp_path / "again", checkpoint)
     for name in ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"):
         assert json.loads((tmp_path / "again" / name).read_text()) == json.loads((folder / name).read_text())
     assert read_folder(tmp_path / "again").pooling == ours
@@ -92,7 +92,7 @@ def test_pooling_is_read_and_written_back(tmp_path: Path, pooling: dict[str, obj
 
 
 @pytest.mark.parametrize(
-    ("pooling", "modules", "says"),
+    ("pooling", "modules", "message"),
     [
         (
             flags("mean_sqrt_len_tokens"),
@@ -108,9 +108,9 @@ def test_pooling_is_read_and_written_back(tmp_path: Path, pooling: dict[str, obj
         ({}, "../..", r"modules\.json is not a list of modules"),
     ],
 )
-def test_pooling_that_is_not_known_is_refused(tmp_path: Path, pooling: object, modules: object, says: str) -> None:
+def test_pooling_that_is_not_known_is_refused(tmp_path: Path, pooling: object, modules: object, message: str) -> None:
     folder = sentences(written(tmp_path / "model", "tiny-bert"), pooling, modules=modules)
-    with pytest.raises(FolderError, match=says):
+    with pytest.raises(FolderError, match=message):
         read_folder(folder)
 
 

@@ -52,7 +52,7 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "says"),
+    ("name", "kind", "message"),
     [
         ("bert-tinny", InputError, 'a published model or a hub id (owner/name). Did you mean "bert-tiny"?'),
         ("minlm", InputError, 'Did you mean "minilm"?'),
@@ -69,12 +69,12 @@ def test_minilm_is_read_from_its_package_without_running_it() -> None:
     ],
 )
 def test_a_name_that_is_none(
-    name: Any, kind: type[Exception], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: Any, kind: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where no demo has left its runs
     with pytest.raises(kind) as caught:
         find_folder(name)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_file_in_the_place_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,8 +59,8 @@ def bert(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("shard_bytes", "files"), [(1, 4), (20, 3), (50, 2), (10**9, 1)])
 def test_shards_hold_what_one_file_holds(tmp_path: Path, shard_bytes: int, files: int) -> None:
     folder = write(tmp_path / "model", shard_bytes=shard_bytes)
-    found = read(folder)
-    assert {name: tensor.tolist() for name, tensor in found.items()} == {n: t.tolist() for n, t in TENSORS.items()}
+    result = read(folder)
+    assert {name: tensor.tolist() for name, tensor in result.items()} == {n: t.tolist() for n, t in TENSORS.items()}
     assert len(weight_files(folder)) == files
     assert (folder / INDEX).exists() == (files > 1)
     assert all(file.stat().st_size < max(shard_bytes, 48) + 400 for file in weight_files(folder))
@@ -139,8 +139,8 @@ def test_an_index_without_a_map(shards: Path, content: str) -> None:
 
 
 def raw(header: object, data: bytes = b"", *, length: int | None = None) -> bytes:
-    said = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(said) if length is None else length) + said + data
+    message = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(message) if length is None else length) + message + data
 
 
 def entry(start: int, end: int, shape: list[int], dtype: str = "F32") -> dict[str, object]:

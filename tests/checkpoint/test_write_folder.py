@@ -24,14 +24,14 @@ from regard.ragged import Ragged
 def test_layers_that_all_look_near_are_read_and_written(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-modernbert")
     configure(folder, layer_types=["sliding_attention"] * 4)
-    found = read_folder(folder)
-    assert found.config.attention.global_every == 0
-    write_folder(tmp_path / "again", found)
-    assert read_folder(tmp_path / "again").config == found.config
+    checkpoint = read_folder(folder)
+    assert checkpoint.config.attention.global_every == 0
+    write_folder(tmp_path / "again", checkpoint)
+    assert read_folder(tmp_path / "again").config == checkpoint.config
     ids = torch.arange(3, 40).unsqueeze(0)
     with torch.no_grad():
         theirs = transformers.AutoModel.from_pretrained(tmp_path / "again")(ids).last_hidden_state[0]
-        assert torch.allclose(found.network(Ragged.of(ids.tolist())).hidden, theirs, atol=1e-5)
+        assert torch.allclose(checkpoint.network(Ragged.of(ids.tolist())).hidden, theirs, atol=1e-5)
 
 
 def test_settings_that_are_not_known_survive(tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ TOWNS = ("Oslo", "Bergen", "Turku", "Lund")
 
 
 def sentences() -> list[tuple[str, list[tuple[int, int, str]]]]:
-    found = []
+    results = []
     for number, name in enumerate(NAMES * 2):
         town = TOWNS[number % len(TOWNS)]
-        verb = "went" if number < len(NAMES) else "came"
-        text = f"{name} {verb} to {town} today"
+        command = "went" if number < len(NAMES) else "came"
+        text = f"{name} {command} to {town} today"
         start = text.index(town)
-        found.append((text, [(0, len(name), "PER"), (start, start + len(town), "LOC")]))
-    return found
+        results.append((text, [(0, len(name), "PER"), (start, start + len(town), "LOC")]))
+    return results
 
 
 def doccano(path: Path) -> None:
@@ -77,9 +77,9 @@ def test_an_export_is_checked_trained_evaluated_and_predicted(
     assert (report["task"], report["rows"], report["labels"]) == ("tag", 24, {"LOC": 24, "PER": 24})
     settings = ["--preset", "tiny-bert", "--epochs", "1", "--device", "cpu", "--lr", "1e-3"]
     assert cli.main(["train", str(data), "--out", str(out), *settings, "--json"]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)["task"] == "tag"
-    assert ("excluded rows: 1 rejected" in said.err) == (write is prodigy)
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["task"] == "tag"
+    assert ("excluded rows: 1 rejected" in captured.err) == (write is prodigy)
     labels = json.loads((out / "run.json").read_text())["task_settings"]["labels"]
     assert sorted(labels) == ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
     assert cli.main(["evaluate", str(out), str(data), "--json"]) == 0

@@ -58,7 +58,7 @@ def test_texts_from_parquet_and_a_named_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "message"),
     [
         ("a.txt", b"", "is empty; expected at least one row"),
         ("a.txt", b"\n \n", "contains only whitespace"),
@@ -73,9 +73,9 @@ def test_texts_from_parquet_and_a_named_column(tmp_path: Path) -> None:
         ("none.txt", None, "does not exist"),
     ],
 )
-def test_files_that_cannot_be_read_say_where(tmp_path: Path, name: str, content: bytes | None, says: str) -> None:
+def test_files_that_cannot_be_read_say_where(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=says) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         read_texts(str(tmp_path / name))
     assert name in str(caught.value)

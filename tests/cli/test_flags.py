@@ -8,14 +8,14 @@ from tests.cli.helpers import Capture
 from regard import cli
 
 
-@pytest.mark.parametrize("verb", ["train", "pretrain", "evaluate", "generate", "translate", "vectors"])
-def test_help_asks_nobody_for_none(capsys: Capture, verb: str) -> None:
-    assert cli.main([verb, "--help"]) == 0
+@pytest.mark.parametrize("command", ["train", "pretrain", "evaluate", "generate", "translate", "vectors"])
+def test_help_asks_nobody_for_none(capsys: Capture, command: str) -> None:
+    assert cli.main([command, "--help"]) == 0
     assert "None" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (["--epochs", "two"], 'Error parsing --epochs: "two" was given, expected a number.'),
         (["--steps", "1.5"], 'Error parsing --steps: "1.5" was given, expected a whole number.'),
@@ -23,8 +23,8 @@ def test_help_asks_nobody_for_none(capsys: Capture, verb: str) -> None:
         (["--schedule", "None"], "invalid choice 'None' for argument '--schedule'. Expected one of ('linear',"),
     ],
 )
-def test_a_wrong_value_is_said_in_words(capsys: Capture, argv: list[str], says: str) -> None:
+def test_a_wrong_value_is_said_in_words(capsys: Capture, argv: list[str], message: str) -> None:
     assert cli.main(["train", "data.csv", "--out", "run", *argv]) == 2
-    said = capsys.readouterr().err
-    assert says in said
-    assert "NoneType" not in said
+    err = capsys.readouterr().err
+    assert message in err
+    assert "NoneType" not in err

@@ -51,7 +51,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         ([], "usage: regard COMMAND"),
         (["embd"], 'Did you mean "embed"?'),
@@ -66,14 +66,14 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["embed", "minilm", "a", "--output", "b.npy", "--pooling", "none"], "must end in .npz"),
     ],
 )
-def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str], argv: list[str], says: str) -> None:
+def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
     status, out, err = run(capsys, *argv)
     assert (status, out) == (2, "")
-    assert says in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (["embed", "tiny-bert", "a text"], "no weights were published for it"),
         (["embed", "minilm", " "], "empty"),
@@ -83,11 +83,11 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str], argv: list[str], say
         (["embed", "minilm", "a", "--batch-tokens", "0"], "at least 1 token"),
     ],
 )
-def test_what_a_user_can_mend_is_1(capsys: pytest.CaptureFixture[str], argv: list[str], says: str) -> None:
+def test_what_a_user_can_mend_is_1(capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
     status, out, err = run(capsys, *argv)
     assert (status, out) == (1, "")
     assert err.startswith("regard: ")
-    assert says in err
+    assert message in err
 
 
 # the frame

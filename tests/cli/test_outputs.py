@@ -56,9 +56,11 @@ def test_the_input_is_not_written_over(here: Path, capsys: Capture, line: str) -
     before = {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()}
     model = {path.name: path.read_bytes() for path in Path("model").iterdir()}
     status = cli.main(line.split())
-    said = capsys.readouterr()
-    assert status in (1, 2), said
-    assert any(part in said.err for part in ("is the input file", "same file", "that would be replaced")), said.err
+    captured = capsys.readouterr()
+    assert status in (1, 2), captured
+    assert any(part in captured.err for part in ("is the input file", "same file", "that would be replaced")), (
+        captured.err
+    )
     after = {path.name: path.read_bytes() for path in here.iterdir() if path.is_file()}
     assert {name: after.get(name) for name in before} == before
     assert {path.name: path.read_bytes() for path in Path("model").iterdir()} == model
@@ -88,6 +90,6 @@ def test_devices_stay(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert Path("/dev/null").is_char_device()
     capfd.readouterr()
     assert cli.main(["predict", "model", "warm", "dull", "--output", "/dev/stdout", "--json"]) == 0
-    said = capfd.readouterr()
-    assert [json.loads(line)["text"] for line in said.out.splitlines()] == ["warm", "dull"]
-    assert '"rows": 2' in said.err
+    captured = capfd.readouterr()
+    assert [json.loads(line)["text"] for line in captured.out.splitlines()] == ["warm", "dull"]
+    assert '"rows": 2' in captured.err

@@ -19,16 +19,16 @@ def printed(classes: int, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_wide_matrix_has_numbered_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    said = printed(12, capsys)
-    assert "\n12 intent 11 of many " in said
-    assert max(map(len, said.splitlines())) <= WIDTH
+    message = printed(12, capsys)
+    assert "\n12 intent 11 of many " in message
+    assert max(map(len, message.splitlines())) <= WIDTH
 
 
 def test_many_classes_show_the_worst_and_the_most_confused(capsys: pytest.CaptureFixture[str]) -> None:
-    said = printed(150, capsys)
-    assert "The 20 of 150 with the lowest F1; --json has all." in said
-    assert "\nmost confused\ntrue " in said
-    assert len(said.splitlines()) < 45
+    message = printed(150, capsys)
+    assert "The 20 of 150 with the lowest F1; --json has all." in message
+    assert "\nmost confused\ntrue " in message
+    assert len(message.splitlines()) < 45
 
 
 def test_wide_letters_keep_the_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ def run(arguments: list[str], *, shell: str = "", **environment: str) -> subproc
 
 
 @pytest.fixture
-def verb(monkeypatch: pytest.MonkeyPatch) -> Any:
+def replace_doctor(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Put a function in the place of `regard doctor`."""
 
     def put(work: Any) -> None:
@@ -75,7 +75,9 @@ def test_ordinary_messages_stay_as_they_are() -> None:
     assert shorten_message(command) == command
 
 
-def test_control_characters_do_not_reach_stdout_or_stderr(verb: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_do_not_reach_stdout_or_stderr(
+    replace_doctor: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     def work() -> None:
         print(f"raw {ESCAPES}")
         print_table([("left", ESCAPES)])
@@ -83,7 +85,7 @@ def test_control_characters_do_not_reach_stdout_or_stderr(verb: Any, capsys: pyt
         print_status(ESCAPES)
         raise InputError(ESCAPES)
 
-    verb(work)
+    replace_doctor(work)
     assert main(["doctor"]) == 1
     out, err = capsys.readouterr()
     assert escape_control_characters(out) == out
@@ -106,49 +108,49 @@ def test_arguments_are_not_repeated_at_length_nor_raw(arguments: list[str], caps
 
 
 def test_an_ascii_terminal_gets_escapes(trained: Path) -> None:
-    found = run(["predict", str(trained), "Größe 日本 𝔘", "--json"], PYTHONIOENCODING="ascii", LC_ALL="C")
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.isascii()
-    assert json.loads(found.stdout)
-    found = run(["predict", str(trained), "Größe 日本 𝔘"], PYTHONIOENCODING="ascii", LC_ALL="C")
-    assert found.returncode == 0, found.stderr
-    assert b"Gr\\u00f6\\u00dfe" in found.stdout
+    result = run(["predict", str(trained), "Größe 日本 𝔘", "--json"], PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.isascii()
+    assert json.loads(result.stdout)
+    result = run(["predict", str(trained), "Größe 日本 𝔘"], PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert result.returncode == 0, result.stderr
+    assert b"Gr\\u00f6\\u00dfe" in result.stdout
 
 
 def test_help_and_errors_on_an_ascii_terminal() -> None:
     assert run(["embed", "--help"], PYTHONIOENCODING="ascii").returncode == 0
-    found = run(["infö"], PYTHONIOENCODING="ascii")
-    assert found.returncode == 2
-    assert b"is not a command" in found.stderr
+    result = run(["infö"], PYTHONIOENCODING="ascii")
+    assert result.returncode == 2
+    assert b"is not a command" in result.stderr
 
 
 def test_closed_stdout_is_an_error() -> None:
-    found = run(["info", "tiny-bert"], shell=">&-")
-    assert found.returncode == 1
-    assert found.stderr.decode().splitlines() == [
+    result = run(["info", "tiny-bert"], shell=">&-")
+    assert result.returncode == 1
+    assert result.stderr.decode().splitlines() == [
         "regard: standard output is closed, so nothing can be printed. Redirect it to a file or /dev/null."
     ]
 
 
 def test_closed_stderr_is_no_error_and_nothing_takes_its_place() -> None:
-    found = run(["info", "tiny-bert"], shell="2>&-")
-    assert found.returncode == 0
-    assert found.stdout.startswith(b"family")
+    result = run(["info", "tiny-bert"], shell="2>&-")
+    assert result.returncode == 0
+    assert result.stdout.startswith(b"family")
     assert run(["info", "nothing-like-it"], shell="2>&-").stdout == b""
 
 
 def test_closed_stdin_is_an_error(trained: Path) -> None:
-    found = run(["predict", str(trained), "--input", "-"], shell="<&-")
-    assert found.returncode == 1
-    assert found.stderr.decode().count("\n") == 1
-    assert "standard input" in found.stderr.decode()
+    result = run(["predict", str(trained), "--input", "-"], shell="<&-")
+    assert result.returncode == 1
+    assert result.stderr.decode().count("\n") == 1
+    assert "standard input" in result.stderr.decode()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_stdout_is_an_error() -> None:
-    found = run(["info", "tiny-bert"], shell=">/dev/full")
-    assert found.returncode == 1
-    assert found.stderr.decode() == "regard: No space left on device\n"
+    result = run(["info", "tiny-bert"], shell=">/dev/full")
+    assert result.returncode == 1
+    assert result.stderr.decode() == "regard: No space left on device\n"
 
 
 # memory
@@ -163,20 +165,22 @@ def test_a_full_stdout_is_an_error() -> None:
         RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB."),
     ],
 )
-def test_memory_that_ran_out_is_one_line(error: Exception, verb: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_that_ran_out_is_one_line(
+    error: Exception, replace_doctor: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     def work() -> None:
         raise error
 
-    verb(work)
+    replace_doctor(work)
     assert main(["doctor"]) == 1
     assert capsys.readouterr().err.startswith("regard: there is not enough memory.")
 
 
-def test_a_mistake_of_our_own_keeps_its_traceback(verb: Any) -> None:
+def test_a_mistake_of_our_own_keeps_its_traceback(replace_doctor: Any) -> None:
     def work() -> None:
         raise RuntimeError("a mistake")
 
-    verb(work)
+    replace_doctor(work)
     with pytest.raises(RuntimeError, match="a mistake"):
         main(["doctor"])
 

@@ -17,15 +17,15 @@ def test_a_file_of_settings_stands_behind_the_flags(tmp_path: Path) -> None:
         'data = "reviews.csv"\npreset = "tiny-bert"\nepochs = 3\nlr = 1e-4\nfreeze = ["embeddings"]\n'
         '[lora]\nrank = 2\n[columns]\ntext = "opinion"\nlabel = "stars"\n'
     )
-    found = parse(["--config", str(file), "--out", "o", "--epochs", "1", "--lora.alpha", "8"])
-    assert (found.data, found.preset, found.columns) == ("reviews.csv", "tiny-bert", "text=opinion,label=stars")
-    assert (found.settings.epochs, found.settings.lr, found.settings.freeze) == (1, 1e-4, ("embeddings",))
-    assert (found.settings.lora.rank, found.settings.lora.alpha) == (2, 8)
+    result = parse(["--config", str(file), "--out", "o", "--epochs", "1", "--lora.alpha", "8"])
+    assert (result.data, result.preset, result.columns) == ("reviews.csv", "tiny-bert", "text=opinion,label=stars")
+    assert (result.settings.epochs, result.settings.lr, result.settings.freeze) == (1, 1e-4, ("embeddings",))
+    assert (result.settings.lora.rank, result.settings.lora.alpha) == (2, 8)
     assert parse([f"--config={file}", "other.csv", "--out", "o"]).data == "other.csv"
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         ("epoch = 3", 'run.toml: there is no setting "epoch". Did you mean "epochs"?'),
         ('prest = "tiny-bert"', 'run.toml: there is no setting "prest". Did you mean "preset"?'),
@@ -36,11 +36,11 @@ def test_a_file_of_settings_stands_behind_the_flags(tmp_path: Path) -> None:
         ("lora = {rnk = 2}", "run.toml: lora is {'rnk': 2}, expected its rank, or some of rank, alpha, dropout."),
     ],
 )
-def test_a_file_that_will_not_do(capsys: Capture, tmp_path: Path, content: str, says: str) -> None:
+def test_a_file_that_will_not_do(capsys: Capture, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "run.toml").write_text(content)
     status, _, err = run(capsys, "train", "d.csv", "--out", tmp_path / "o", "--config", tmp_path / "run.toml")
     assert status == 1
-    assert says in err
+    assert message in err
 
 
 def test_a_file_of_settings_that_is_not_there(capsys: Capture, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_file_of_settings_that_is_not_there(capsys: Capture, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"a = " + b"[" * 100_000, "cannot be read: its content is nested too deeply"),
         (b"\xff\xfe", "this is not UTF-8"),
@@ -58,7 +58,7 @@ def test_a_file_of_settings_that_is_not_there(capsys: Capture, tmp_path: Path) -
         (None, "is not a regular file"),
     ],
 )
-def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: bytes | None, says: str) -> None:
+def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: bytes | None, message: str) -> None:
     path = tmp_path / "run.toml"
     if content is None:
         os.mkfifo(path)
@@ -66,5 +66,5 @@ def test_a_settings_file_that_is_none(capsys: Capture, tmp_path: Path, content: 
         path.write_bytes(content)
     status, _, err = run(capsys, "train", "a.csv", "--config", path)
     assert status == 1
-    assert says in err
+    assert message in err
     assert str(path) in err

@@ -15,13 +15,13 @@ def test_flags_of_the_trainer_are_understood(capsys: Capture) -> None:
         "--gradient_checkpointing --overwrite_output_dir --seed 7 --lr_scheduler_type inverse_sqrt --push_to_hub False "
         "--optim adamw_torch"
     )
-    given = translate_flags(old.split())
-    assert " ".join(given) == (
+    argv = translate_flags(old.split())
+    assert " ".join(argv) == (
         "d.csv --out o --start minilm --lr 2e-5 --epochs 3 --window 128 --compile no --gradient-checkpointing "
         "--overwrite --seed 7 --schedule sqrt"
     )
     err = capsys.readouterr().err
     assert "regard: --learning_rate is called --lr here." in err
     assert "--evaluation_strategy is not needed: validation runs once per epoch; --eval-every STEPS runs" in err
-    found = parse(given)
-    assert (found.settings.lr, found.settings.window, found.overwrite) == (2e-5, 128, True)
+    result = parse(argv)
+    assert (result.settings.lr, result.settings.window, result.overwrite) == (2e-5, 128, True)

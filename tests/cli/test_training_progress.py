@@ -14,12 +14,12 @@ def test_a_person_sees_a_bar(reviews_csv: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     child = start("train", reviews_csv, "--out", tmp_path / "run", *QUICK, "--log-every", "1", err=theirs)
     os.close(theirs)
-    seen: list[bytes] = []
+    recorded: list[bytes] = []
 
     def look() -> None:
         try:
             while some := os.read(ours, 4096):
-                seen.append(some)
+                recorded.append(some)
         except OSError:  # the other side is closed
             pass
 
@@ -28,7 +28,7 @@ def test_a_person_sees_a_bar(reviews_csv: Path, tmp_path: Path) -> None:
     out, _ = child.communicate(timeout=100)
     thread.join(10)
     os.close(ours)
-    words = b"".join(seen).decode("utf-8", "replace")
+    words = b"".join(recorded).decode("utf-8", "replace")
     assert child.returncode == 0, words
     assert "tokens/s" in words
     assert "left" in words

@@ -69,26 +69,26 @@ def test_devices_are_written_to(tmp_path: Path) -> None:
     for target in (Path("/dev/null"), link):
         check_output_path(target, "--output")
         write(target)
-        with atomic_path(target) as fresh:
-            fresh.write_bytes(b"x")
+        with atomic_path(target) as new_path:
+            new_path.write_bytes(b"x")
     assert Path("/dev/null").is_char_device()
     assert names(tmp_path) == ["nothing"]
 
 
 @pytest.mark.parametrize("how", ["text", "bytes"])
 def test_pipes_are_written_to(tmp_path: Path, how: str) -> None:
-    pipe, seen = tmp_path / "pipe", []
+    pipe, recorded = tmp_path / "pipe", []
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: seen.append(pipe.read_text()))
+    reader = threading.Thread(target=lambda: recorded.append(pipe.read_text()))
     reader.start()
     check_output_path(pipe, "--output")
     if how == "text":
         write(pipe)
     else:
-        with atomic_path(pipe) as fresh:
-            fresh.write_text("new\n")
+        with atomic_path(pipe) as new_path:
+            new_path.write_text("new\n")
     reader.join(10)
-    assert seen == ["new\n"]
+    assert recorded == ["new\n"]
     assert pipe.is_fifo()
     assert names(tmp_path) == ["pipe"]
 
@@ -166,12 +166,12 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", ["x.csv", "./x.csv", "link.csv", "hard.csv", "../{}/x.csv"])
-@pytest.mark.parametrize("given", ["x.csv", "link.csv", "y.csv,x.csv", "*.csv"])
-def test_the_input_is_not_written_over(data: Path, name: str, given: str) -> None:
+@pytest.mark.parametrize("options", ["x.csv", "link.csv", "y.csv,x.csv", "*.csv"])
+def test_the_input_is_not_written_over(data: Path, name: str, options: str) -> None:
     (data.parent / "y.csv").write_text("text,label\n")
     target = Path(name.format(data.parent.name))
     with pytest.raises(InputError, match="is the input file"):
-        check_output_path(target, "--output", inputs=[None, given])
+        check_output_path(target, "--output", inputs=[None, options])
 
 
 def test_no_split_of_a_folder_is_written_over(data: Path) -> None:

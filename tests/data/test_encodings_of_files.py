@@ -63,13 +63,13 @@ def test_check_finds_nothing_wrong_with_an_encoding(tmp_path: Path) -> None:
     path = tmp_path / "mails.csv"
     path.write_bytes(german_table().encode("cp1252"))
     with pytest.warns(UserWarning, match="cp1252"):
-        found = check(path)
+        result = check(path)
     plain = tmp_path / "plain.csv"
     plain.write_text(german_table(), encoding="utf-8")
-    kinds = [finding.kind for finding in found.findings]
+    kinds = [finding.kind for finding in result.findings]
     assert kinds == [finding.kind for finding in check(plain).findings]
-    assert found.encoding == "cp1252"
-    assert found.rows == 4
+    assert result.encoding == "cp1252"
+    assert result.rows == 4
     with pytest.warns(UserWarning, match="cp1252"):
         write_fixed_copy(path, tmp_path / "fixed.csv")
     assert text_and_label(list(read(tmp_path / "fixed.csv"))) == GERMAN_ROWS

@@ -22,11 +22,11 @@ def combined(tmp_path: Path) -> Path:
 
 def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = combined(tmp_path)
-    says = 'the 6 labels look like combinations of 3 names separated by ",", such as "billing, login"'
-    (found,) = [finding for finding in check(path).findings if finding.kind == "joined-labels"]
-    assert (found.severity, found.message) == ("warning", says)
-    assert "--labels multi" in found.fix
-    with pytest.warns(UserWarning, match=f"{says}. Use --labels multi if"):
+    message = 'the 6 labels look like combinations of 3 names separated by ",", such as "billing, login"'
+    (results,) = [finding for finding in check(path).findings if finding.kind == "joined-labels"]
+    assert (results.severity, results.message) == ("warning", message)
+    assert "--labels multi" in results.fix
+    with pytest.warns(UserWarning, match=f"{message}. Use --labels multi if"):
         load_data(path)
     assert fields(load_data(path, labels="multi").train, "label")[0] in {
         ("billing",),
@@ -43,9 +43,9 @@ def test_combined_labels_get_a_finding_and_a_warning(tmp_path: Path, capsys: pyt
 def test_pairs_with_numbers_get_a_hint(tmp_path: Path) -> None:
     rows = [f"a text {number},another {number},{number / 7:.2f}\n" for number in range(30)]
     path = write_file(tmp_path / "a.csv", "sentence1,sentence2,score\n" + "".join(rows))
-    (found,) = [finding for finding in check(path).findings if finding.kind == "similarity"]
-    assert (found.severity, found.message) == ("note", "the labels of these pairs are numbers")
-    assert "--task embed" in found.fix
+    (results,) = [finding for finding in check(path).findings if finding.kind == "similarity"]
+    assert (results.severity, results.message) == ("note", "the labels of these pairs are numbers")
+    assert "--task embed" in results.fix
     (hint,) = load_data(path).hints
     assert "--task embed" in hint
     assert "\n" not in hint

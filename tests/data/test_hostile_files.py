@@ -124,9 +124,9 @@ def peak(use: Any) -> int:
     try:
         use()
     finally:
-        found = tracemalloc.get_traced_memory()[1]
+        result = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    return found
+    return result
 
 
 def test_bombs_take_no_memory(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def labels(path: Path, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("cells", "separator", "wanted"),
+    ("cells", "separator", "expected"),
     [
         (["a, b", "a"], ",", [("a", "b"), ("a",)]),
         (["a;b", " a ; c "], ";", [("a", "b"), ("a", "c")]),
@@ -34,12 +34,12 @@ def labels(path: Path, **options: Any) -> list[Any]:
     ],
 )
 def test_the_separator_is_the_one_that_occurs_and_is_reported(
-    tmp_path: Path, cells: list[str], separator: str | None, wanted: list[Any]
+    tmp_path: Path, cells: list[str], separator: str | None, expected: list[Any]
 ) -> None:
     assert infer_separator(cells) == separator
     rows = "".join(f"t{number}\t{cell}\n" for number, cell in enumerate(cells))
     reader = read(write_file(tmp_path / "a.tsv", f"text\tlabel\n{rows}"), labels="multi")
-    assert fields(reader, "label") == wanted
+    assert fields(reader, "label") == expected
     assert f'labels are separated by "{separator or "|"}"' in str(reader.schema)
     assert f'labels are separated by "{separator or "|"}"' in check(tmp_path / "a.tsv", labels="multi").format
 
@@ -94,5 +94,5 @@ def test_pairs_can_have_one_hot_labels(tmp_path: Path) -> None:
     ],
 )
 def test_labels_that_are_combinations_are_found(names: list[str], separator: str | None) -> None:
-    found = joined_labels(names)
-    assert (None if found is None else found.separator) == separator
+    result = joined_labels(names)
+    assert (None if result is None else result.separator) == separator

@@ -99,19 +99,25 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "told", "line", "column", "says"), FAULTS)
+@pytest.mark.parametrize(("name", "content", "options", "line", "column", "message"), FAULTS)
 def test_a_bad_row_is_named_or_listed(
-    tmp_path: Path, name: str, content: str | bytes, told: dict[str, Any], line: int, column: str | None, says: str
+    tmp_path: Path,
+    name: str,
+    content: str | bytes,
+    options: dict[str, Any],
+    line: int,
+    column: str | None,
+    message: str,
 ) -> None:
     path = write_file(tmp_path / name, content)
     where = f"line {line}(, row \\d)?" + ("" if column is None else f", column {column}")
-    with pytest.raises(DataError, match=f"^{path} {where}: .*{says}"):
-        list(read(path, **told))
+    with pytest.raises(DataError, match=f"^{path} {where}: .*{message}"):
+        list(read(path, **options))
     assert issubclass(DataError, ValueError)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told", "says"),
+    ("name", "content", "options", "message"),
     [
         ("a.csv", "", {}, "a.csv: is empty; expected at least one row"),
         ("a.csv", "\ufeff\n \n", {}, "contains only whitespace"),
@@ -153,14 +159,16 @@ def test_a_bad_row_is_named_or_listed(
         ("a.jsonl", '{"translation": {"en": "a"}}', {}, "there are 1 languages in the first row"),
     ],
 )
-def test_a_bad_file_is_said(tmp_path: Path, name: str, content: str | bytes, told: dict[str, Any], says: str) -> None:
+def test_a_bad_file_is_said(
+    tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], message: str
+) -> None:
     path = write_file(tmp_path / name, content)
-    with pytest.raises(DataError, match=says):
-        list(read(path, **told))
+    with pytest.raises(DataError, match=message):
+        list(read(path, **options))
 
 
 @pytest.mark.parametrize(
-    ("where", "told", "says"),
+    ("where", "options", "message"),
     [
         ("nowhere.csv", {}, "does not exist"),
         ("datq.csv", {}, 'Did you mean "data.csv"'),
@@ -181,25 +189,25 @@ def test_a_bad_file_is_said(tmp_path: Path, name: str, content: str | bytes, tol
     ],
 )
 def test_wrong_use_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, told: dict[str, Any], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, options: dict[str, Any], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_file(tmp_path / "data.csv", "text,label\nx,a\n")
-    with pytest.raises((DataError, InputError), match=says):
-        read(where, **told)
+    with pytest.raises((DataError, InputError), match=message):
+        read(where, **options)
 
 
 def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
     content = 'text,label\nx,a\nbad\n"open,a\ny,b\n"w",c\nz,d,e\n'
     path = write_file(tmp_path / "a.csv", content)
-    seen: list[DataError] = []
-    reader = read(path, skip_bad=tmp_path / "bad.jsonl", on_bad=seen.append)
+    recorded: list[DataError] = []
+    reader = read(path, skip_bad=tmp_path / "bad.jsonl", on_bad=recorded.append)
     for _ in range(2):
-        seen.clear()
+        recorded.clear()
         assert pairs(reader) == [("x", "a"), ("y", "b"), ("w", "c")]
         assert (reader.rows, reader.bad_rows) == (3, 3)
     listed = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
-    assert [row["line"] for row in listed] == [error.line for error in seen] == [3, 4, 7]
+    assert [row["line"] for row in listed] == [error.line for error in recorded] == [3, 4, 7]
     assert [row["raw"] for row in listed] == ["bad\n", '"open,a\n', "z,d,e\n"]
     assert listed[0]["message"].startswith(f"{path} line 3: the row has 1 column (bad); expected 2 (text, label).")
     assert set(listed[0]) == {"file", "line", "row", "column", "problem", "expected", "fix", "message", "raw"}
@@ -210,17 +218,17 @@ def test_skipped_rows_are_counted_and_listed(tmp_path: Path) -> None:
 def test_skipped_rows_of_parquet_and_aligned_files(tmp_path: Path) -> None:
     rows = pyarrow.table({"text": ["a", None, "c\0", "d"], "label": ["x", "y", "z", "x"]})
     pyarrow.parquet.write_table(rows, tmp_path / "a.parquet")
-    seen: list[DataError] = []
-    assert pairs(read(tmp_path / "a.parquet", on_bad=seen.append)) == [("a", "x"), ("d", "x")]
-    assert [(error.row, error.column) for error in seen] == [(2, "text"), (3, "text")]
+    recorded: list[DataError] = []
+    assert pairs(read(tmp_path / "a.parquet", on_bad=recorded.append)) == [("a", "x"), ("d", "x")]
+    assert [(error.row, error.column) for error in recorded] == [(2, "text"), (3, "text")]
     first = write_file(tmp_path / "a.en", b"one\nt\xff\nth\0\nfour\n")
     second = write_file(tmp_path / "a.de", "eins\nzwei\ndrei\nvier\n")
-    seen.clear()
-    found = read((first, second), on_bad=seen.append)
-    assert fields(found, "source", "target", "place.line") == [("one", "eins", 1), ("four", "vier", 4)]
-    assert [error.line for error in seen] == [2, 3]
+    recorded.clear()
+    result = read((first, second), on_bad=recorded.append)
+    assert fields(result, "source", "target", "place.line") == [("one", "eins", 1), ("four", "vier", 4)]
+    assert [error.line for error in recorded] == [2, 3]
     with pytest.raises(DataError, match=r"a.en: has 4 lines, but .*a.de has 5; expected as many"):
-        list(read((first, write_file(second, "1\n2\n3\n4\n5\n")), on_bad=seen.append))
+        list(read((first, write_file(second, "1\n2\n3\n4\n5\n")), on_bad=recorded.append))
 
 
 def test_an_object_is_checked_and_listed_whole_wherever_the_reading_of_its_list_paused(tmp_path: Path) -> None:

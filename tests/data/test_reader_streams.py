@@ -20,14 +20,14 @@ class Endless(io.RawIOBase):
     """A file without an end."""
 
     def __init__(self, start: bytes, again: bytes) -> None:
-        self.left, self.again, self.given = start, again, 0
+        self.left, self.again, self.bytes_read = start, again, 0
 
     def read1(self, size: int = -1) -> bytes:
         while len(self.left) < size:
             self.left += self.again * 1000
-        found, self.left = self.left[:size], self.left[size:]
-        self.given += size
-        return found
+        result, self.left = self.left[:size], self.left[size:]
+        self.bytes_read += size
+        return result
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ class Endless(io.RawIOBase):
 def test_a_stream_is_read_as_it_comes(monkeypatch: pytest.MonkeyPatch, start: bytes, again: bytes) -> None:
     stdin = Endless(start, again)
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=stdin))
-    found = list(itertools.islice(read("-"), 15_000))
-    assert set(fields(found, "text", "label")) == {("one, two", "a")}
-    assert stdin.given < 15_000 * len(again) + (1 << 21)
+    results = list(itertools.islice(read("-"), 15_000))
+    assert set(fields(results, "text", "label")) == {("one, two", "a")}
+    assert stdin.bytes_read < 15_000 * len(again) + (1 << 21)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.txt", "a.en"])

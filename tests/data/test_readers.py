@@ -42,5 +42,5 @@ def test_every_kind_of_record(tmp_path: Path) -> None:
         ({"en": "a", "de": "b"}, TranslateRecord("a", "b", place=place)),
         ({"text": "a"}, DocumentRecord("a", place=place)),
     ]
-    for values, wanted in lines:
-        assert list(read(write_file(tmp_path / "a", json.dumps(values)))) == [wanted]
+    for values, expected in lines:
+        assert list(read(write_file(tmp_path / "a", json.dumps(values)))) == [expected]

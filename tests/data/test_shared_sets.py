@@ -41,16 +41,16 @@ SETS: list[tuple[str, dict[str, Any], str, int]] = [
 ]
 
 
-def opened(name: str, **told: Any) -> Reader:
+def opened(name: str, **options: Any) -> Reader:
     where = SHARED / name
     if not where.exists():
         pytest.skip(f"{where} is not there: public sets are not part of the project")
-    return read(where, **told)
+    return read(where, **options)
 
 
-@pytest.mark.parametrize(("name", "told", "task", "rows"), SETS)
-def test_every_set_opens_with_its_right_count(name: str, told: dict[str, Any], task: str, rows: int) -> None:
-    reader = opened(name, **told)
+@pytest.mark.parametrize(("name", "options", "task", "rows"), SETS)
+def test_every_set_opens_with_its_right_count(name: str, options: dict[str, Any], task: str, rows: int) -> None:
+    reader = opened(name, **options)
     assert reader.schema.task == task
     assert sum(1 for _ in reader) == reader.rows == rows
 
@@ -68,10 +68,10 @@ def test_labels_are_those_of_the_sets() -> None:
 
 
 def test_entities_of_conll() -> None:
-    found = Counter(
+    result = Counter(
         entity.label for entities in fields(opened("conll2003", split="valid"), "entities") for entity in entities
     )
-    assert found == {"LOC": 1_837, "PER": 1_842, "ORG": 1_341, "MISC": 922}
+    assert result == {"LOC": 1_837, "PER": 1_842, "ORG": 1_341, "MISC": 922}
 
 
 def test_plain_texts() -> None:

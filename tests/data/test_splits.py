@@ -34,65 +34,65 @@ def records(count: int, labels: int = 2) -> list[ClassifyRecord]:
     st.integers(0, 5),
 )
 def test_every_record_is_in_one_part_with_all_that_belongs_to_it(rows: list[tuple[int, str, str]], seed: int) -> None:
-    given = [ClassifyRecord(f"text {text}", label, group=group) for text, label, group in rows]
-    if len(group_records(given)) == 1:
+    all_records = [ClassifyRecord(f"text {text}", label, group=group) for text, label, group in rows]
+    if len(group_records(all_records)) == 1:
         with pytest.raises(InputError, match="in 1 group leave none"):
-            split_records(given, {"train": 0.7, "valid": 0.3}, seed=seed)
+            split_records(all_records, {"train": 0.7, "valid": 0.3}, seed=seed)
         return
     try:
-        found = split_records(given, {"train": 0.7, "valid": 0.3}, seed=seed)
+        result = split_records(all_records, {"train": 0.7, "valid": 0.3}, seed=seed)
     except InputError:  # one of few groups is nearly all
-        assert max(map(len, group_records(given))) > len(rows) / 2
+        assert max(map(len, group_records(all_records))) > len(rows) / 2
         return
-    assert sorted(row for part in found.values() for row in part) == list(range(len(rows)))
-    side = {row: name for name, part in found.items() for row in part}
+    assert sorted(row for part in result.values() for row in part) == list(range(len(rows)))
+    side = {row: name for name, part in result.items() for row in part}
     for one in range(len(rows)):
         for other in range(one):
-            same = given[one].text == given[other].text
-            together = given[one].group is not None and given[one].group == given[other].group
+            same = all_records[one].text == all_records[other].text
+            together = all_records[one].group is not None and all_records[one].group == all_records[other].group
             assert not (same or together) or side[one] == side[other]
 
 
 @given(st.integers(20, 400), st.integers(1, 12), st.integers(0, 3))
 def test_every_label_is_divided_in_the_same_shares(count: int, labels: int, seed: int) -> None:
-    given = records(count, labels)
-    for name, rows in split_records(given, PARTS, seed=seed).items():
+    all_records = records(count, labels)
+    for name, rows in split_records(all_records, PARTS, seed=seed).items():
         share = PARTS[name]
         assert abs(len(rows) - share * count) <= 1
-        held = Counter(given[row].label for row in rows)
-        for label, whole in Counter(record.label for record in given).items():
-            assert abs(held[label] - share * whole) <= 2
+        label_counts = Counter(all_records[row].label for row in rows)
+        for label, whole in Counter(record.label for record in all_records).items():
+            assert abs(label_counts[label] - share * whole) <= 2
 
 
 def test_a_seed_gives_the_same_parts_and_another_gives_others() -> None:
-    given = records(200)
-    assert split_records(given, seed=1) == split_records(given, seed=1)
-    assert split_records(given, seed=1) != split_records(given, seed=2)
+    all_records = records(200)
+    assert split_records(all_records, seed=1) == split_records(all_records, seed=1)
+    assert split_records(all_records, seed=1) != split_records(all_records, seed=2)
 
 
 def test_records_hang_together_over_several_steps() -> None:
-    given = [
+    all_records = [
         ClassifyRecord("a", group="x"),
         ClassifyRecord("b", group="y"),
         ClassifyRecord("a ", group="y"),  # the text of the first, the group of the second
         ClassifyRecord("c"),
     ]
-    assert group_records(given) == [[0, 1, 2], [3]]
-    assert group_records(given, lambda record: "one") == [[0, 1, 2, 3]]
+    assert group_records(all_records) == [[0, 1, 2], [3]]
+    assert group_records(all_records, lambda record: "one") == [[0, 1, 2, 3]]
 
 
 def test_numbers_are_divided_by_their_size() -> None:
-    given = [PairRecord(f"a {number}", "b", float(number)) for number in range(100)]
-    valid = split_records(given, seed=3)["valid"]
+    all_records = [PairRecord(f"a {number}", "b", float(number)) for number in range(100)]
+    valid = split_records(all_records, seed=3)["valid"]
     assert len(valid) == 10
     assert len({row // 20 for row in valid}) == 5
 
 
 def test_a_key_of_ones_own_divides_too() -> None:
-    given = [DocumentRecord(f"{number}") for number in range(100)]
-    valid = split_records(given, stratify=lambda record: int(record.input_texts[0]) % 4, seed=0)["valid"]  # type: ignore[call-overload]
+    all_records = [DocumentRecord(f"{number}") for number in range(100)]
+    valid = split_records(all_records, stratify=lambda record: int(record.input_texts[0]) % 4, seed=0)["valid"]  # type: ignore[call-overload]
     assert max(Counter(row % 4 for row in valid).values()) <= 3
-    assert len(split_records(given, stratify=False)["valid"]) == 10
+    assert len(split_records(all_records, stratify=False)["valid"]) == 10
 
 
 def test_every_kind_of_record_is_divided() -> None:
@@ -102,19 +102,19 @@ def test_every_kind_of_record_is_divided() -> None:
         )
         for number in range(40)
     ]
-    asked: list[Record] = [
+    questions: list[Record] = [
         AnswerRecord(str(number), f"c {number}", "q", (AnswerSpan("c", 0),) * (number % 2)) for number in range(40)
     ]
     pairs: list[Record] = [TranslateRecord(f"s {number}", "t") for number in range(40)]
     several: list[Record] = [ClassifyRecord(f"t {number}", ("a", "b")[: number % 3]) for number in range(40)]
-    for kind in (tagged, asked, pairs, several):
+    for kind in (tagged, questions, pairs, several):
         assert len(split_records(kind, {"train": 0.75, "valid": 0.25})["valid"]) == 10
     valid = split_records(tagged, {"train": 0.75, "valid": 0.25})["valid"]
     assert Counter(row % 2 for row in valid) == {0: 5, 1: 5}
 
 
 @pytest.mark.parametrize(
-    ("count", "parts", "says"),
+    ("count", "parts", "message"),
     [
         (0, PARTS, "there is no record to split"),
         (9, {"train": 0.9}, "add up to 0.9; expected 1"),
@@ -123,6 +123,6 @@ def test_every_kind_of_record_is_divided() -> None:
         (2, PARTS, '2 records in 2 groups leave none for "'),
     ],
 )
-def test_what_cannot_be_is_said(count: int, parts: dict[str, float], says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_what_cannot_be_is_said(count: int, parts: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         split_records(records(count), parts)

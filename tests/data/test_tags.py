@@ -40,19 +40,19 @@ def written(runs: list[tuple[int, str | None]], scheme: str) -> list[str]:
 @given(sentences(), st.sampled_from(["iob1", "iob2", "iobes", "bilou"]))
 def test_every_scheme_becomes_the_same_iob2(runs: list[tuple[int, str | None]], scheme: str) -> None:
     tags = written(runs, scheme)
-    wanted = tuple(written(runs, "iob2"))
-    assert to_iob2(tags, scheme) == wanted
-    assert to_iob2(tags, infer_scheme([tags])) == wanted
+    expected = tuple(written(runs, "iob2"))
+    assert to_iob2(tags, scheme) == expected
+    assert to_iob2(tags, infer_scheme([tags])) == expected
 
 
 @given(sentences())
 def test_entities_are_the_runs(runs: list[tuple[int, str | None]]) -> None:
-    found, at = [], 0
+    results, at = [], 0
     for length, label in runs:
         if label is not None:
-            found.append((at, at + length, label))
+            results.append((at, at + length, label))
         at += length
-    assert entities(written(runs, "iob2")) == found
+    assert entities(written(runs, "iob2")) == results
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "scheme", "says"),
+    ("tags", "scheme", "message"),
     [
         (["O", "I-PER"], "iob2", r'"I-PER" carries on an entity, but stands after "O"\. Open it with B-'),
         (["B-PER", "I-LOC"], "iob2", r'"I-LOC" carries on .* after "B-PER"'),
@@ -88,8 +88,8 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
         (["B-PER"], "iob2", "2 tokens but 1 tag; expected one tag per token"),
     ],
 )
-def test_broken_tags_are_said(tags: list[str], scheme: str, says: str) -> None:
-    with pytest.raises(DataError, match=f"f.conll line 3, column tags: (token . .*: )?{says}"):
+def test_broken_tags_are_said(tags: list[str], scheme: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"f.conll line 3, column tags: (token . .*: )?{message}"):
         TagRecord.from_tokens(["w0", "w1"], tags, scheme=scheme, place=Place("f.conll", 3))
 
 

@@ -87,7 +87,7 @@ def _tsv(draw: random.Random) -> bytes:
 
 def _objects(draw: random.Random) -> list[dict[str, Any]]:
     kind = draw.randrange(6)
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for number in range(draw.randrange(1, 12)):
         text = _cell(draw)
         entity = {"start": draw.randrange(4), "end": draw.randrange(12), "label": "PER"}
@@ -99,8 +99,8 @@ def _objects(draw: random.Random) -> list[dict[str, Any]]:
             {"id": number, "context": text, "question": "who?", "answers": {"text": ["a"], "answer_start": [0]}},
             {"text": text, "label": [[0, 2, "ORG"]]},
         ]
-        found.append(kinds[kind])
-    return found
+        results.append(kinds[kind])
+    return results
 
 
 def _jsonl(draw: random.Random) -> bytes:
@@ -117,11 +117,11 @@ def _json(draw: random.Random) -> bytes:
 
 
 def _squad(draw: random.Random) -> dict[str, Any]:
-    def asked() -> dict[str, Any]:
+    def question() -> dict[str, Any]:
         answers = [{"text": draw.choice(("soup", "warm", "x")), "answer_start": draw.randrange(20)}]
         return {"id": str(draw.randrange(9)), "question": _cell(draw), "answers": answers, "is_impossible": False}
 
-    paragraphs = [{"context": draw.choice(SENTENCES), "qas": [asked() for _ in range(3)]} for _ in range(3)]
+    paragraphs = [{"context": draw.choice(SENTENCES), "qas": [question() for _ in range(3)]} for _ in range(3)]
     return {"version": "1.1", "data": [{"title": "T", "paragraphs": paragraphs}]}
 
 
@@ -231,25 +231,25 @@ def _file(draw: random.Random, folder: Path) -> tuple[Path, bytes]:
 
 
 def _use(draw: random.Random, path: Path, content: bytes) -> None:
-    told: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if draw.random() < 0.15:
-        told["encoding"] = draw.choice(CODECS)
+        options["encoding"] = draw.choice(CODECS)
     if draw.random() < 0.1:
-        told["format"] = draw.choice(FORMATS)
+        options["format"] = draw.choice(FORMATS)
     if draw.random() < 0.15:
-        told["task"] = draw.choice(TASKS)
+        options["task"] = draw.choice(TASKS)
     if draw.random() < 0.15:
-        told["columns"] = {draw.choice(("text", "label", "first")): draw.choice((*NAMES, "0", "1"))}
+        options["columns"] = {draw.choice(("text", "label", "first")): draw.choice((*NAMES, "0", "1"))}
     with contextlib.suppress(RegardError):
-        list(read(path, **told))
+        list(read(path, **options))
     with contextlib.suppress(RegardError):
-        list(read(path, skip_bad=path.with_name("bad.jsonl"), **told))
+        list(read(path, skip_bad=path.with_name("bad.jsonl"), **options))
     with contextlib.suppress(RegardError):
-        json.dumps(check(path, **told).as_json())
+        json.dumps(check(path, **options).as_json())
     with contextlib.suppress(RegardError):
         fixed = path.with_name(f"fixed{draw.choice((path.suffix, '.csv', '.tsv', '.jsonl', '.parquet'))}")
-        if write_fixed_copy(path, fixed, **told).rows:
-            list(read(fixed, encoding="utf-8", columns=told.get("columns")))
+        if write_fixed_copy(path, fixed, **options).rows:
+            list(read(fixed, encoding="utf-8", columns=options.get("columns")))
     _check_encoding(path, content)
 
 

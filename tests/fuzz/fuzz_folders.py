@@ -59,12 +59,12 @@ def _text(value: Any) -> bytes:
 @functools.cache
 def bases() -> dict[str, dict[str, bytes]]:
     """Files of whole model folders, by kind."""
-    found: dict[str, dict[str, bytes]] = {}
+    results: dict[str, dict[str, bytes]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name in (*PRESETS, *RECURRENT):
             files = _saved(name, Path(folder) / name)
             words = dict(tokenizers()["unigram" if name in WRITING else "wordpiece"])
-            found[name] = {**files, **words}
+            results[name] = {**files, **words}
         labels = ("bad", "good", "[odd]")
         classify = _saved("bert", Path(folder) / "classify", heads={"sequence": 3}, labels=labels)
         tag = _saved("distilbert", Path(folder) / "tag", heads={"token": 3}, labels=("O", "B-X", "I-X"))
@@ -76,26 +76,26 @@ def bases() -> dict[str, dict[str, bytes]]:
         "task_settings": {"kind": "single", "labels": list(labels)},
         "settings": {"window": 64, "overlap": 0.25},
     }
-    found["classify"] = {**classify, **words, "run.json": _text(run)}
-    found["tag"] = {**tag, **words}
-    found["span"] = {**span, **words}
+    results["classify"] = {**classify, **words, "run.json": _text(run)}
+    results["tag"] = {**tag, **words}
+    results["span"] = {**span, **words}
     modules = [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
     ]
-    found["sentences"] = {
-        **found["bert"],
+    results["sentences"] = {
+        **results["bert"],
         "modules.json": _text(modules),
         "1_Pooling/config.json": _text({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}),
         "sentence_bert_config.json": _text({"max_seq_length": 128}),
         "config_sentence_transformers.json": _text({"prompts": {}}),
     }
     for name in WRITING:
-        found[f"{name} generation"] = {**found[name], "generation_config.json": _text(GENERATION)}
-    found["llama drawing"] = {**found["llama"], "generation_config.json": _text(DRAWING)}
+        results[f"{name} generation"] = {**results[name], "generation_config.json": _text(GENERATION)}
+    results["llama drawing"] = {**results["llama"], "generation_config.json": _text(DRAWING)}
     apart = {f"target_tokenizer/{name}": content for name, content in words.items()}
-    found["apart"] = {**found["marian"], **apart}
-    return found
+    results["apart"] = {**results["marian"], **apart}
+    return results
 
 
 def prepare() -> None:

@@ -52,13 +52,13 @@ def prepare() -> None:
             save_state(folder, position, weights=WEIGHTS, optimizer=optimizer, best=best, identity=IDENTITY)
         else:
             parts = {"weights": WEIGHTS, "optimizer": optimizer, "best": best}
-            tensors = {f"{part}|{name}": tensor for part, held in parts.items() for name, tensor in held.items()}
+            tensors = {f"{part}|{name}": tensor for part, rows in parts.items() for name, tensor in rows.items()}
             save_sharded(folder, position, tensors=tensors, identity=IDENTITY, world=World())
         files = [path for path in folder.rglob("*") if path.is_file()]
         _states[kind] = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-        found = load_state(folder, IDENTITY, WEIGHTS)
-        assert found is not None
-        _saved[kind] = found
+        result = load_state(folder, IDENTITY, WEIGHTS)
+        assert result is not None
+        _saved[kind] = result
         draw_curves(METRIC_LINES, folder / "curves.png")  # loads fonts once
         shutil.rmtree(folder)
 
@@ -77,9 +77,9 @@ def fuzz(draw: random.Random, folder: Path) -> None:
     claim(run, resume=True, overwrite=False)
     remove_partial_state(run)
     state_files(run)
-    found = load_state(run, IDENTITY, WEIGHTS)
-    if found is not None and not forged:
-        _check_same(found, _saved[kind])
+    result = load_state(run, IDENTITY, WEIGHTS)
+    if result is not None and not forged:
+        _check_same(result, _saved[kind])
     Recorder(run, step=STEP)
     if draw.random() < 0.02:
         draw_curves(read_metrics(run), folder / "curves.png")
@@ -134,11 +134,15 @@ def _change_json(draw: random.Random, path: Path, kind: str) -> bool:
     return True
 
 
-def _check_same(found: SavedState, saved: SavedState) -> None:
+def _check_same(result: SavedState, saved: SavedState) -> None:
     """A state that is used is the one that was saved, to the last bit."""
-    assert found.checked, "an unchecked state was used"
-    assert found.position == saved.position, "another position was used"
-    pairs = [(found.weights, saved.weights), (found.optimizer, saved.optimizer), (found.best or {}, saved.best or {})]
+    assert result.checked, "an unchecked state was used"
+    assert result.position == saved.position, "another position was used"
+    pairs = [
+        (result.weights, saved.weights),
+        (result.optimizer, saved.optimizer),
+        (result.best or {}, saved.best or {}),
+    ]
     for one, other in pairs:
         assert one.keys() == other.keys()
         assert all(torch.equal(one[name], other[name]) for name in one), "other tensors were used"

@@ -76,7 +76,7 @@ def bases() -> dict[str, dict[str, bytes]]:
     def text(value: object) -> bytes:
         return json.dumps(value).encode()
 
-    found = {
+    results = {
         kind: {
             "tokenizer.json": _learned(kind).encode(),
             "tokenizer_config.json": text(_settings("PreTrainedTokenizerFast", model_max_length=512)),
@@ -86,27 +86,27 @@ def bases() -> dict[str, dict[str, bytes]]:
         }
         for kind in ("unigram", "bpe", "words", "wordpiece")
     }
-    vocabulary = json.loads(found["wordpiece"]["tokenizer.json"])["model"]["vocab"]
+    vocabulary = json.loads(results["wordpiece"]["tokenizer.json"])["model"]["vocab"]
     size = len(vocabulary)
     added = {str(size): {"content": "<new>", "special": True, "lstrip": False}}
-    found["vocab.txt"] = {
+    results["vocab.txt"] = {
         "vocab.txt": "\n".join(sorted(vocabulary, key=vocabulary.__getitem__)).encode(),
         "tokenizer_config.json": text(_settings("BertTokenizer", do_lower_case=True, added_tokens_decoder=added)),
         "special_tokens_map.json": text({"cls_token": "[CLS]"}),
         "added_tokens.json": text({"<other>": size + 1}),
     }
-    model = json.loads(found["bpe"]["tokenizer.json"])["model"]
+    model = json.loads(results["bpe"]["tokenizer.json"])["model"]
     merges = "\n".join(pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"])
     for kind, cls in (("gpt2", "GPT2Tokenizer"), ("roberta", "RobertaTokenizer")):
-        found[kind] = {
+        results[kind] = {
             "vocab.json": text(model["vocab"]),
             "merges.txt": f"#version: 0.2\n{merges}\n".encode(),
             "tokenizer_config.json": text(_settings(cls, add_prefix_space=False)),
             "added_tokens.json": text({"<new>": len(model["vocab"])}),
         }
-    both = {f"target_tokenizer/{name}": content for name, content in found["unigram"].items()}
-    found["translator"] = {**found["wordpiece"], **both}
-    return found
+    both = {f"target_tokenizer/{name}": content for name, content in results["unigram"].items()}
+    results["translator"] = {**results["wordpiece"], **both}
+    return results
 
 
 def prepare() -> None:
@@ -178,7 +178,7 @@ def use(draw: random.Random, tokenizer: object, again: Path) -> None:
     texts = [*TEXTS, draw.choice(LETTERS), "".join(draw.choice(WORDS) for _ in range(3))]
     again.mkdir()
     uses: tuple[Callable[[], object], ...] = (
-        lambda: [len(found.ids) + len(found.offsets) for found in tokenizer.encode_batch(texts)],
+        lambda: [len(result.ids) + len(result.offsets) for result in tokenizer.encode_batch(texts)],
         lambda: tokenizer.encode(texts[0], texts[1]).sequence_ids,
         lambda: tokenizer.ids_batch(texts, texts[::-1]),
         lambda: tokenizer.decode(tokenizer.encode(texts[-1]).ids),

@@ -239,14 +239,14 @@ def run_case(
         shutil.rmtree(folder, ignore_errors=True)
     if debug and error is not None:
         traceback.print_exception(error)
-    found = list(dict.fromkeys(watch.events))
+    results = list(dict.fromkeys(watch.events))
     if hung:
-        found.append(("hang", _described(error)))
+        results.append(("hang", _described(error)))
     elif error is not None and not isinstance(error, RegardError):
-        found.append(("exception", _described(error)))
+        results.append(("exception", _described(error)))
     if grown > memory or _lacked_memory(error):
-        found.append(("memory", f"grew by {grown / 2**30:.2f} GB. {_described(error)}"))
-    return [Failure(name, case, kind, message) for kind, message in found]
+        results.append(("memory", f"grew by {grown / 2**30:.2f} GB. {_described(error)}"))
+    return [Failure(name, case, kind, message) for kind, message in results]
 
 
 def _described(error: BaseException | None) -> str:

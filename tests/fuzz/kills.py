@@ -85,10 +85,10 @@ class Command:
 
     def digest(self) -> str:
         """Of the outputs that make up the result."""
-        found = hashlib.sha256()
+        result = hashlib.sha256()
         for path in self.outputs:
-            found.update(path.read_bytes() if path.is_file() else b"-")
-        return found.hexdigest()
+            result.update(path.read_bytes() if path.is_file() else b"-")
+        return result.hexdigest()
 
     def reset(self) -> None:
         for path in self.folder.iterdir():
@@ -131,26 +131,26 @@ def commands(folder: Path) -> list[Command]:
     return made
 
 
-def _given(path: Path, content: str) -> dict[Path, bytes]:
+def _write_input(path: Path, content: str) -> dict[Path, bytes]:
     path.write_text(content, encoding="utf-8")
     return {path: path.read_bytes()}
 
 
 def _train(here: Path) -> Command:
-    inputs = _given(here / "rows.csv", rows(60, 1))
+    inputs = _write_input(here / "rows.csv", rows(60, 1))
     argv = ["train", str(here / "rows.csv"), *TRAIN, "--out", str(here / "run")]
     return Command("train", here, argv, [*argv, "--resume"], [here / "run/model.safetensors"], inputs)
 
 
 def _pretrain(here: Path) -> Command:
     text = rows(400, 2).replace(",", " ").replace("\n", ".\n\n")
-    inputs = _given(here / "text.txt", text)
+    inputs = _write_input(here / "text.txt", text)
     argv = ["pretrain", str(here / "text.txt"), *PRETRAIN, "--out", str(here / "run")]
     return Command("pretrain", here, argv, [*argv, "--resume"], [here / "run/model.safetensors"], inputs)
 
 
 def _predict(here: Path) -> Command:
-    inputs = _given(here / "texts.csv", rows(3000, 3))
+    inputs = _write_input(here / "texts.csv", rows(3000, 3))
     model = here.parent / "model"
     shutil.copytree(here.parent / "train/run", model)
     argv = ["predict", str(model), "--input", str(here / "texts.csv"), "--output", str(here / "answers.jsonl")]
@@ -160,7 +160,7 @@ def _predict(here: Path) -> Command:
 
 def _check(here: Path) -> Command:
     content = rows(20_000, 4).replace("film", "film\u200b").replace("song", "song\u00a0")
-    inputs = _given(here / "rows.csv", content)
+    inputs = _write_input(here / "rows.csv", content)
     argv = ["check", str(here / "rows.csv"), "--fix", str(here / "fixed.csv")]
     return Command("check", here, argv, argv, [here / "fixed.csv"], inputs)
 
@@ -269,10 +269,10 @@ def flip_bit(command: Command, draw: random.Random) -> str:
     process = command.start(command.argv)
     state = command.folder / "run/state"
     saves = draw.randint(1, 5)
-    seen: set[int] = set()
-    while process.is_alive() and len(seen) < saves:
+    recorded: set[int] = set()
+    while process.is_alive() and len(recorded) < saves:
         with contextlib.suppress(OSError):
-            seen.add((state / "state.json").stat().st_mtime_ns)
+            recorded.add((state / "state.json").stat().st_mtime_ns)
         time.sleep(0.002)
     process.kill()
     process.join()
@@ -299,8 +299,8 @@ def main() -> int:
     parser.add_argument("--disks", type=int, default=10)
     parser.add_argument("--flips", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    return run(given.kills, given.disks, given.flips, given.seed)
+    arguments = parser.parse_args()
+    return run(arguments.kills, arguments.disks, arguments.flips, arguments.seed)
 
 
 def run(kills: int, disks: int, flips: int, seed: int, *, out: Any = sys.stdout) -> int:

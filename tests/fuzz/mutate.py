@@ -142,11 +142,11 @@ def nested(depth: int, draw: random.Random) -> Raw:
     return Raw(left * depth + ("1" if left != "[" else "") + right * depth)
 
 
-def damaged_json(draw: random.Random, value: Any, *, most: int = 3) -> bytes:
+def damaged_json(draw: random.Random, value: Any, *, limit: int = 3) -> bytes:
     """The JSON text of a value of which one to `most` parts were changed, removed or doubled."""
     value = json.loads(json.dumps(value))
     raws: dict[str, str] = {}
-    for _ in range(draw.randint(1, most)):
+    for _ in range(draw.randint(1, limit)):
         value = _changed(draw, value, raws)
     text = json.dumps(value, ensure_ascii=draw.random() < 0.5)
     for mark, raw in raws.items():

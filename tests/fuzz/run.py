@@ -38,8 +38,8 @@ class Worker:
     def receive(self, seconds: float) -> list[Failure]:
         if not self.channel.poll(seconds):
             raise TimeoutError
-        found = self.channel.recv()
-        return list(found)
+        result = self.channel.recv()
+        return list(result)
 
     def end(self) -> int | None:
         self.process.kill()
@@ -54,20 +54,20 @@ def run(name: str, first: int, count: int, seed: int) -> list[Failure]:
     worker = Worker(name, case, stop, seed)
     while case < stop:
         try:
-            found = worker.receive(3 * SECONDS + GRACE)
+            result = worker.receive(3 * SECONDS + GRACE)
         except TimeoutError:
-            found = [Failure(name, case, "hang", "the process did not answer")]
+            result = [Failure(name, case, "hang", "the process did not answer")]
         except EOFError:
             worker.process.join()
-            found = [Failure(name, case, "crash", f"the process ended with {worker.process.exitcode}")]
+            result = [Failure(name, case, "crash", f"the process ended with {worker.process.exitcode}")]
         else:
             case += 1
-            failures += _shown(found)
+            failures += _shown(result)
             if time.monotonic() > shown + 20:
                 shown = time.monotonic()
                 print(f"{name}: {case - first:,} of {count:,} cases, {len(failures)} failures", flush=True)
             continue
-        failures += _shown(found)
+        failures += _shown(result)
         worker.end()
         case += 1
         if case < stop:
@@ -76,10 +76,10 @@ def run(name: str, first: int, count: int, seed: int) -> list[Failure]:
     return failures
 
 
-def _shown(found: list[Failure]) -> list[Failure]:
-    for failure in found:
+def _shown(results: list[Failure]) -> list[Failure]:
+    for failure in results:
         print(failure, flush=True)
-    return found
+    return results
 
 
 def main() -> int:
@@ -90,16 +90,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="run this case alone, in this process")
     parser.add_argument("--keep", type=Path, help="with --case: folder for the input of the case, which is kept")
-    given = parser.parse_args()
-    if given.fuzzer is None:
+    arguments = parser.parse_args()
+    if arguments.fuzzer is None:
         print("\n".join(names()))
         return 0
-    if given.case is not None:
-        return len(_shown(run_case(given.fuzzer, given.case, given.seed, keep=given.keep, debug=True))) > 0
+    if arguments.case is not None:
+        return (
+            len(_shown(run_case(arguments.fuzzer, arguments.case, arguments.seed, keep=arguments.keep, debug=True))) > 0
+        )
     start = time.monotonic()
-    failures = run(given.fuzzer, given.first, given.cases, given.seed)
+    failures = run(arguments.fuzzer, arguments.first, arguments.cases, arguments.seed)
     kinds = Counter(failure.kind for failure in failures)
-    print(f"{given.fuzzer}: {given.cases:,} cases in {time.monotonic() - start:.0f} s, seed {given.seed}", end="; ")
+    print(
+        f"{arguments.fuzzer}: {arguments.cases:,} cases in {time.monotonic() - start:.0f} s, seed {arguments.seed}",
+        end="; ",
+    )
     print(", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "0 failures")
     if failures:
         print("repeat with --case:", *sorted({failure.case for failure in failures})[:50])

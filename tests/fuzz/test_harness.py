@@ -126,9 +126,9 @@ def test_kinds_of_failure(
     secret = outside_file().read_text()
     module.fuzz = fuzz  # type: ignore[attr-defined]
     monkeypatch.setattr(harness, "load", lambda name: module)
-    found = harness.run_case("toy", 3, seconds=0.3 if "hang" in kinds else 10, memory=100 << 20)
-    assert {failure.kind for failure in found} == kinds
-    assert all(failure.case == 3 for failure in found)
+    result = harness.run_case("toy", 3, seconds=0.3 if "hang" in kinds else 10, memory=100 << 20)
+    assert {failure.kind for failure in result} == kinds
+    assert all(failure.case == 3 for failure in result)
     assert outside_file().read_text() == secret == "{}"  # nothing outside the folder is changed
 
 

@@ -10,5 +10,5 @@ from tests.fuzz import kills
 
 @pytest.mark.timeout(600)
 def test_nothing_is_lost_and_nothing_damaged_is_used() -> None:
-    said = io.StringIO()
-    assert kills.run(kills=4, disks=0, flips=1, seed=1, out=said) == 0, said.getvalue()
+    message = io.StringIO()
+    assert kills.run(kills=4, disks=0, flips=1, seed=1, out=message) == 0, message.getvalue()

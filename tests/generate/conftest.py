@@ -69,12 +69,12 @@ class Peer:
 
     def __call__(self, prompts, **settings):
         start = 1 if self.both else max(map(len, prompts))
-        return [self.trim(row) for row in self.said(prompts, **settings).sequences[:, start:].tolist()]
+        return [self.trim(row) for row in self.generate(prompts, **settings).sequences[:, start:].tolist()]
 
     def scores(self, prompts, **settings):
-        return self.said(prompts, output_scores=True, **settings).sequences_scores
+        return self.generate(prompts, output_scores=True, **settings).sequences_scores
 
-    def said(self, prompts, **settings):
+    def generate(self, prompts, **settings):
         longest = max(map(len, prompts))
         padded = [
             row + [0] * (longest - len(row)) if self.both else [0] * (longest - len(row)) + row for row in prompts
@@ -110,10 +110,10 @@ def end_some(model):
     """Make that token the end which comes early for some of the prompts and never for others."""
     peer, settings = Peer(model), model.generation_config
     settings.eos_token_id = settings.forced_eos_token_id = None
-    said = peer(PROMPTS, max_new_tokens=20)
-    tokens = sorted({token for row in said for token in row[2:]})
-    end = min(tokens, key=lambda token: abs(sum(token in row for row in said) - len(said) / 2))
-    assert 0 < sum(end in row for row in said) < len(said)
+    generate = peer(PROMPTS, max_new_tokens=20)
+    tokens = sorted({token for row in generate for token in row[2:]})
+    end = min(tokens, key=lambda token: abs(sum(token in row for row in generate) - len(generate) / 2))
+    assert 0 < sum(end in row for row in generate) < len(generate)
     model.config.eos_token_id = settings.eos_token_id = end
     if type(model).__name__.startswith(("Bart", "Marian")):
         settings.forced_eos_token_id = end

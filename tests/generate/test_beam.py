@@ -37,10 +37,10 @@ def test_n_best_with_scores_equal_transformers(both, prompts):
     theirs = {"num_beams": 4, "num_return_sequences": 3, "max_new_tokens": 14}
     expected = peer(prompts, **theirs)
     scores = peer.scores(prompts, **theirs)
-    found = [one for rows in model.continuations(prompts, max_tokens=14, beams=4, best=3) for one in rows]
-    assert [list(one.ids) for one in found] == expected
-    assert torch.allclose(torch.tensor([one.score for one in found]), scores, atol=1e-4)
-    for one in found:
+    results = [one for rows in model.continuations(prompts, max_tokens=14, beams=4, best=3) for one in rows]
+    assert [list(one.ids) for one in results] == expected
+    assert torch.allclose(torch.tensor([one.score for one in results]), scores, atol=1e-4)
+    for one in results:
         assert len(one.log_probs) == len(one.ids)
         if model.writer.special.forced_last is None:
             assert one.score == pytest.approx(sum(one.log_probs) / len(one.ids), abs=1e-4)
@@ -58,8 +58,8 @@ def test_several_ends(decoder, prompts):
     ends = [*model.writer.special.eos, 7]
     expected = peer(prompts, num_beams=3, max_new_tokens=12, eos_token_id=ends)
     writer = dataclasses.replace(model.writer, special=dataclasses.replace(model.writer.special, eos=tuple(ends)))
-    found = writer.ids(prompts, {"beams": 3, "max_tokens": 12})
-    assert found == [[*row[: cut_at(row, ends)]] for row in expected]
+    result = writer.ids(prompts, {"beams": 3, "max_tokens": 12})
+    assert result == [[*row[: cut_at(row, ends)]] for row in expected]
 
 
 def cut_at(row, ends):
@@ -72,7 +72,7 @@ def test_the_likeliest_words_are_those_of_topk(rows, words, count, seed):
     """Also where many are forbidden, and where the words do not go evenly into strands."""
     values = torch.randn(rows, words, generator=torch.Generator().manual_seed(seed))
     values[:, :: 1 + seed % 3] = float("-inf") if seed % 2 else -3.0
-    best, found = top_candidates(values, min(count, words))
+    best, result = top_candidates(values, min(count, words))
     assert torch.equal(best, values.topk(min(count, words)).values)
-    assert torch.equal(values.gather(1, found), best)
-    assert all(len(set(row)) == len(row) for row in found.tolist())
+    assert torch.equal(values.gather(1, result), best)
+    assert all(len(set(row)) == len(row) for row in result.tolist())

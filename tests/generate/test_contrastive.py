@@ -44,6 +44,6 @@ def test_contrastive_search_is_the_obvious_one(both, prompts, alpha, k):
 def test_one_candidate_is_greedy(decoder, prompts):
     _, model = decoder
     plain = model.continuations(prompts, max_tokens=12)
-    found = model.continuations(prompts, max_tokens=12, contrast=0.5, top_k=1)
-    assert [rows[0].ids for rows in found] == [rows[0].ids for rows in plain]
-    assert found[0][0].log_probs == pytest.approx(plain[0][0].log_probs, abs=1e-4)
+    result = model.continuations(prompts, max_tokens=12, contrast=0.5, top_k=1)
+    assert [rows[0].ids for rows in result] == [rows[0].ids for rows in plain]
+    assert result[0][0].log_probs == pytest.approx(plain[0][0].log_probs, abs=1e-4)

@@ -53,16 +53,16 @@ def test_a_stop_ends_the_text_before_it(writer):
     whole = writer.generate("Once upon", **SETTINGS)
     stop = whole[5:7]
     place = whole.index(stop)
-    (found,) = writer.continuations(["Once upon"], **SETTINGS, stop=[stop])[0]
-    assert (found.text, found.finish_reason) == (whole[:place], "stop")
-    assert len(found.ids) == place + 2
+    (result,) = writer.continuations(["Once upon"], **SETTINGS, stop=[stop])[0]
+    assert (result.text, result.finish_reason) == (whole[:place], "stop")
+    assert len(result.ids) == place + 2
     assert "".join(writer.stream("Once upon", **SETTINGS, stop=stop)) == whole[:place]
 
 
 def test_a_stop_ends_beams_too(writer):
     whole = writer.generate("Once upon", max_tokens=12, beams=3)
-    found = writer.continuations(["Once upon"], max_tokens=12, beams=3, stop=whole[4:6])[0]
-    assert all(whole[4:6] not in one.text for one in found)
+    result = writer.continuations(["Once upon"], max_tokens=12, beams=3, stop=whole[4:6])[0]
+    assert all(whole[4:6] not in one.text for one in result)
 
 
 def test_banned_words_never_come(writer):
@@ -75,18 +75,18 @@ def test_banned_words_never_come(writer):
 
 @pytest.mark.parametrize("settings", [{"sample": True, "seed": 0}, {}, {"beams": 3}, {"lookup": 3}, {"contrast": 0.4}])
 def test_forced_words_come(writer, settings):
-    found = writer.generate(["Once upon", "a"], max_tokens=14, forced=["abc", "xyz"], **settings)
-    assert all("abc" in text and "xyz" in text for text in found)
+    result = writer.generate(["Once upon", "a"], max_tokens=14, forced=["abc", "xyz"], **settings)
+    assert all("abc" in text and "xyz" in text for text in result)
 
 
 def test_forced_words_come_before_the_end(writer):
     """Where the end would be the likeliest at once."""
     ends = writer.writer.special.eos
     first = lambda row, ids: ends if not ids else None  # noqa: E731
-    (found,) = writer.continuations(["Once"], max_tokens=14, constraint=first)[0]
-    assert len(found.ids) == 1
-    (found,) = writer.continuations(["Once"], max_tokens=14, constraint=first, forced="abc")[0]
-    assert found.text.startswith("abc")
+    (result,) = writer.continuations(["Once"], max_tokens=14, constraint=first)[0]
+    assert len(result.ids) == 1
+    (result,) = writer.continuations(["Once"], max_tokens=14, constraint=first, forced="abc")[0]
+    assert result.text.startswith("abc")
 
 
 def test_a_constraint_of_ones_own(writer):
@@ -98,11 +98,11 @@ def test_a_constraint_of_ones_own(writer):
 
 def test_a_context_that_is_full_ends_or_slides(writer):
     prompt = "a" * 120
-    (found,) = writer.continuations([prompt], max_tokens=40)[0]
-    assert (len(found.ids), found.finish_reason) == (8, "full")
+    (result,) = writer.continuations([prompt], max_tokens=40)[0]
+    assert (len(result.ids), result.finish_reason) == (8, "full")
     (slid,) = writer.continuations([prompt], max_tokens=40, slide=True)[0]
     assert (len(slid.ids), slid.finish_reason) == (40, "length")
-    assert slid.ids[:8] == found.ids
+    assert slid.ids[:8] == result.ids
     both = writer.generate_ids([[5] * 120, [6, 7]], max_tokens=30, slide=True)
     assert both == [writer.generate_ids([row], max_tokens=30, slide=True)[0] for row in ([5] * 120, [6, 7])]
 
@@ -116,8 +116,8 @@ def test_a_prompt_that_is_too_long_is_refused_unless_it_slides(writer):
 
 
 def test_an_encoder_decoder_writes_from_its_start_token(translator):
-    (found,) = translator.continuations(["Good morning."], max_tokens=9, beams=4)[0]
-    assert translator.generate("Good morning.", max_tokens=9, beams=4) == found.text
+    (result,) = translator.continuations(["Good morning."], max_tokens=9, beams=4)[0]
+    assert translator.generate("Good morning.", max_tokens=9, beams=4) == result.text
     assert translator.generate_ids([[39, 79]], max_tokens=4)[0]
 
 
@@ -131,7 +131,7 @@ def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda model: model.generate(""), "prompt 0 is empty"),
         (lambda model: model.generate(["a", "  "]), "empty"),
@@ -148,8 +148,8 @@ def test_a_model_that_only_reads_says_what_it_can_do(name, instead):
         (lambda model: model.generate_ids([[1]], max_tokens=2, forced=[[6, 7, 8]]), "forced and max_tokens=2"),
     ],
 )
-def test_bad_input_is_named(writer, call, says):
-    with pytest.raises(InputError, match=says):
+def test_bad_input_is_named(writer, call, message):
+    with pytest.raises(InputError, match=message):
         call(writer)
 
 
@@ -165,14 +165,20 @@ def test_without_a_tokenizer_only_ids():
 
 def test_what_the_folder_says_of_decoding_is_followed(lettered, tmp_path):
     folder = lettered("tiny-bart").save(tmp_path / "model")
-    said = {"eos_token_id": [7, 8], "num_beams": 3, "bad_words_ids": [[9]], "max_length": 20, "forced_bos_token_id": 4}
-    (folder / "generation_config.json").write_text(json.dumps(said), encoding="utf-8")
+    message = {
+        "eos_token_id": [7, 8],
+        "num_beams": 3,
+        "bad_words_ids": [[9]],
+        "max_length": 20,
+        "forced_bos_token_id": 4,
+    }
+    (folder / "generation_config.json").write_text(json.dumps(message), encoding="utf-8")
     read = regard.load(folder)
     assert (read.writer.special.eos, read.writer.special.forced_first) == ((7, 8), 4)
     assert read.writer.defaults == {"beams": 3, "banned": [[9]], "max_tokens": 19}
-    found = read.generate_ids([[5, 6]])[0]
-    assert found[0] == 4
-    assert len(found) <= 19
+    result = read.generate_ids([[5, 6]])[0]
+    assert result[0] == 4
+    assert len(result) <= 19
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": "x"}), encoding="utf-8")
     with pytest.raises(FolderError, match="eos_token_id"):
         regard.load(folder).generate_ids([[5]])

@@ -12,10 +12,10 @@ def test_what_comes_out_is_greedy(both, prompts, settings):
     _, model = both
     prompts = [*prompts, [5, 6, 7, 8, 5, 6, 7, 8, 5, 6]]
     expected = model.continuations(prompts, max_tokens=25, **settings)
-    found = model.continuations(prompts, max_tokens=25, lookup=5, **settings)
-    assert [rows[0].ids for rows in found] == [rows[0].ids for rows in expected]
-    assert [rows[0].finish_reason for rows in found] == [rows[0].finish_reason for rows in expected]
-    for ours, theirs in zip(found, expected, strict=True):
+    result = model.continuations(prompts, max_tokens=25, lookup=5, **settings)
+    assert [rows[0].ids for rows in result] == [rows[0].ids for rows in expected]
+    assert [rows[0].finish_reason for rows in result] == [rows[0].finish_reason for rows in expected]
+    for ours, theirs in zip(result, expected, strict=True):
         assert ours[0].log_probs == pytest.approx(theirs[0].log_probs, abs=1e-4)
 
 
@@ -39,7 +39,7 @@ def test_a_guess_is_what_followed_last_time():
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 6))
-def test_a_guess_stands_in_the_sequence(ids, most):
-    found = guess_tokens(ids, most)
-    assert len(found) <= most
-    assert not found or any(ids[i : i + len(found)] == found for i in range(1, len(ids)))
+def test_a_guess_stands_in_the_sequence(ids, limit):
+    result = guess_tokens(ids, limit)
+    assert len(result) <= limit
+    assert not result or any(ids[i : i + len(result)] == result for i in range(1, len(ids)))

@@ -33,11 +33,11 @@ def test_greedy_equals_transformers(both, prompts, ours, theirs):
 
 def test_what_ends_a_sequence_is_told(both, prompts):
     _, model = both
-    found = [rows[0] for rows in model.continuations(prompts, max_tokens=20)]
+    results = [rows[0] for rows in model.continuations(prompts, max_tokens=20)]
     forced = model.writer.special.forced_last is not None
-    assert {row.finish_reason for row in found} == ({"end"} if forced else {"end", "length"})
-    assert len({len(row.ids) for row in found}) > 1
-    for row in found:
+    assert {row.finish_reason for row in results} == ({"end"} if forced else {"end", "length"})
+    assert len({len(row.ids) for row in results}) > 1
+    for row in results:
         assert (row.ids[-1] in model.writer.special.eos) == (row.finish_reason == "end")
         assert len(row.ids) == 20 or row.finish_reason == "end"
 
@@ -83,16 +83,16 @@ def test_seeds(decoder, prompts):
 
 def test_several_samples_of_a_prompt_differ_and_the_first_is_the_only_one(decoder, prompts):
     _, model = decoder
-    found = model.continuations(prompts, max_tokens=12, sample=True, seed=0, best=3)
-    assert [len(rows) for rows in found] == [3] * len(prompts)
-    assert all(len({row.ids for row in rows}) == 3 for rows in found)
-    assert [list(rows[0].ids) for rows in found] == model.generate_ids(prompts, max_tokens=12, sample=True, seed=0)
+    result = model.continuations(prompts, max_tokens=12, sample=True, seed=0, best=3)
+    assert [len(rows) for rows in result] == [3] * len(prompts)
+    assert all(len({row.ids for row in rows}) == 3 for rows in result)
+    assert [list(rows[0].ids) for rows in result] == model.generate_ids(prompts, max_tokens=12, sample=True, seed=0)
 
 
 def test_what_is_drawn_follows_the_probabilities():
     logits = torch.tensor([[0.0, 1.0, float("-inf"), 2.0, -1.0]])
-    drawn = torch.rand(40000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    counts = torch.bincount(sample(logits.expand(40000, -1), drawn), minlength=5) / 40000
+    sampled = torch.rand(40000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    counts = torch.bincount(sample(logits.expand(40000, -1), sampled), minlength=5) / 40000
     assert counts[2] == 0
     assert torch.allclose(counts, logits.softmax(-1)[0], atol=0.01)
 
@@ -107,11 +107,11 @@ def test_what_was_drawn_highest_is_still_a_word():
 @torch.no_grad()
 def test_log_probabilities_are_those_of_the_network(decoder, prompts):
     _, model = decoder
-    for prompt, (found,) in zip(prompts, model.continuations(prompts, max_tokens=9, top_k=3, seed=0), strict=True):
-        logits = model.network(Ragged.of([prompt + list(found.ids)])).logits[len(prompt) - 1 : -1]
-        expected = logits.log_softmax(-1).gather(1, torch.tensor(found.ids).unsqueeze(1)).squeeze(1)
-        assert torch.allclose(torch.tensor(found.log_probs), expected, atol=1e-4)
-        assert found.score == pytest.approx(sum(found.log_probs))
+    for prompt, (result,) in zip(prompts, model.continuations(prompts, max_tokens=9, top_k=3, seed=0), strict=True):
+        logits = model.network(Ragged.of([prompt + list(result.ids)])).logits[len(prompt) - 1 : -1]
+        expected = logits.log_softmax(-1).gather(1, torch.tensor(result.ids).unsqueeze(1)).squeeze(1)
+        assert torch.allclose(torch.tensor(result.log_probs), expected, atol=1e-4)
+        assert result.score == pytest.approx(sum(result.log_probs))
 
 
 def test_a_sequence_that_has_ended_makes_no_place_for_others_scarce(decoder, prompts):
@@ -121,25 +121,27 @@ def test_a_sequence_that_has_ended_makes_no_place_for_others_scarce(decoder, pro
     plain = model.writer.ids([long, *others], {"max_tokens": 20})
     special = SpecialIds(eos=(next(token for token in plain[0] if token not in plain[1]),))
     expected = dataclasses.replace(model.writer, special=special).ids([long, *others], {"max_tokens": 20})
-    found = dataclasses.replace(model.writer, special=special, fixed_shapes=True).ids(
+    result = dataclasses.replace(model.writer, special=special, fixed_shapes=True).ids(
         [long, *others], {"max_tokens": 20}
     )
-    assert found == expected
+    assert result == expected
     assert len(expected[0]) < 3
     assert len(expected[1]) == 20
 
 
 def test_no_more_is_kept_than_the_context_holds(decoder, prompts, monkeypatch):
     _, model = decoder
-    kept = []
+    remaining = []
     begin = type(model.network).new_cache
     monkeypatch.setattr(
-        type(model.network), "new_cache", lambda *given, **told: kept.append(told["capacity"]) or begin(*given, **told)
+        type(model.network),
+        "new_cache",
+        lambda *arguments, **options: remaining.append(options["capacity"]) or begin(*arguments, **options),
     )
     special = SpecialIds()
-    (found,) = dataclasses.replace(model.writer, special=special).ids(prompts[:1], {"max_tokens": 200, "slide": True})
-    assert len(found) == 200
-    assert set(kept) == {model.config.max_tokens}
+    (result,) = dataclasses.replace(model.writer, special=special).ids(prompts[:1], {"max_tokens": 200, "slide": True})
+    assert len(result) == 200
+    assert set(remaining) == {model.config.max_tokens}
 
 
 @pytest.mark.parametrize("settings", [{}, {"beams": 3}, {"sample": True, "seed": 2}, {"repetition_penalty": 1.3}])
@@ -151,7 +153,7 @@ def test_fixed_shapes_as_a_gpu_records_them_change_nothing(both, prompts, settin
     monkeypatch.setattr(
         DecodingJob, "stepper", lambda job, cache: plain(dataclasses.replace(job, fixed_shapes=True), cache)
     )
-    found = model.continuations(prompts, max_tokens=20, **settings)
-    assert [[(one.ids, one.finish_reason) for one in rows] for rows in found] == [
+    result = model.continuations(prompts, max_tokens=20, **settings)
+    assert [[(one.ids, one.finish_reason) for one in rows] for rows in result] == [
         [(one.ids, one.finish_reason) for one in rows] for rows in expected
     ]

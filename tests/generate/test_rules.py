@@ -34,19 +34,19 @@ def histories():
     return [torch.randint(0, 6, (length,), generator=generator) for length in LENGTHS]
 
 
-def seen(rows, new=NEW, room=99):
+def rule_context(rows, new=NEW, size=99):
     ids = torch.full((len(rows), max(map(len, rows))), V)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = row
     lengths = torch.tensor([len(row) for row in rows])
-    return rules.RuleContext(ids, lengths, new, [room] * len(rows), list(range(len(rows))))
+    return rules.RuleContext(ids, lengths, new, [size] * len(rows), list(range(len(rows))))
 
 
 def applied(settings, ends=None, logits=None, **more):
     return rules.apply_rules(
         rules.build_rules(settings, ends or SpecialIds(), **more),
         scores() if logits is None else logits,
-        seen(histories()),
+        rule_context(histories()),
     )
 
 
@@ -120,9 +120,9 @@ def test_a_constraint_may_leave_a_row_alone():
 
 
 def test_a_constraint_sees_only_what_is_new():
-    given = {}
-    applied(DecodingSettings(constraint=lambda row, ids: given.update({row: ids})))
-    assert given == {row: ids[-NEW:].tolist() for row, ids in enumerate(histories())}
+    options = {}
+    applied(DecodingSettings(constraint=lambda row, ids: options.update({row: ids})))
+    assert options == {row: ids[-NEW:].tolist() for row, ids in enumerate(histories())}
 
 
 @pytest.mark.parametrize("allowed", [[], [V], [-1]])

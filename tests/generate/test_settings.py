@@ -9,7 +9,7 @@ from regard.generate.settings import DecodingSettings
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("options", "message"),
     [
         ({"beams": 0}, "beams must be a whole number of at least 1, not 0"),
         ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1, not 0"),
@@ -41,15 +41,15 @@ from regard.generate.settings import DecodingSettings
         ({"max_tokens": "9" * 10**5}, "max_tokens must be a whole number of at least 1, not '9{40,60}…"),
     ],
 )
-def test_what_cannot_be(given, says):
-    with pytest.raises(InputError, match=says):
-        DecodingSettings(**given)
-    with pytest.raises(InputError, match=says):
-        DecodingSettings.from_options(given)
+def test_what_cannot_be(options, message):
+    with pytest.raises(InputError, match=message):
+        DecodingSettings(**options)
+    with pytest.raises(InputError, match=message):
+        DecodingSettings.from_options(options)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {"min_tokens": 60, "max_tokens": 50},
         {"beams": 2, "top_p": 0.5},
@@ -68,11 +68,11 @@ def test_what_cannot_be(given, says):
     ],
     ids=lambda given: " and ".join(given),
 )
-def test_what_contradicts_is_named(given):
+def test_what_contradicts_is_named(options):
     with pytest.raises(InputError) as error:
-        DecodingSettings(**given)
+        DecodingSettings(**options)
     assert "contradict" in str(error.value)
-    assert all(name in str(error.value) for name in given)
+    assert all(name in str(error.value) for name in options)
 
 
 def test_one_word_is_a_list_of_one():

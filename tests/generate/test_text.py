@@ -33,16 +33,16 @@ def wordpiece():
 
 def streamed(tokenizer, ids, stops=()):
     pieces = TextStream(tokenizer.decode, stops)
-    found = [pieces.add(ids[: n + 1]) for n in range(len(ids))]
-    return [*found, pieces.add(ids, last=True)]
+    results = [pieces.add(ids[: n + 1]) for n in range(len(ids))]
+    return [*results, pieces.add(ids, last=True)]
 
 
 @given(st.text(max_size=30))
 def test_pieces_join_to_the_text_and_hold_no_half_characters(text):
     tokenizer = byte_level()
-    found = streamed(tokenizer, list(tokenizer.encode(text).ids)) if text else []
-    assert "".join(found) == text
-    assert all("\ufffd" not in piece for piece in found) or "\ufffd" in text
+    result = streamed(tokenizer, list(tokenizer.encode(text).ids)) if text else []
+    assert "".join(result) == text
+    assert all("\ufffd" not in piece for piece in result) or "\ufffd" in text
 
 
 @given(st.lists(st.integers(0, 258), min_size=1, max_size=20))
@@ -61,16 +61,16 @@ def test_a_piece_comes_as_soon_as_it_is_certain():
 def test_what_a_later_token_changes_is_not_given_out_before(ids):
     """A cleaned-up "do n't" becomes "don't"; a full stop takes the space away."""
     tokenizer = wordpiece()
-    found = "".join(streamed(tokenizer, ids))
-    assert tokenizer.decode(ids).startswith(found[:-8]) or found == tokenizer.decode(ids)
+    result = "".join(streamed(tokenizer, ids))
+    assert tokenizer.decode(ids).startswith(result[:-8]) or result == tokenizer.decode(ids)
 
 
 @given(st.text("ab#\n", max_size=20), st.lists(st.text("ab#\n", min_size=1, max_size=4), max_size=3))
 def test_nothing_of_a_stop_is_ever_given_out(text, stops):
     tokenizer = byte_level()
     ids = list(tokenizer.encode(text).ids) if text else []
-    found = streamed(tokenizer, ids, stops) if ids else [""]
-    assert "".join(found) == truncate_at_stop(text, stops)
+    result = streamed(tokenizer, ids, stops) if ids else [""]
+    assert "".join(result) == truncate_at_stop(text, stops)
 
 
 def test_what_may_become_a_stop_is_held_back():

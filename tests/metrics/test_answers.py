@@ -78,11 +78,11 @@ rows = st.lists(
 
 @settings(deadline=None)
 @given(rows)
-def test_threshold_as_published(given: list[tuple[str, int, int, bool]]) -> None:
-    predicted = dict(enumerate(row[0] for row in given))
-    scores = dict(enumerate(row[1] / 4 for row in given))
-    against = dict(enumerate(row[2] / 9 for row in given))
-    has = dict(enumerate(row[3] for row in given))
+def test_threshold_as_published(answer_rows: list[tuple[str, int, int, bool]]) -> None:
+    predicted = dict(enumerate(row[0] for row in answer_rows))
+    scores = dict(enumerate(row[1] / 4 for row in answer_rows))
+    against = dict(enumerate(row[2] / 9 for row in answer_rows))
+    has = dict(enumerate(row[3] for row in answer_rows))
     ours = best_threshold(
         list(scores.values()), list(against.values()), list(has.values()), [bool(text) for text in predicted.values()]
     )

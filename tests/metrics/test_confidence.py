@@ -25,20 +25,22 @@ from regard.metrics.confidence import (
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 1), (1, 1), (3, 10), (0, 40), (40, 40), (871, 1000)])
 def test_wilson_as_scipy_has_it(hits: int, count: int) -> None:
-    found = wilson(hits, count)
+    result = wilson(hits, count)
     expected = stats.binomtest(hits, count).proportion_ci(method="wilson")
-    assert (found.value, found.low, found.high) == pytest.approx((hits / count, expected.low, expected.high), abs=1e-12)
+    assert (result.value, result.low, result.high) == pytest.approx(
+        (hits / count, expected.low, expected.high), abs=1e-12
+    )
 
 
 def test_weights_are_poisson_and_depend_on_seed_and_row_only() -> None:
-    drawn = weights(0, 3)
-    assert drawn.shape == (BLOCK, REPLICATES)
+    sampled = weights(0, 3)
+    assert sampled.shape == (BLOCK, REPLICATES)
     for many in range(6):
-        assert (drawn == many).mean() == pytest.approx(math.exp(-1) / math.factorial(many), abs=2e-3)
-    assert np.abs(np.asarray(np.corrcoef(drawn[:50]))[np.triu_indices(50, 1)]).max() < 0.2
-    assert (weights(0, 3, 10) == drawn[:10]).all()
-    assert not (weights(1, 3, 10) == drawn[:10]).all()
-    assert not (weights(0, 4, 10) == drawn[:10]).all()
+        assert (sampled == many).mean() == pytest.approx(math.exp(-1) / math.factorial(many), abs=2e-3)
+    assert np.abs(np.asarray(np.corrcoef(sampled[:50]))[np.triu_indices(50, 1)]).max() < 0.2
+    assert (weights(0, 3, 10) == sampled[:10]).all()
+    assert not (weights(1, 3, 10) == sampled[:10]).all()
+    assert not (weights(0, 4, 10) == sampled[:10]).all()
 
 
 @pytest.mark.parametrize(("width", "density"), [(5, 1.0), (20, 1.0), (20, 0.01)])
@@ -52,11 +54,11 @@ def test_replicates_are_the_weighed_sums_however_rows_come(width: int, density: 
     for start in range(0, len(rows), 500):
         parts.add_many(rows[start : start + 500])
         parts.sums()  # looking changes nothing
-    drawn = np.concatenate([weights(0, block) for block in range(3)])[: len(rows)]
-    for held in (at_once, one_by_one, parts):
-        assert held.rows == len(rows)
-        np.testing.assert_allclose(held.totals(), rows.sum(0))
-        np.testing.assert_allclose(held.sums(), rows.T @ drawn, rtol=1e-4)
+    sampled = np.concatenate([weights(0, block) for block in range(3)])[: len(rows)]
+    for values in (at_once, one_by_one, parts):
+        assert values.rows == len(rows)
+        np.testing.assert_allclose(values.totals(), rows.sum(0))
+        np.testing.assert_allclose(values.sums(), rows.T @ sampled, rtol=1e-4)
 
 
 def coverage(hits: list[bool]) -> float:
@@ -65,10 +67,10 @@ def coverage(hits: list[bool]) -> float:
 
 def test_bootstrap_of_a_mean_is_as_wide_as_it_should_be() -> None:
     numbers = np.random.default_rng(0).normal(size=3000)
-    found = bootstrap(numbers)
+    result = bootstrap(numbers)
     half = 1.96 * numbers.std() / math.sqrt(len(numbers))
-    assert found.value == pytest.approx(numbers.mean())
-    assert (found.low, found.high) == pytest.approx((numbers.mean() - half, numbers.mean() + half), abs=0.1 * half)
+    assert result.value == pytest.approx(numbers.mean())
+    assert (result.low, result.high) == pytest.approx((numbers.mean() - half, numbers.mean() + half), abs=0.1 * half)
 
 
 def test_intervals_of_ratios_hold_the_truth_nineteen_times_in_twenty() -> None:
@@ -77,8 +79,8 @@ def test_intervals_of_ratios_hold_the_truth_nineteen_times_in_twenty() -> None:
     def trial() -> bool:
         gold = random.poisson(2, 300)
         hits, spare = random.binomial(gold, 0.7), random.poisson(0.5, 300)
-        found = bootstrap(np.stack([hits, hits + spare, gold], 1), lambda sums: scores.f1(*sums))
-        return found.low <= 2 * 1.4 / (1.4 + 0.5 + 2) <= found.high
+        result = bootstrap(np.stack([hits, hits + spare, gold], 1), lambda sums: scores.f1(*sums))
+        return result.low <= 2 * 1.4 / (1.4 + 0.5 + 2) <= result.high
 
     assert 0.90 <= coverage([trial() for _ in range(200)]) <= 0.99
 
@@ -90,8 +92,8 @@ def test_intervals_of_spearman_hold_the_truth(linear: float) -> None:
 
     def trial() -> bool:
         first, second = random.multivariate_normal([0, 0], [[1, linear], [linear, 1]], 150).T
-        found = confidence.spearman_interval(scores.spearman(first, second), first, second)
-        return found.low <= truth <= found.high
+        result = confidence.spearman_interval(scores.spearman(first, second), first, second)
+        return result.low <= truth <= result.high
 
     assert 0.91 <= coverage([trial() for _ in range(400)]) <= 0.98
 
@@ -101,11 +103,11 @@ def test_the_interval_of_spearman_is_as_wide_as_a_bootstrap_makes_it(levels: int
     random = np.random.default_rng(3)
     first = random.integers(0, levels, 400)
     second = first + random.integers(-noise, noise + 1, 400) if noise else random.integers(0, levels, 400)
-    found = confidence.spearman_interval(scores.spearman(first, second), first, second)
+    result = confidence.spearman_interval(scores.spearman(first, second), first, second)
     draws = [random.integers(0, 400, 400) for _ in range(1000)]
-    expected = confidence.interval(found.value, [scores.spearman(first[rows], second[rows]) for rows in draws])
-    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.12)
-    assert found.low == pytest.approx(expected.low, abs=0.2 * (expected.high - expected.low))
+    expected = confidence.interval(result.value, [scores.spearman(first[rows], second[rows]) for rows in draws])
+    assert result.high - result.low == pytest.approx(expected.high - expected.low, rel=0.12)
+    assert result.low == pytest.approx(expected.low, abs=0.2 * (expected.high - expected.low))
 
 
 def test_the_interval_of_spearman_where_nothing_moves() -> None:
@@ -117,10 +119,10 @@ def test_the_interval_of_spearman_where_nothing_moves() -> None:
 
 def test_redrawn_cells_keep_the_rows_and_spread_like_them() -> None:
     counts = np.array([500, 300, 200])
-    drawn = np.concatenate(list(confidence.resample_counts(counts)))
-    assert drawn.shape == (REPLICATES, 3)
-    assert (drawn.sum(1) == 1000).all()
-    assert drawn[:, 0].std() == pytest.approx(math.sqrt(1000 * 0.5 * 0.5), rel=0.1)
+    sampled = np.concatenate(list(confidence.resample_counts(counts)))
+    assert sampled.shape == (REPLICATES, 3)
+    assert (sampled.sum(1) == 1000).all()
+    assert sampled[:, 0].std() == pytest.approx(math.sqrt(1000 * 0.5 * 0.5), rel=0.1)
     assert len(np.concatenate(list(confidence.resample_counts(np.ones(100_000, np.int64))))) == 167
 
 
@@ -136,28 +138,28 @@ def test_pairs_are_seen_through_the_noise_that_both_share() -> None:
     random = np.random.default_rng(4)
     hard = random.normal(size=2000)
     better, worse = hard + 0.05 + 0.3 * random.normal(size=2000), hard
-    found = paired_bootstrap(better, worse)
-    assert found.score.low > 0
-    assert found.p < 0.01
+    result = paired_bootstrap(better, worse)
+    assert result.score.low > 0
+    assert result.p < 0.01
     assert bootstrap(better).low < bootstrap(worse).high, "alone they cannot be told apart"
     back = paired_bootstrap(worse, better)
-    assert (back.score.value, back.p) == (pytest.approx(-found.score.value), pytest.approx(found.p))
+    assert (back.score.value, back.p) == (pytest.approx(-result.score.value), pytest.approx(result.p))
     assert paired_bootstrap(hard, hard).p == 1
 
 
 def test_p_of_equal_systems_is_even() -> None:
     random = np.random.default_rng(5)
-    found = [paired_bootstrap(*(random.random((2, 200)) < 0.8)).p for _ in range(150)]
-    assert np.mean(np.array(found) < 0.05) < 0.12
-    assert 0.35 < np.mean(found) < 0.65
+    results = [paired_bootstrap(*(random.random((2, 200)) < 0.8)).p for _ in range(150)]
+    assert np.mean(np.array(results) < 0.05) < 0.12
+    assert 0.35 < np.mean(results) < 0.65
 
 
 def test_pairs_with_a_statistic() -> None:
     rows: Any = np.array([[1, 1, 1], [1, 2, 2], [2, 2, 3]] * 50)
     worse = rows - [1, 0, 0]
-    found = paired_bootstrap(rows, worse, lambda sums: scores.f1(*sums))
-    assert found.score.value == pytest.approx(8 / 11 - 2 / 11)
-    assert found.p < 0.01
+    result = paired_bootstrap(rows, worse, lambda sums: scores.f1(*sums))
+    assert result.score.value == pytest.approx(8 / 11 - 2 / 11)
+    assert result.p < 0.01
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 0), (12, 3), (40, 60), (5, 5), (300, 200)])

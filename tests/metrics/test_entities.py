@@ -25,25 +25,29 @@ records = st.lists(st.lists(st.tuples(tags, tags), min_size=1, max_size=12), min
 def test_scores_as_seqeval_has_them(rows: list[list[tuple[str, str]]], strict: bool) -> None:
     predicted = [[ours for ours, _ in row] for row in rows]
     gold = [[theirs for _, theirs in row] for row in rows]
-    found = entity_counts(predicted, gold, strict=strict)
+    result = entity_counts(predicted, gold, strict=strict)
     mode: dict[str, Any] = {"zero_division": 0}
     if strict:
         mode |= {"mode": "strict", "scheme": IOB2}
-    averages = {"micro": found.counts().micro(), "macro": found.counts().macro(), "weighted": found.counts().weighted()}
+    averages = {
+        "micro": result.counts().micro(),
+        "macro": result.counts().macro(),
+        "weighted": result.counts().weighted(),
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         each = oracle.classification_report(gold, predicted, output_dict=True, **mode)
         for name, average in averages.items():
             assert average.f1 == pytest.approx(
-                oracle.f1_score(gold, predicted, average=name, **mode) if found.types else 0
+                oracle.f1_score(gold, predicted, average=name, **mode) if result.types else 0
             )
-    for kind, part in found.per_type().items():
+    for kind, part in result.per_type().items():
         assert part == pytest.approx({name.replace("f1-score", "f1"): value for name, value in each[kind].items()})
 
 
 @given(st.lists(tags, max_size=15))
-def test_lenient_spans_are_those_of_conlleval(given: list[str]) -> None:
-    assert entity_spans(given) == [(first, last + 1, kind) for kind, first, last in get_entities(list(given))]
+def test_lenient_spans_are_those_of_conlleval(options: list[str]) -> None:
+    assert entity_spans(options) == [(first, last + 1, kind) for kind, first, last in get_entities(list(options))]
 
 
 def test_the_two_ways_to_read_a_broken_sequence() -> None:

@@ -23,14 +23,14 @@ def test_labels(rows: list[tuple[int, int]]) -> None:
     predicted, gold = np.minimum(np.array(rows), 1).T
     for ours, theirs in zip(predicted, gold, strict=True):
         two.add(int(ours), "ab"[theirs])
-    found = three.scores()
-    assert list(found) == ["macro_f1", "accuracy"]
+    result = three.scores()
+    assert list(result) == ["macro_f1", "accuracy"]
     macro = oracle.f1_score([gold for _, gold in rows], [ours for ours, _ in rows], average="macro", zero_division=0)
-    assert found["macro_f1"].value == pytest.approx(macro)
-    found = two.scores()
-    assert list(found) == ["accuracy", "macro_f1", "f1", "mcc"]
-    assert found["f1"].value == pytest.approx(oracle.f1_score(gold, predicted, zero_division=0))
-    assert found["accuracy"].value == pytest.approx((gold == predicted).mean())
+    assert result["macro_f1"].value == pytest.approx(macro)
+    result = two.scores()
+    assert list(result) == ["accuracy", "macro_f1", "f1", "mcc"]
+    assert result["f1"].value == pytest.approx(oracle.f1_score(gold, predicted, zero_division=0))
+    assert result["accuracy"].value == pytest.approx((gold == predicted).mean())
 
 
 def test_intervals_of_labels_hold_the_truth() -> None:
@@ -42,8 +42,8 @@ def test_intervals_of_labels_hold_the_truth() -> None:
         cells = random.choice(9, 400, p=chances.ravel())
         meter = LabelMeter(["a", "b", "c"])
         meter.add_many(cells % 3, cells // 3)
-        found = meter.scores()["macro_f1"]
-        hits += found.low <= truth <= found.high
+        result = meter.scores()["macro_f1"]
+        hits += result.low <= truth <= result.high
     assert 89 <= hits <= 100
 
 
@@ -56,13 +56,13 @@ def test_sets_of_labels() -> None:
     meter.add_many(predicted, gold)
     for ours, theirs in zip(predicted, gold, strict=True):
         one_by_one.add([names[number] for number in np.flatnonzero(ours)], np.flatnonzero(theirs).tolist())
-    found = meter.scores()
-    assert one_by_one.scores() == found
+    result = meter.scores()
+    assert one_by_one.scores() == result
     for name in ("micro", "macro"):
         expected = oracle.f1_score(gold.astype(int), predicted.astype(int), average=name, zero_division=0)
-        assert found[f"{name}_f1"].value == pytest.approx(expected)
-        assert 0.003 < found[f"{name}_f1"].high - found[f"{name}_f1"].low < 0.05
-    assert found["exact"].value == pytest.approx(scores.subset_accuracy(predicted, gold))
+        assert result[f"{name}_f1"].value == pytest.approx(expected)
+        assert 0.003 < result[f"{name}_f1"].high - result[f"{name}_f1"].low < 0.05
+    assert result["exact"].value == pytest.approx(scores.subset_accuracy(predicted, gold))
     assert meter.counts().f1.shape == (40,)
     none = MultiLabelMeter(names)
     none.add([], [])

@@ -15,12 +15,12 @@ def test_language() -> None:
     meter = PerplexityMeter()
     for count in range(1, 60):
         meter.add(count * math.log(7 if count % 2 else 5), count, 2 * count, 3 * count)
-    found = meter.scores()
-    assert list(found) == ["perplexity", "nll", "word_perplexity", "bits_per_character"]
-    assert found["word_perplexity"].value == pytest.approx(math.exp(found["nll"].value / 3))
-    assert 5 < found["perplexity"].low < found["perplexity"].value < found["perplexity"].high < 7
-    assert found["perplexity"].value == pytest.approx(math.exp(found["nll"].value))
-    assert found["bits_per_character"].value == pytest.approx(found["nll"].value / 2 / math.log(2))
+    result = meter.scores()
+    assert list(result) == ["perplexity", "nll", "word_perplexity", "bits_per_character"]
+    assert result["word_perplexity"].value == pytest.approx(math.exp(result["nll"].value / 3))
+    assert 5 < result["perplexity"].low < result["perplexity"].value < result["perplexity"].high < 7
+    assert result["perplexity"].value == pytest.approx(math.exp(result["nll"].value))
+    assert result["bits_per_character"].value == pytest.approx(result["nll"].value / 2 / math.log(2))
     assert not meter.higher_is_better
     meter.add(1e9, 1)
     assert meter.scores()["perplexity"].value == math.inf

@@ -94,9 +94,9 @@ def test_words_about_what_cannot_be_added(act: Callable[[], None], words: str) -
 def peak(act: Callable[[int], object], rows: int) -> int:
     tracemalloc.start()
     act(rows)
-    _, most = tracemalloc.get_traced_memory()
+    _, limit = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return most
+    return limit
 
 
 def label_rows(rows: int) -> object:

@@ -21,18 +21,18 @@ def test_numbers(shift: float) -> None:
     meter.add_many(predicted[:2000] + shift, gold[:2000] + shift)
     for ours, theirs in zip(predicted[2000:], gold[2000:], strict=True):
         meter.add(ours + shift, theirs + shift)
-    found = meter.scores()
-    assert list(found) == ["pearson", "spearman", "mse", "mae", "r2"]
+    result = meter.scores()
+    assert list(result) == ["pearson", "spearman", "mse", "mae", "r2"]
     theirs = stats.pearsonr(predicted, gold)
     expected = theirs.confidence_interval()
-    assert (found["pearson"].value, found["pearson"].low, found["pearson"].high) == pytest.approx(
+    assert (result["pearson"].value, result["pearson"].low, result["pearson"].high) == pytest.approx(
         (theirs[0], expected.low, expected.high), abs=2e-3
     )
-    assert found["spearman"].value == pytest.approx(stats.spearmanr(predicted, gold)[0], abs=1e-6)
-    assert found["mse"].value == pytest.approx(oracle.mean_squared_error(gold, predicted))
-    assert found["r2"].value == pytest.approx(oracle.r2_score(gold, predicted))
+    assert result["spearman"].value == pytest.approx(stats.spearmanr(predicted, gold)[0], abs=1e-6)
+    assert result["mse"].value == pytest.approx(oracle.mean_squared_error(gold, predicted))
+    assert result["r2"].value == pytest.approx(oracle.r2_score(gold, predicted))
     half = 1.96 * np.square(predicted - gold).std() / 50
-    assert found["mse"].high - found["mse"].value == pytest.approx(half, rel=0.15)
+    assert result["mse"].high - result["mse"].value == pytest.approx(half, rel=0.15)
 
 
 def test_constant_numbers_have_no_correlation() -> None:

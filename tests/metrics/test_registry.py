@@ -125,7 +125,7 @@ def test_every_score_of_a_meter_is_described() -> None:
         return meter.scores()
 
     two = LabelMeter(["a", "b"])
-    found = {
+    results = {
         "label": scores_of(two, ("a", "a"), ("a", "b")),
         "labels": scores_of(MultiLabelMeter(["a", "b"]), (["a"], ["b"])),
         "number": scores_of(NumberMeter(), (1.0, 2.0), (2.0, 3.0)),
@@ -137,7 +137,7 @@ def test_every_score_of_a_meter_is_described() -> None:
         "both directions": scores_of(BidirectionalMeter(), ((1.0, 2.0), (2, 2))),
         "sentence pair": scores_of(PreferenceMeter(), (True, None)),
     }
-    for kind, scores in found.items():
+    for kind, scores in results.items():
         assert set(scores) == {metric.name for metric in METRICS if metric.kind == kind}, kind
 
 

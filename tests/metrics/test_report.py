@@ -20,9 +20,9 @@ TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
 
 
 def sklearn_report(gold: Any, predicted: Any, **settings: Any) -> dict[str, Any]:
-    found = classification_report(gold, predicted, output_dict=True, zero_division=0, **settings)
-    assert isinstance(found, dict)
-    return found
+    result = classification_report(gold, predicted, output_dict=True, zero_division=0, **settings)
+    assert isinstance(result, dict)
+    return result
 
 
 def same(ours: ClassScore, theirs: dict[str, float]) -> None:
@@ -155,7 +155,7 @@ def test_json_stays_small_with_many_classes() -> None:
     meter = LabelMeter([f"c{number}" for number in range(1000)])
     draw = np.random.default_rng(4)
     meter.add_many(draw.integers(0, 1000, 5000), draw.integers(0, 1000, 5000))
-    found = json.loads(json.dumps(meter.report().json()))
-    assert found["confusion"]["matrix"] is None
-    assert len(found["confusion"]["most_confused"]) == 20
-    assert len(found["classes"]) == 1000
+    content = json.loads(json.dumps(meter.report().json()))
+    assert content["confusion"]["matrix"] is None
+    assert len(content["confusion"]["most_confused"]) == 20
+    assert len(content["classes"]) == 1000

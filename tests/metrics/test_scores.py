@@ -51,13 +51,13 @@ def test_labels_as_scikit_learn_has_them(case: tuple[int, list[tuple[int, int]]]
 def test_a_confusion_matrix_grows_by_parts(case: tuple[int, list[tuple[int, int]]]) -> None:
     labels, rows = case
     predicted, gold = map(np.array, zip(*rows, strict=True))
-    found = scores.ConfusionCounts(labels)
+    result = scores.ConfusionCounts(labels)
     for start in range(0, len(rows), 7):
-        found.add_many(predicted[start : start + 7], gold[start : start + 7])
+        result.add_many(predicted[start : start + 7], gold[start : start + 7])
     whole = scores.LabelCounts.of_table(scores.confusion(predicted, gold, labels))
     for name in ("hits", "predicted", "gold"):
-        assert (getattr(found.counts(), name) == getattr(whole, name)).all()
-    assert found.rows == len(rows)
+        assert (getattr(result.counts(), name) == getattr(whole, name)).all()
+    assert result.rows == len(rows)
 
 
 @settings(deadline=None)

@@ -19,21 +19,21 @@ def test_entities_of_both_kinds() -> None:
     for _ in range(30):
         meter.add(["I-PER", "O", "B-LOC"], ["B-PER", "O", "B-LOC"])
         meter.add(["O", "O"], ["O", "B-LOC"])
-    found = meter.scores()
-    assert found["f1"].value == pytest.approx(2 * 2 / (2 + 3))
-    assert found["f1_strict"].value == pytest.approx(2 * 1 / (1 + 3))
-    assert (found["precision"].value, found["recall"].value) == pytest.approx((1, 2 / 3))
+    result = meter.scores()
+    assert result["f1"].value == pytest.approx(2 * 2 / (2 + 3))
+    assert result["f1_strict"].value == pytest.approx(2 * 1 / (1 + 3))
+    assert (result["precision"].value, result["recall"].value) == pytest.approx((1, 2 / 3))
     assert meter.per_type()["LOC"] == pytest.approx({"precision": 1, "recall": 0.5, "f1": 2 / 3, "support": 60})
-    assert found["recall"].low < 0.66 < 0.68 < found["recall"].high
+    assert result["recall"].low < 0.66 < 0.68 < result["recall"].high
 
 
 def test_the_interval_of_tokens_knows_their_records() -> None:
     meter = TokenMeter()
     for number in range(100):
         meter.add(["X"] * 50, ["X" if number % 2 else "Y"] * 50)
-    found = meter.scores()["accuracy"]
-    assert found.value == 0.5
-    assert found.high - found.low == pytest.approx(2 * 1.96 * 0.05, rel=0.15), "100 records, not 5,000 words"
+    result = meter.scores()["accuracy"]
+    assert result.value == 0.5
+    assert result.high - result.low == pytest.approx(2 * 1.96 * 0.05, rel=0.15), "100 records, not 5,000 words"
 
 
 def test_answers_with_unanswerable_questions() -> None:
@@ -47,8 +47,8 @@ def test_answers_with_unanswerable_questions() -> None:
     meter = AnswerMeter()
     for record in records:
         meter.add(*record)
-    found = meter.scores()
-    values = {name: score.value for name, score in found.items()}
+    result = meter.scores()
+    values = {name: score.value for name, score in result.items()}
     assert values == pytest.approx(
         {
             "f1": (1 + 2 / 3 + 1 + 0 + 0) / 5,
@@ -79,7 +79,7 @@ def test_answers_without() -> None:
     rows = [("a black cat", ["cat"]), ("dog", ["dog", "hound"])] * 20
     for row in rows:
         meter.add(*row)
-    found = meter.scores()
-    assert list(found) == ["f1", "exact"]
-    assert found["f1"].value == pytest.approx(np.mean([answer_scores(*row)[1] for row in rows]))
-    assert found["exact"].value == 0.5
+    result = meter.scores()
+    assert list(result) == ["f1", "exact"]
+    assert result["f1"].value == pytest.approx(np.mean([answer_scores(*row)[1] for row in rows]))
+    assert result["exact"].value == 0.5

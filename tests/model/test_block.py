@@ -41,14 +41,16 @@ def copied(block, layer):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize("bend", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_block_equals_the_layer_of_torch_forward_and_backward(norm_first, bend, causal):
+def test_a_block_equals_the_layer_of_torch_forward_and_backward(norm_first, activation, causal):
     torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(16, 4, 24, dropout=0.0, activation=bend, norm_first=norm_first, batch_first=True)
+    layer = nn.TransformerEncoderLayer(
+        16, 4, 24, dropout=0.0, activation=activation, norm_first=norm_first, batch_first=True
+    )
     for weight in layer.parameters():
         nn.init.normal_(weight, std=0.5)
-    block = Block(replace(CONFIG, norm_first=norm_first, activation=bend), causal=causal)
+    block = Block(replace(CONFIG, norm_first=norm_first, activation=activation), causal=causal)
     copied(block, layer)
     x_ND = torch.randn(12, 16, requires_grad=True)
     parts = [x_ND[:5], x_ND[5:7], x_ND[7:]]
@@ -91,16 +93,16 @@ def test_a_block_with_memory_equals_the_decoder_layer_of_torch():
 
 
 @pytest.mark.parametrize(
-    ("name", "bend"),
+    ("name", "activation"),
     [("geglu", F.gelu), ("geglu-tanh", lambda x: F.gelu(x, approximate="tanh")), ("swiglu", F.silu)],
 )
-def test_gated_units_multiply_the_bent_half_with_the_other(name, bend):
+def test_gated_units_multiply_the_bent_half_with_the_other(name, activation):
     torch.manual_seed(0)
     unit = FeedForward(replace(CONFIG, activation=name))
     x = torch.randn(3, 16)
     gate = x @ unit.up.weight[:24].T + unit.up.bias[:24]
     other = x @ unit.up.weight[24:].T + unit.up.bias[24:]
-    torch.testing.assert_close(unit(x), unit.down(bend(gate) * other))
+    torch.testing.assert_close(unit(x), unit.down(activation(gate) * other))
 
 
 @pytest.mark.parametrize("name", ["relu", "gelu", "gelu-tanh", "silu", "tanh"])

@@ -20,7 +20,7 @@ MADE = {
     "hard": replace(TINY, attention=AttentionConfig(4, select="hard")),
 }
 ALONE = ["tiny-gpt2", "tiny-llama", *MADE]
-BESIDE = ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer"]
+ENCODER_DECODERS = ["tiny-t5", "tiny-bart", "tiny-marian", "tiny-transformer"]
 PROMPTS = [5, 1, 9]
 
 
@@ -28,7 +28,7 @@ def made(build, name):
     return build(MADE.get(name, name), {"language": 0})
 
 
-def begun(network, source, **more):
+def new_cache(network, source, **more):
     return (
         network.new_cache(sequences=len(PROMPTS), **more)
         if source is None
@@ -50,14 +50,14 @@ def pieces(batch, cuts):
         yield Ragged.of([row[start : len(row) - left].tolist() for row, start in zip(rows, before, strict=True)])
 
 
-@pytest.mark.parametrize("name", ALONE + BESIDE)
+@pytest.mark.parametrize("name", ALONE + ENCODER_DECODERS)
 @pytest.mark.parametrize("cuts", [[4, 3, 2, 1], [4], [5, 3, 2]], ids=["one by one", "several", "mixed"])
 @torch.no_grad()
 def test_stepping_equals_the_whole_forward(build, tokens, name, cuts):
     network = made(build, name)
-    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
+    source = tokens([7, 2, 4], seed=1) if name in ENCODER_DECODERS else None
     batch = tokens([length + max(cuts) for length in PROMPTS])
-    cache = begun(network, source)
+    cache = new_cache(network, source)
     so_far: list[list[int]] = [[] for _ in PROMPTS]
     for piece in pieces(batch, cuts):
         logits = network.step(piece, cache)
@@ -70,9 +70,9 @@ def test_stepping_equals_the_whole_forward(build, tokens, name, cuts):
 @torch.no_grad()
 def test_select_reorders_and_repeats_sequences_as_beams_do(build, tokens, name):
     network = made(build, name)
-    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
+    source = tokens([7, 2, 4], seed=1) if name in ENCODER_DECODERS else None
     prompt, order = tokens(PROMPTS), [2, 0, 2, 1]
-    cache = begun(network, source)
+    cache = new_cache(network, source)
     network.step(prompt, cache)
     cache.select(torch.tensor(order))
     assert len(cache) == 4
@@ -157,8 +157,8 @@ def test_an_empty_cache_has_seen_nothing():
 def test_spread_sequences_share_their_memory(build, tokens, name):
     """Beams of a prompt: reordered among themselves, then whole prompts chosen."""
     network, prompt = made(build, name), tokens(PROMPTS)
-    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
-    cache = begun(network, source)
+    source = tokens([7, 2, 4], seed=1) if name in ENCODER_DECODERS else None
+    cache = new_cache(network, source)
     network.step(prompt, cache)
     cache.repeat(2)
     owners = [0, 0, 1, 1, 2, 2]
@@ -179,8 +179,8 @@ def test_spread_sequences_share_their_memory(build, tokens, name):
 @torch.no_grad()
 def test_what_was_forgotten_is_as_if_never_read(build, tokens, name):
     network, prompt = made(build, name), tokens(PROMPTS)
-    source = tokens([7, 2, 4], seed=1) if name in BESIDE else None
-    cache = begun(network, source)
+    source = tokens([7, 2, 4], seed=1) if name in ENCODER_DECODERS else None
+    cache = new_cache(network, source)
     network.step(prompt, cache)
     network.step(tokens([3, 1, 4], seed=5), cache)
     cache.rewind(torch.tensor(PROMPTS))
@@ -203,5 +203,5 @@ def test_each_head_has_its_slots_in_a_row(build, tokens):
             cache.select(torch.tensor([0, 2, 5]), sequences_per_source=1)
         if place == 5:
             cache.select(torch.tensor([1, 1, 0]), changed=torch.tensor([2, 1, 2]))
-        for kept in (cache.layers[0].k_BCGK, cache.layers[0].v_BCGK):
-            assert kept.transpose(1, 2).is_contiguous()
+        for cached in (cache.layers[0].k_BCGK, cache.layers[0].v_BCGK):
+            assert cached.transpose(1, 2).is_contiguous()

@@ -22,7 +22,7 @@ SMALL["t5"] = replace(transformer_config("tiny-t5"), layers=1, decoder_layers=1)
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def reset_compiler():
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -41,8 +41,8 @@ def compiled(network):
 
 
 def agree(network, run, *batches):
-    for given, expected in zip(gradients(network, run, *batches), gradients(network, network, *batches), strict=True):
-        torch.testing.assert_close(given, expected, rtol=1e-5, atol=1e-6)
+    for actual, expected in zip(gradients(network, run, *batches), gradients(network, network, *batches), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("heads", [{"masked": 0}, {"sequence": 3}], ids=["words", "labels"])

@@ -39,18 +39,18 @@ def bounds(lengths):
 
 def tensors(lengths, heads, dtype, seed, width=32):
     generator = torch.Generator("cuda").manual_seed(seed)
-    drawn = torch.randn(sum(lengths), heads, width, device="cuda", generator=generator)
-    return drawn.to(dtype).requires_grad_()
+    sampled = torch.randn(sum(lengths), heads, width, device="cuda", generator=generator)
+    return sampled.to(dtype).requires_grad_()
 
 
 def compare(kernel, call, q, k, v, tolerance):
     out = attend(q, k, v, call, kernel=kernel)
     grad = torch.randn_like(out)
-    found = torch.autograd.grad(out, (q, k, v), grad)
+    result = torch.autograd.grad(out, (q, k, v), grad)
     exact_q, exact_k, exact_v = (x.detach().float().requires_grad_() for x in (q, k, v))
     expected = attend(exact_q, exact_k, exact_v, call, kernel="reference")
     grads = torch.autograd.grad(expected, (exact_q, exact_k, exact_v), grad.float())
-    for one, other in zip((out, *found), (expected, *grads), strict=True):
+    for one, other in zip((out, *result), (expected, *grads), strict=True):
         assert (one.float() - other).norm() <= tolerance * other.norm()
 
 
@@ -77,9 +77,9 @@ def test_tiles_equal_the_reference(mask, groups, lengths, width, dtype):
     q, k, v = (tensors(lengths, heads, dtype, i, width) for i, heads in enumerate((4, groups, groups)))
     with torch.no_grad():
         assert pick_kernel(q, call) == "tiles"
-        found = attend(q, k, v, call).float()
+        result = attend(q, k, v, call).float()
         expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
-    assert (found - expected).norm() <= (1e-2 if dtype == torch.bfloat16 else 1e-5) * expected.norm()
+    assert (result - expected).norm() <= (1e-2 if dtype == torch.bfloat16 else 1e-5) * expected.norm()
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -89,9 +89,9 @@ def test_tiles_cross_from_targets_to_sources(mask):
     q, k, v = (tensors(n, 4, torch.float16, i) for i, n in enumerate((LENGTHS, sources, sources)))
     with torch.no_grad():
         call = AttentionCall(layout, MASKS[mask], AttentionScore(32**-0.5))
-        found = attend(q, k, v, call, kernel="tiles").float()
+        result = attend(q, k, v, call, kernel="tiles").float()
         expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
-    assert (found - expected).norm() <= 1e-2 * expected.norm()
+    assert (result - expected).norm() <= 1e-2 * expected.norm()
 
 
 @pytest.mark.parametrize("mask", [Mask(), Mask(right=0)], ids=["free", "causal"])
@@ -159,8 +159,8 @@ def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
     batch = Ragged.of([[(7 * i) % 90 for i in range(n)] for n in (1, 50, 7, 33, 8)])
     with torch.no_grad():
         expected = run(network, batch).hidden
-        found = run(network.cuda(), batch.to("cuda")).hidden.cpu()
-    assert torch.allclose(found, expected, atol=1e-4)
+        result = run(network.cuda(), batch.to("cuda")).hidden.cpu()
+    assert torch.allclose(result, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["bert-tiny", "modernbert-base"])
@@ -180,8 +180,8 @@ def test_compiled_in_half_precision_equals_eager_without_recompiling(name):
             compiled(batch)
         with torch.compiler.set_stance("fail_on_recompile"):
             for batch in batches:
-                found, expected = compiled(batch).hidden.float(), network(batch).hidden.float()
-                assert (found - expected).norm() <= 2e-2 * expected.norm()
+                result, expected = compiled(batch).hidden.float(), network(batch).hidden.float()
+                assert (result - expected).norm() <= 2e-2 * expected.norm()
 
 
 @pytest.mark.parametrize("sizes", [[32] * 4, [3, 40, 9]], ids=["a rectangle", "ragged"])
@@ -207,8 +207,8 @@ def test_replayed_launches_say_what_the_network_says(compiled):
     ids = [[[(7 * i + n) % 90 for i in range(n)] for n in row] for row in sizes]
     batches = [Ragged.of(rows, segments=[[i % 2 for i in range(len(row))] for row in rows]) for rows in ids]
     with torch.no_grad():
-        found = [replay(batch) for batch in batches]  # all before any is looked at: results are not overwritten
-        for batch, output in zip(batches, found, strict=True):
+        results = [replay(batch) for batch in batches]  # all before any is looked at: results are not overwritten
+        for batch, output in zip(batches, results, strict=True):
             expected = network(batch.to("cuda"))
             for name in ("hidden", "logits", "pooled"):
                 one, other = getattr(output, name).float(), getattr(expected, name).float()

@@ -12,9 +12,9 @@ from regard.config import PositionConfig
 @torch.no_grad()
 def test_without_segments_every_token_is_of_the_first(build, tokens):
     network, batch = build("tiny-bert"), tokens([5, 3])
-    told = replace(batch, segments=torch.zeros(8, dtype=torch.int64))
-    torch.testing.assert_close(network(batch).hidden, network(told).hidden)
-    assert not torch.allclose(network(batch).hidden, network(replace(told, segments=told.segments + 1)).hidden)
+    options = replace(batch, segments=torch.zeros(8, dtype=torch.int64))
+    torch.testing.assert_close(network(batch).hidden, network(options).hidden)
+    assert not torch.allclose(network(batch).hidden, network(replace(options, segments=options.segments + 1)).hidden)
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned"])

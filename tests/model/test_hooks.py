@@ -30,59 +30,59 @@ def inputs(name, tokens):
 @pytest.mark.parametrize("name", TINY)
 @torch.no_grad()
 def test_every_documented_name_exists_and_recording_changes_nothing(build, tokens, name):
-    network, given = build(name), inputs(name, tokens)
+    network, arguments = build(name), inputs(name, tokens)
     stack = "decoder" if network.decoder is not None else "encoder"
     layer = f"{stack}.layers.0"
-    wanted = [f"{stack}.embeddings", layer, *(f"{layer}.{part}" for part in PARTS)]
-    wanted += [f"{layer}.cross{end}" for end in ("", ".q", ".k", ".v", ".mix")] if name in BOTH else []
-    assert set(wanted) <= set(hook_names(network))
-    plain = run(network, *given)
-    with record(network, *wanted) as seen:
-        assert torch.equal(run(network, *given), plain)
-    assert set(seen) == set(wanted)
+    expected = [f"{stack}.embeddings", layer, *(f"{layer}.{part}" for part in PARTS)]
+    expected += [f"{layer}.cross{end}" for end in ("", ".q", ".k", ".v", ".mix")] if name in BOTH else []
+    assert set(expected) <= set(hook_names(network))
+    plain = run(network, *arguments)
+    with record(network, *expected) as recorded:
+        assert torch.equal(run(network, *arguments), plain)
+    assert set(recorded) == set(expected)
 
 
 @pytest.mark.parametrize("name", ["tiny-albert", "tiny-t5", "tiny-llama"])
 @torch.no_grad()
 def test_everything_that_has_a_name_can_be_recorded(build, tokens, name):
     network = build(name, {"pooled": 0, "token": 3, "masked": 0} if name == "tiny-albert" else None)
-    given = [changed(batch, segments=batch.ids % 2) for batch in inputs(name, tokens)]
-    with record(network, *hook_names(network)) as seen:
-        run(network, *given)
-    assert set(seen) == set(hook_names(network))
+    arguments = [changed(batch, segments=batch.ids % 2) for batch in inputs(name, tokens)]
+    with record(network, *hook_names(network)) as recorded:
+        run(network, *arguments)
+    assert set(recorded) == set(hook_names(network))
 
 
 @torch.no_grad()
 def test_what_is_recorded_is_what_it_says(build, tokens):
     network, batch = build("tiny-bert"), tokens([4, 9])
-    with record(network, "encoder.embeddings", "encoder.layers.*", "encoder.layers.0.attention") as seen:
+    with record(network, "encoder.embeddings", "encoder.layers.*", "encoder.layers.0.attention") as recorded:
         output = network(batch)
-    assert len(seen) == 4
-    assert torch.equal(seen["encoder.layers.1"], output.hidden)
-    block, stream = network.encoder.layers[0], seen["encoder.embeddings"]
-    after = block.attention_norm(stream + seen["encoder.layers.0.attention"])
-    torch.testing.assert_close(block.feedforward_norm(after + block.feedforward(after)), seen["encoder.layers.0"])
+    assert len(recorded) == 4
+    assert torch.equal(recorded["encoder.layers.1"], output.hidden)
+    block, stream = network.encoder.layers[0], recorded["encoder.embeddings"]
+    after = block.attention_norm(stream + recorded["encoder.layers.0.attention"])
+    torch.testing.assert_close(block.feedforward_norm(after + block.feedforward(after)), recorded["encoder.layers.0"])
 
 
 @torch.no_grad()
 def test_shared_layers_are_seen_once_for_each_run(build, tokens):
     network, batch = build("tiny-albert"), tokens([5])
-    with record(network, "encoder.layers.0") as seen:
+    with record(network, "encoder.layers.0") as recorded:
         output = network(batch)
-    assert len(seen.runs("encoder.layers.0")) == 3
-    assert torch.equal(seen.runs("encoder.layers.0")[-1], output.hidden)
+    assert len(recorded.runs("encoder.layers.0")) == 3
+    assert torch.equal(recorded.runs("encoder.layers.0")[-1], output.hidden)
     with pytest.raises(KeyError, match=r'Did you mean "encoder.layers.0"'):
-        seen.runs("encoder.layer.0")
+        recorded.runs("encoder.layer.0")
 
 
 def test_recording_keeps_the_graph_only_when_asked(build, tokens):
     network, batch = build("tiny-bert"), tokens([4])
-    with record(network, "encoder.layers.0") as seen:
+    with record(network, "encoder.layers.0") as recorded:
         network(batch)
-    assert not seen["encoder.layers.0"].requires_grad
-    with record(network, "encoder.layers.0", detach=False) as seen:
+    assert not recorded["encoder.layers.0"].requires_grad
+    with record(network, "encoder.layers.0", detach=False) as recorded:
         hidden = network(batch).hidden
-    (grad,) = torch.autograd.grad(hidden[0, 0], seen["encoder.layers.0"])
+    (grad,) = torch.autograd.grad(hidden[0, 0], recorded["encoder.layers.0"])
     assert grad.abs().sum() > 0
 
 
@@ -101,9 +101,9 @@ def test_a_head_taken_out_through_mix_is_a_head_whose_output_rows_are_zero(build
 @torch.no_grad()
 def test_patching_the_stream_of_another_run_gives_the_result_of_the_other(build, tokens):
     network, one, other = build("tiny-gpt2"), tokens([5]), tokens([5], seed=1)
-    with record(network, "decoder.layers.0") as seen:
+    with record(network, "decoder.layers.0") as recorded:
         expected = run(network, other)
-    with replace(network, {"decoder.layers.0": seen["decoder.layers.0"]}):
+    with replace(network, {"decoder.layers.0": recorded["decoder.layers.0"]}):
         assert torch.equal(run(network, one), expected)
     assert not torch.equal(run(network, one), expected)
 
@@ -111,7 +111,7 @@ def test_patching_the_stream_of_another_run_gives_the_result_of_the_other(build,
 def test_hooks_are_gone_after_the_block_also_when_it_fails(build, tokens):
     network, batch = build("tiny-bert"), tokens([3])
     plain = run(network, batch)
-    with pytest.raises(ZeroDivisionError), record(network, "encoder.layers.0") as seen:
+    with pytest.raises(ZeroDivisionError), record(network, "encoder.layers.0") as recorded:
         raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), replace(network, {"encoder.layers.0": lambda x: x * 0}):
         raise ZeroDivisionError
@@ -120,7 +120,7 @@ def test_hooks_are_gone_after_the_block_also_when_it_fails(build, tokens):
     with pytest.raises(ZeroDivisionError), taps.record_attention_inputs(network, ["encoder.layers.0.attention"]):
         raise ZeroDivisionError
     assert torch.equal(run(network, batch), plain)
-    assert len(seen) == 0
+    assert len(recorded) == 0
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in network.modules())
 
 
@@ -150,17 +150,17 @@ def naive(q_THK, k_SGK, call, row):
     out = torch.zeros(heads, t, s)
     for h in range(heads):
         for i in range(t):
-            place, seen = i + s - t, {}
+            place, recorded = i + s - t, {}
             for j in range(s):
                 index = [torch.tensor(x) for x in (row, h, place, j)]
                 if call.mask.allowed(*index):
                     pair = q_THK[i, h].view(1, 1, -1), k_SGK[j, h // share].view(1, 1, -1)
                     score = call.score.score_pairs(*pair, torch.tensor([h])).item()
                     middle = 0 if call.bias_HR is None else call.bias_HR.shape[1] // 2
-                    seen[j] = score + (0.0 if call.bias_HR is None else call.bias_HR[h, j - place + middle].item())
-            total = sum(torch.tensor(x).exp().item() for x in seen.values())
-            best = max(seen, key=seen.__getitem__, default=None)
-            for j, score in seen.items():
+                    recorded[j] = score + (0.0 if call.bias_HR is None else call.bias_HR[h, j - place + middle].item())
+            total = sum(torch.tensor(x).exp().item() for x in recorded.values())
+            best = max(recorded, key=recorded.__getitem__, default=None)
+            for j, score in recorded.items():
                 soft = torch.tensor(score).exp().item() / total
                 out[h, i, j] = soft if call.select == "soft" else float(j == best)
     return out
@@ -201,12 +201,12 @@ def test_a_long_sequence_is_explained_in_bounded_tiles(monkeypatch):
 
     monkeypatch.setattr(taps, "sequence_weights", watched)
     call = AttentionCall(Layout.for_self_attention(torch.tensor([0, 4096]), 4096), Mask(right=0))
-    found = attention_weights(q, k, call, sequence=0, heads=[1])
-    assert found.shape == (1, 4096, 4096)
-    assert sum(sizes) == found.numel()
-    assert max(sizes) <= taps.TILE < found.numel()
-    torch.testing.assert_close(found.sum(-1), torch.ones(1, 4096))
-    torch.testing.assert_close(found[0, 9, :10], (q[9, 1] @ k[:10, 1].T).softmax(-1))
+    result = attention_weights(q, k, call, sequence=0, heads=[1])
+    assert result.shape == (1, 4096, 4096)
+    assert sum(sizes) == result.numel()
+    assert max(sizes) <= taps.TILE < result.numel()
+    torch.testing.assert_close(result.sum(-1), torch.ones(1, 4096))
+    torch.testing.assert_close(result[0, 9, :10], (q[9, 1] @ k[:10, 1].T).softmax(-1))
 
 
 BERT = transformer_config("tiny-bert")
@@ -223,22 +223,24 @@ MADE = {
 @pytest.mark.parametrize("name", [*TINY, *MADE])
 @torch.no_grad()
 def test_recomputed_weights_sum_to_one_and_bring_back_what_the_kernel_did(build, tokens, name):
-    network, given = build(MADE.get(name, name)), inputs(name, tokens)
+    network, arguments = build(MADE.get(name, name)), inputs(name, tokens)
     kinds = [("main", False), ("encoder", False), ("decoder", True)] if name in BOTH else [("main", False)]
     for stack, cross in kinds:
-        found = attention(network, given[0], target=given[1] if len(given) > 1 else None, stack=stack, cross=cross)
+        result = attention(
+            network, arguments[0], target=arguments[1] if len(arguments) > 1 else None, stack=stack, cross=cross
+        )
         part = network.main if stack == "main" else getattr(network, stack)
         where = "encoder" if part is network.encoder else "decoder"
         kind = "cross" if cross else "attention"
-        with record(network, f"{where}.layers.*.{kind}.v", f"{where}.layers.*.{kind}.mix") as seen:
-            network(*given)
-        values = given[1] if stack != "encoder" and len(given) > 1 and not cross else given[0]
-        queries = given[1] if stack != "encoder" and len(given) > 1 else given[0]
-        assert list(found) == list(range(part.depth))
-        for i, rows in found.items():
+        with record(network, f"{where}.layers.*.{kind}.v", f"{where}.layers.*.{kind}.mix") as recorded:
+            network(*arguments)
+        values = arguments[1] if stack != "encoder" and len(arguments) > 1 and not cross else arguments[0]
+        queries = arguments[1] if stack != "encoder" and len(arguments) > 1 else arguments[0]
+        assert list(result) == list(range(part.depth))
+        for i, rows in result.items():
             path, run_of = f"{where}.layers.{part.layer_index(i)}.{kind}", i if part.distinct < part.depth else 0
-            mixed = queries.split(seen.runs(f"{path}.mix")[run_of])
-            v = values.split(seen.runs(f"{path}.v")[run_of])
+            mixed = queries.split(recorded.runs(f"{path}.mix")[run_of])
+            v = values.split(recorded.runs(f"{path}.v")[run_of])
             assert len(rows) == 2
             for w_HTS, v_SGK, mixed_THK in zip(rows, v, mixed, strict=True):
                 v_HSK = v_SGK.transpose(0, 1).repeat_interleave(4 // v_SGK.shape[1], 0)
@@ -253,8 +255,8 @@ def test_attention_of_chosen_layers_heads_and_sequences_is_that_part_of_all(buil
     every = attention(network, batch)
     some = attention(network, batch, layers=[-1, 0], heads=[2, -4], sequences=[1])
     assert list(some) == [3, 0]
-    for layer, (found,) in some.items():
-        torch.testing.assert_close(found, every[layer][1][[2, 0]])
+    for layer, (result,) in some.items():
+        torch.testing.assert_close(result, every[layer][1][[2, 0]])
     assert every[0][0].count_nonzero() == 4 * 12 * 12
     assert every[1][0][0, 0].count_nonzero() == 5  # a local layer with a window of 4 looks at itself and 4 to the right
 
@@ -268,11 +270,11 @@ def test_attention_while_stepping_with_a_cache_is_that_of_the_last_query(build, 
     of = type(batch).of
     network.step(of([row[:-1].tolist() for row in rows]), cache)
     path = "decoder.layers.1.attention"
-    with taps.record_attention_inputs(network, [path]) as seen:
+    with taps.record_attention_inputs(network, [path]) as recorded:
         network.step(of([row[-1:].tolist() for row in rows]), cache)
     for b in (0, 1):
-        found = attention_weights(*seen[path][0], sequence=b)
-        torch.testing.assert_close(found, expected[b][:, -1:])
+        result = attention_weights(*recorded[path][0], sequence=b)
+        torch.testing.assert_close(result, expected[b][:, -1:])
 
 
 @pytest.mark.parametrize(
@@ -296,13 +298,13 @@ def test_weights_of_a_step_are_the_last_of_the_whole(build, tokens, name):
     """Also where the keys lie in the slots of a cache, by heads and not by tokens."""
     network, batch = build(name), tokens([4, 9])
     path = "decoder.layers.1.attention"
-    with taps.record_attention_inputs(network, [path]) as seen:
+    with taps.record_attention_inputs(network, [path]) as recorded:
         network(batch)
         cache = network.new_cache(sequences=2)
         rows = batch.split(batch.ids)
         for part in (slice(None, -1), slice(-1, None)):
             network.step(Ragged.of([row[part].tolist() for row in rows]), cache)
-    whole, _, step = seen[path]
+    whole, _, step = recorded[path]
     for row in range(2):
         for heads in (None, [3, 1]):
             expected = attention_weights(*whole, sequence=row, heads=heads)[:, -1:]

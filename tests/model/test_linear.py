@@ -17,9 +17,9 @@ def test_few_rows_or_many_say_the_same(rows, bias):
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(rows, 24)
     with torch.no_grad():
-        said = ours(x)
-        assert said.is_contiguous()
-        torch.testing.assert_close(said, theirs(x))
+        message = ours(x)
+        assert message.is_contiguous()
+        torch.testing.assert_close(message, theirs(x))
 
 
 def test_what_learns_or_is_cast_goes_the_usual_way():
@@ -64,11 +64,11 @@ def test_a_row_has_the_same_bits_in_any_company(wide, out):
 
 @packs
 def test_only_a_network_that_writes_multiplies_single_rows_apart():
-    for head, least in (("sequence", 1), ("language", SEVERAL)):
+    for head, minimum in (("sequence", 1), ("language", SEVERAL)):
         network = nn.Sequential(Linear(4, 4))
         network.heads = nn.ModuleDict({head: Linear(4, 2)})
         pack_weights(network)
-        assert {layer.min_packed_rows for layer in network.modules() if isinstance(layer, Linear)} == {least}
+        assert {layer.min_packed_rows for layer in network.modules() if isinstance(layer, Linear)} == {minimum}
 
 
 def fused(layer):
@@ -117,8 +117,8 @@ def test_what_cannot_be_watched_is_not_laid_out():
     layer, many = Linear(16, 16), torch.randn(3, 16, 16)
     pack_weights(layer)
     with torch.no_grad():
-        said = torch.vmap(lambda weight: torch.func.functional_call(layer, {"weight": weight}, (x.clone(),)))(many)
-    assert said.shape == (3, 32, 16)
+        message = torch.vmap(lambda weight: torch.func.functional_call(layer, {"weight": weight}, (x.clone(),)))(many)
+    assert message.shape == (3, 32, 16)
 
 
 @packs
@@ -126,12 +126,12 @@ def test_what_cannot_be_watched_is_not_laid_out():
 def test_what_is_laid_out_is_neither_copied_nor_saved():
     layer, x = Linear(16, 16), torch.randn(32, 16)
     pack_weights(layer)
-    said = layer(x)
+    message = layer(x)
     assert set(layer.state_dict()) == {"weight", "bias"}
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert twin._packed is None
         assert not twin.keeps_packed
-        torch.testing.assert_close(twin(x), said)
+        torch.testing.assert_close(twin(x), message)
 
 
 def test_too_many_weights_are_not_kept_twice(monkeypatch):

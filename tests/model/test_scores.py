@@ -84,8 +84,8 @@ def test_hard_passes_on_the_gradient_of_the_softmax_in_training():
     scores, grad = torch.randn(4, 5, generator=generator), torch.randn(4, 5, generator=generator)
     grads = []
     for select in ("soft", "hard"):
-        given = scores.clone().requires_grad_()
-        scores_to_weights(given, None, select=select, training=True).backward(grad)
-        grads.append(given.grad)
+        inputs = scores.clone().requires_grad_()
+        scores_to_weights(inputs, None, select=select, training=True).backward(grad)
+        grads.append(inputs.grad)
     torch.testing.assert_close(grads[0], grads[1])
     assert grads[0].abs().sum() > 0

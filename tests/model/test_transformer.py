@@ -57,10 +57,10 @@ def test_a_gradient_flows_to_every_parameter(build, tokens, name):
     if network.config.segments:
         batch = replace(batch, segments=torch.randint(network.config.segments, (17,)))
     output = forward(network, batch, target)
-    said = [x for x in (output.hidden, output.logits, output.next_sentence) if x is not None]
+    messages = [x for x in (output.hidden, output.logits, output.next_sentence) if x is not None]
     if network.config.kind == "encoder":
-        said += [network.heads["sequence"](output.pooled), network.heads["token"](output.hidden)]
-    sum((x * torch.randn(x.shape)).sum() for x in said).backward()
+        messages += [network.heads["sequence"](output.pooled), network.heads["token"](output.hidden)]
+    sum((x * torch.randn(x.shape)).sum() for x in messages).backward()
     for path, parameter in network.named_parameters():
         assert parameter.grad is not None, path
         assert parameter.grad.isfinite().all(), path
@@ -71,19 +71,19 @@ def test_a_gradient_flows_to_every_parameter(build, tokens, name):
 def test_what_is_said_at_some_places_is_what_the_whole_says_there(build, tokens, name):
     """Pooled vectors too, and the gradients: what the last layer leaves out is what nobody reads."""
     batch, target, at = tokens([4, 7, 1]), tokens([5, 6, 1], seed=1), torch.tensor([1, 9, 3])
-    found = []
+    results = []
     for places in (None, at):
         network = build(name, all_heads(name))
         both = network.config.kind == "encoder-decoder"
         output = network(batch, target if both else None, at=places)
         chosen = slice(None) if places is not None else at
-        said = {"hidden": output.hidden[chosen], "logits": output.logits[chosen]}
-        said |= {part: value for part in ("pooled", "next_sentence") if (value := getattr(output, part)) is not None}
-        sum((x * torch.arange(x.numel()).view(x.shape).cos()).sum() for x in said.values()).backward()
-        found.append(said | {path: one.grad for path, one in network.named_parameters() if one.grad is not None})
-    assert found[0].keys() == found[1].keys()
-    for part, value in found[0].items():
-        torch.testing.assert_close(found[1][part], value, rtol=1e-4, atol=1e-4, msg=partial(_message_with_name, part))
+        message = {"hidden": output.hidden[chosen], "logits": output.logits[chosen]}
+        message |= {part: value for part in ("pooled", "next_sentence") if (value := getattr(output, part)) is not None}
+        sum((x * torch.arange(x.numel()).view(x.shape).cos()).sum() for x in message.values()).backward()
+        results.append(message | {path: one.grad for path, one in network.named_parameters() if one.grad is not None})
+    assert results[0].keys() == results[1].keys()
+    for part, value in results[0].items():
+        torch.testing.assert_close(results[1][part], value, rtol=1e-4, atol=1e-4, msg=partial(_message_with_name, part))
 
 
 def _message_with_name(name: str, message: str) -> str:
@@ -92,9 +92,9 @@ def _message_with_name(name: str, message: str) -> str:
 
 @torch.no_grad()
 def test_the_last_layer_works_out_what_is_read_alone(build, tokens, monkeypatch):
-    batch, none, seen = tokens([4, 7]), torch.tensor([], dtype=torch.int64), []
+    batch, none, recorded = tokens([4, 7]), torch.tensor([], dtype=torch.int64), []
     plain = FeedForward.forward
-    monkeypatch.setattr(FeedForward, "forward", lambda self, x: [seen.append(len(x)), plain(self, x)][1])
+    monkeypatch.setattr(FeedForward, "forward", lambda self, x: [recorded.append(len(x)), plain(self, x)][1])
     for heads, at, rows in (
         ({"masked": 0}, torch.tensor([1, 9, 3]), 3),
         ({"masked": 0, "next": 2}, torch.tensor([1, 9, 3]), 5),
@@ -102,7 +102,7 @@ def test_the_last_layer_works_out_what_is_read_alone(build, tokens, monkeypatch)
     ):
         network = build("tiny-bert", heads)
         output = network(batch, at=at)
-        assert seen[-2:] == [11, rows]
+        assert recorded[-2:] == [11, rows]
         assert len(output.hidden) == len(at)
         with record(network, "encoder.layers.*") as inside:  # who looks inside sees all of it
             again = network(batch, at=at)
@@ -122,13 +122,13 @@ def test_a_vector_of_the_whole_needs_no_token_by_itself(build, tokens, how):
 
 
 def test_what_is_computed_again_is_the_same_at_some_places(build, tokens):
-    batch, at, found = tokens([4, 7]), torch.tensor([1, 9]), []
+    batch, at, results = tokens([4, 7]), torch.tensor([1, 9]), []
     for again in (False, True):
         network = build("tiny-bert", {"masked": 0})
         network.reader.gradient_checkpointing = again
         network(batch, at=at).logits.square().sum().backward()
-        found.append([one.grad for one in network.parameters() if one.grad is not None])
-    for one, other in zip(*found, strict=True):
+        results.append([one.grad for one in network.parameters() if one.grad is not None])
+    for one, other in zip(*results, strict=True):
         assert torch.equal(one, other)
 
 

@@ -24,8 +24,8 @@ Foreign = Callable[..., tuple[Path, Any]]
 
 
 def logits(model: Any, words: Tokenizer, text: str, pair: str | None = None) -> Any:
-    found = words.encode(text, pair)
+    result = words.encode(text, pair)
     with torch.inference_mode():
         return model(
-            input_ids=torch.tensor([found.ids]), token_type_ids=torch.tensor([found.segments], dtype=torch.long)
+            input_ids=torch.tensor([result.ids]), token_type_ids=torch.tensor([result.segments], dtype=torch.long)
         )

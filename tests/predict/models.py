@@ -36,10 +36,10 @@ def random_checkpoint(name: str, heads: dict[str, int] | None = None, *, longest
         config = dataclasses.replace(config, positions=dataclasses.replace(config.positions, max_tokens=longest))
     network = build_on_meta(config, chosen.heads if heads is None else heads)
     generator = torch.Generator().manual_seed(3)
-    drawn = {
+    sampled = {
         path: torch.randn(tensor.shape, generator=generator) * 0.3 for path, tensor in saved_tensors(network).items()
     }
-    set_tensors(network, drawn)
+    set_tensors(network, sampled)
     return Checkpoint(chosen.family, config, network.eval())
 
 

@@ -15,20 +15,20 @@ from regard.predict import Model
 def test_attention_of_minilm_is_that_of_the_reference(minilm: Model, reference: Any, theirs: Any) -> None:
     with torch.no_grad():
         expected = reference(**theirs(TEXTS[2], return_tensors="pt"), output_attentions=True).attentions
-    found = minilm.attention(TEXTS[2])
-    assert sorted(found) == [1, 2, 3, 4, 5, 6]
-    for layer, weights in found.items():
+    result = minilm.attention(TEXTS[2])
+    assert sorted(result) == [1, 2, 3, 4, 5, 6]
+    for layer, weights in result.items():
         assert torch.allclose(weights, expected[layer - 1][0], atol=1e-5)
     part = minilm.attention(TEXTS[2], layers=[-1], heads=[3])
-    assert {layer: tuple(weights.shape) for layer, weights in part.items()} == {6: (1, *found[6].shape[1:])}
-    assert torch.equal(part[6][0], found[6][3])
+    assert {layer: tuple(weights.shape) for layer, weights in part.items()} == {6: (1, *result[6].shape[1:])}
+    assert torch.equal(part[6][0], result[6][3])
 
 
 def test_attention_of_a_long_text_is_given_by_window(minilm: Model) -> None:
-    found = minilm.attention(LONG, layers=[1, 6], heads=[3])
-    assert len(found.windows) > 1
+    result = minilm.attention(LONG, layers=[1, 6], heads=[3])
+    assert len(result.windows) > 1
     covered: set[int] = set()
-    for window in found.windows:
+    for window in result.windows:
         size = len(window.tokens)
         assert size <= 512
         assert (window.tokens[0], window.tokens[-1]) == ("[CLS]", "[SEP]")
@@ -41,7 +41,7 @@ def test_attention_of_a_long_text_is_given_by_window(minilm: Model) -> None:
         covered |= {place for start, end in window.offsets for place in range(start, end)}
     assert covered >= {place for place, letter in enumerate(LONG) if not letter.isspace()}
     with pytest.raises(InputError, match=r"was split into \d+ windows. Their weights are in .windows"):
-        found[6]
+        result[6]
 
 
 def test_a_window_of_attention_is_that_of_its_text_alone(minilm: Model) -> None:

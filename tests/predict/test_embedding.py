@@ -32,10 +32,10 @@ def test_minilm_is_the_reference_with_mean_pooling(
     with torch.no_grad():
         states, mask = reference(**batch).last_hidden_state, batch["attention_mask"].unsqueeze(-1)
     expected = ((states * mask).sum(1) / mask.sum(1)).numpy()
-    found = minilm.embed(TEXTS, batch_tokens=batch_tokens)
-    assert isinstance(found, np.ndarray)
-    assert found.dtype == np.float32
-    assert np.abs(found - expected).max() < 1e-5
+    result = minilm.embed(TEXTS, batch_tokens=batch_tokens)
+    assert isinstance(result, np.ndarray)
+    assert result.dtype == np.float32
+    assert np.abs(result - expected).max() < 1e-5
     scaled = expected / np.linalg.norm(expected, axis=1, keepdims=True)
     assert np.abs(minilm.embed(TEXTS, normalize=True, batch_tokens=batch_tokens) - scaled).max() < 1e-5
 
@@ -55,9 +55,9 @@ def test_every_layer_is_that_of_the_reference(name: str, tmp_path: Path) -> None
             expected = network(input_ids=ids, output_hidden_states=True).hidden_states
         assert len(expected) == model.network.reader.depth + 1
         for layer, states in enumerate(expected):
-            for asked in (layer, layer - len(expected)):
-                found = model.embed_tokens(texts, layer=asked)[number]
-                assert np.abs(found - states[0].numpy()).max() < 1e-4, asked
+            for index in (layer, layer - len(expected)):
+                result = model.embed_tokens(texts, layer=index)[number]
+                assert np.abs(result - states[0].numpy()).max() < 1e-4, index
 
 
 def test_pools(minilm: Model) -> None:
@@ -88,17 +88,17 @@ def test_a_long_text_is_windowed_and_every_token_is_given_once(length: int, spec
     model = Model(random_checkpoint("tiny-bert", longest=16), word_tokenizer(special=special))
     texts = [word_text(length), word_text(4, start=3), word_text(2 * length, start=1)]
     around = 2 * special
-    found = model.embed_tokens(texts)
-    assert [len(states) for states in found] == [length + around, 4 + around, 2 * length + around]
+    result = model.embed_tokens(texts)
+    assert [len(states) for states in result] == [length + around, 4 + around, 2 * length + around]
     whole = model.embed_tokens([texts[1]])[0]
-    assert np.allclose(found[1], whole, atol=1e-5)
+    assert np.allclose(result[1], whole, atol=1e-5)
     for how in ("mean", "max"):
         pooled = model.embed(texts, pooling=how)
-        expected = [getattr(states, how)(0) for states in found]
+        expected = [getattr(states, how)(0) for states in result]
         assert np.abs(pooled - np.stack(expected)).max() < 1e-5
     for batch_tokens in (1, 17, 100):
         again = model.embed_tokens(texts, batch_tokens=batch_tokens)
-        assert all(np.allclose(one, other, atol=1e-5) for one, other in zip(found, again, strict=True))
+        assert all(np.allclose(one, other, atol=1e-5) for one, other in zip(result, again, strict=True))
 
 
 def test_each_token_of_a_long_text_is_at_its_own_place() -> None:
@@ -108,10 +108,10 @@ def test_each_token_of_a_long_text_is_at_its_own_place() -> None:
         checkpoint.network.reader.get_parameter("embeddings.places.weight").zero_()
     model = Model(checkpoint, word_tokenizer(special=True))
     text = word_text(97)
-    (found,) = model.embed_tokens([text], layer=0)
+    (result,) = model.embed_tokens([text], layer=0)
     table = checkpoint.network.get_parameter("decoder.embeddings.tokens.weight").detach().numpy()
     ids = model.tokenizer.encode(text).ids  # type: ignore[union-attr]
-    assert np.allclose(found, table[list(ids)], atol=1e-6)
+    assert np.allclose(result, table[list(ids)], atol=1e-6)
 
 
 def test_a_text_that_fits_is_read_whole(minilm: Model) -> None:
@@ -150,7 +150,7 @@ def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "says"),
+    ("texts", "message"),
     [
         ("one string", "one string was given where a list of texts was expected. Write [text]."),
         ([], "the list of texts is empty; give at least one text."),
@@ -164,8 +164,8 @@ def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
         (None, "a list of texts was expected, not None."),
     ],
 )
-def test_texts_that_cannot_be_read_are_told(minilm: Model, texts: Any, says: str) -> None:
-    with pytest.raises(InputError, match=re.escape(says)):
+def test_texts_that_cannot_be_read_are_told(minilm: Model, texts: Any, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
         minilm.embed(texts)
 
 
@@ -177,7 +177,7 @@ def test_texts_may_come_one_by_one(minilm: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("settings", "message"),
     [
         ({"pooling": "mena"}, 'pooling "mena" is not known. Did you mean "mean"?'),
         ({"layer": 7}, "layer 7 was given; this network has 0 (embeddings) to 6, or -1 for the last."),
@@ -185,8 +185,8 @@ def test_texts_may_come_one_by_one(minilm: Model) -> None:
         ({"batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
-def test_settings_that_cannot_be_used_are_told(minilm: Model, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(InputError, match=re.escape(says)):
+def test_settings_that_cannot_be_used_are_told(minilm: Model, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
         minilm.embed(["a"], **settings)
 
 

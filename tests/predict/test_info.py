@@ -29,21 +29,21 @@ SIZES = {  # shared/peers.md
 def test_info_counts_without_making_a_weight(name: str) -> None:
     checkpoint = from_preset(name, weights=False)
     assert all(tensor.is_meta for tensor in checkpoint.network.state_dict().values())
-    found = info(name)
-    assert found.parameters == SIZES[name]
-    assert found.bytes == 4 * SIZES[name]
-    assert found.weights == "not read"
-    assert found.note is not None
-    assert f"numbers of the published shape; its weights ({PUBLISHED[name]} on the hub)" in found.note
+    result = info(name)
+    assert result.parameters == SIZES[name]
+    assert result.bytes == 4 * SIZES[name]
+    assert result.weights == "not read"
+    assert result.note is not None
+    assert f"numbers of the published shape; its weights ({PUBLISHED[name]} on the hub)" in result.note
 
 
 def test_info_of_a_folder_reads_no_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "model"
     write_folder(folder, from_preset("tiny-bert", dtype=torch.float32))
     monkeypatch.setattr("regard.checkpoint.weights.StoredTensor.read", lambda *_: pytest.fail("a tensor was read"))
-    found = info(folder)
-    assert found.parameters == sum(
+    result = info(folder)
+    assert result.parameters == sum(
         parameter.numel()
         for parameter in from_preset("tiny-bert", dtype=torch.float32, weights=False).network.parameters()
     )
-    assert found.bytes == (folder / "model.safetensors").stat().st_size
+    assert result.bytes == (folder / "model.safetensors").stat().st_size

@@ -34,7 +34,7 @@ def test_texts_dicts_and_records_are_the_same(trained: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("options", "message"),
     [
         ("a text", "one str was given where a list was expected"),
         (7, "a list was expected"),
@@ -46,6 +46,6 @@ def test_texts_dicts_and_records_are_the_same(trained: Path) -> None:
         ([PairRecord("a", "b")], "input 0 is a PairRecord; this model needs a text"),
     ],
 )
-def test_what_cannot_be_answered(trained: Path, given: Any, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        regard.load(trained, device="cpu").predict(given)
+def test_what_cannot_be_answered(trained: Path, options: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        regard.load(trained, device="cpu").predict(options)

@@ -34,11 +34,11 @@ def test_filled_words_are_those_of_transformers(foreign: Foreign, words: Tokeniz
     text = "a [MASK] film of the [MASK]"
     expected = logits(theirs, words, text).prediction_logits[0].softmax(-1)
     places = [place for place, token in enumerate(words.encode(text).ids) if token == words.mask]
-    found = model.fill(text, top=4)
-    assert len(found) == 2
-    for place, best in zip(places, found, strict=True):
+    result = model.fill(text, top=4)
+    assert len(result) == 2
+    for place, best in zip(places, result, strict=True):
         assert [one.score for one in best] == pytest.approx(expected[place].topk(4).values.tolist(), abs=1e-5)
-    assert [one.word for one in found[0]] == [
+    assert [one.word for one in result[0]] == [
         words.backend.id_to_token(token) for token in expected[places[0]].topk(4).indices.tolist()
     ]
     (alone,) = model.fill("a <mask> film")
@@ -63,7 +63,7 @@ def test_what_follows_is_as_in_transformers(foreign: Foreign, words: Tokenizer) 
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda model: model.fill("no mask"), r"there is no \[MASK\] in the text"),
         (lambda model: model.fill("a [MASK]", top=0), "top is 0"),
@@ -71,9 +71,9 @@ def test_what_follows_is_as_in_transformers(foreign: Foreign, words: Tokenizer) 
         (lambda model: model.predict(["a"]), r"model for masked, so it has no answers.*model.fill"),
     ],
 )
-def test_what_cannot_be_filled(foreign: Foreign, call: Any, says: str) -> None:
+def test_what_cannot_be_filled(foreign: Foreign, call: Any, message: str) -> None:
     folder, _ = foreign("BertForMaskedLM")
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         call(regard.load(folder, device="cpu"))
 
 

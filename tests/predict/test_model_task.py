@@ -43,7 +43,7 @@ def test_a_saved_copy_keeps_its_task(trained: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed", "message"),
     [
         ({"task_settings": None}, "has no task_settings"),
         ({"task_settings": {"kind": "multiple"}}, "task_settings cannot be used"),
@@ -54,11 +54,11 @@ def test_a_saved_copy_keeps_its_task(trained: Path, tmp_path: Path) -> None:
         ({"task": "masked", "task_settings": {}}, "task_settings cannot be used"),
     ],
 )
-def test_a_run_that_does_not_fit(trained: Path, tmp_path: Path, changed: dict[str, Any], says: str) -> None:
+def test_a_run_that_does_not_fit(trained: Path, tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     folder = regard.load(trained).save(tmp_path / "copy")
     run = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(run | changed))
-    with pytest.raises(FolderError, match=says):
+    with pytest.raises(FolderError, match=message):
         regard.load(folder).predict(REVIEWS)
 
 
@@ -66,17 +66,17 @@ def test_labels_and_scores_are_those_of_transformers(foreign: Foreign, words: To
     folder, model = foreign(id2label={0: "cold", 1: "mild", 2: "warm"}, label2id={"cold": 0, "mild": 1, "warm": 2})
     for text, answer in zip(REVIEWS, regard.load(folder, device="cpu").predict(REVIEWS), strict=True):
         expected = logits(model, words, text).logits[0].softmax(0)
-        said = answer.json()
-        assert said["label"] == ["cold", "mild", "warm"][int(expected.argmax())]
-        found = [said["scores"][name] for name in ("cold", "mild", "warm")]
-        assert found == pytest.approx(expected.tolist(), abs=1e-5)
+        content = answer.json()
+        assert content["label"] == ["cold", "mild", "warm"][int(expected.argmax())]
+        results = [content["scores"][name] for name in ("cold", "mild", "warm")]
+        assert results == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_several_labels_and_numbers_by_problem_type(foreign: Foreign, words: Tokenizer) -> None:
     folder, model = foreign(num_labels=2, problem_type="multi_label_classification")
-    said = regard.load(folder, device="cpu").predict(REVIEWS[:1])[0].json()
+    content = regard.load(folder, device="cpu").predict(REVIEWS[:1])[0].json()
     expected = logits(model, words, REVIEWS[0]).logits[0].sigmoid().tolist()
-    assert said["scores"] == pytest.approx({"LABEL_0": expected[0], "LABEL_1": expected[1]}, abs=1e-5)
+    assert content["scores"] == pytest.approx({"LABEL_0": expected[0], "LABEL_1": expected[1]}, abs=1e-5)
     folder, model = foreign(num_labels=1)
     value = regard.load(folder, device="cpu").predict(REVIEWS[:1])[0].json()["value"]
     assert value == pytest.approx(float(logits(model, words, REVIEWS[0]).logits[0, 0]), abs=1e-5)
@@ -84,24 +84,24 @@ def test_several_labels_and_numbers_by_problem_type(foreign: Foreign, words: Tok
 
 def test_pairs_by_what_is_given(foreign: Foreign, words: Tokenizer) -> None:
     folder, model = foreign(num_labels=2)
-    said = regard.load(folder, device="cpu").predict([("warm and lovely", "a dull film")])[0].json()
+    content = regard.load(folder, device="cpu").predict([("warm and lovely", "a dull film")])[0].json()
     expected = logits(model, words, "warm and lovely", "a dull film").logits[0].softmax(0).tolist()
-    assert said["scores"] == pytest.approx({"LABEL_0": expected[0], "LABEL_1": expected[1]}, abs=1e-5)
+    assert content["scores"] == pytest.approx({"LABEL_0": expected[0], "LABEL_1": expected[1]}, abs=1e-5)
 
 
 def test_tags_and_stretches_by_their_heads(foreign: Foreign) -> None:
     folder, _ = foreign("BertForTokenClassification", id2label={0: "O", 1: "B-PER", 2: "I-PER"})
-    for given in ("Anna went home", ["Anna", "went", "home"], {"text": "Anna went home"}):
-        (answer,) = regard.load(folder, device="cpu").predict([given])
+    for inputs in ("Anna went home", ["Anna", "went", "home"], {"text": "Anna went home"}):
+        (answer,) = regard.load(folder, device="cpu").predict([inputs])
         for entity in answer.json()["entities"]:
             assert "Anna went home"[entity["start"] : entity["end"]] == entity["text"]
     folder, _ = foreign("BertForQuestionAnswering")
     model = regard.load(folder, device="cpu")
     context = "Anna went home. It was late."
-    (said,) = model.predict([("Who went home?", context)])
+    (message,) = model.predict([("Who went home?", context)])
     (same,) = model.predict([{"question": "Who went home?", "context": context}])
-    assert said.json() == same.json()
-    assert context[said.json()["start"] : said.json()["end"]] == said.json()["answer"]
+    assert message.json() == same.json()
+    assert context[message.json()["start"] : message.json()["end"]] == message.json()["answer"]
     with pytest.raises(InputError, match=r"this model needs \(question, context\)"):
         model.predict(["Who went home?"])
 

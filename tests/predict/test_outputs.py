@@ -23,9 +23,9 @@ def test_batched_is_single_in_the_order_given(name: str, batch_tokens: int) -> N
     model = Model(random_checkpoint(name))
     ids, targets = random_rows([3, 20, 1, 9, 9, 1, 14]), random_rows([2, 5, 1, 7, 1, 3, 4], 1)
     both = model.config.kind == "encoder-decoder"
-    found = model.outputs(ids, decoder_ids=targets if both else None, batch_tokens=batch_tokens)
-    assert len(found) == len(ids)
-    for sequence, target, output in zip(ids, targets, found, strict=True):
+    result = model.outputs(ids, decoder_ids=targets if both else None, batch_tokens=batch_tokens)
+    assert len(result) == len(ids)
+    for sequence, target, output in zip(ids, targets, result, strict=True):
         (single,) = model.outputs([sequence], decoder_ids=[target] if both else None)
         for field in dataclasses.fields(single):
             one, other = getattr(single, field.name), getattr(output, field.name)
@@ -57,8 +57,8 @@ def test_shapes_by_head(name: str, heads: dict[str, int], shapes: dict[str, tupl
     model = Model(random_checkpoint(name, heads))
     targets = [[1, 2, 3], [4]] if name == "tiny-t5" else None
     output, other = model.outputs([[5, 6, 7, 8, 9], [3]], decoder_ids=targets)
-    found = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
-    assert {name: tuple(value.shape) for name, value in found.items() if value is not None} == shapes
+    results = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+    assert {name: tuple(value.shape) for name, value in results.items() if value is not None} == shapes
     assert other.hidden.shape == (1, 32)
 
 
@@ -72,8 +72,8 @@ def test_ids_may_be_arrays_and_tensors() -> None:
     model = Model(random_checkpoint("tiny-bert"))
     expected = [output.hidden for output in model.outputs([[5, 6], [7, 8]])]
     for ids in (np.array([[5, 6], [7, 8]]), torch.tensor([[5, 6], [7, 8]]), ([np.int64(5), 6], torch.tensor([7, 8]))):
-        found = model.outputs(ids)  # type: ignore[arg-type]
-        assert all(torch.equal(one.hidden, other) for one, other in zip(found, expected, strict=True))
+        result = model.outputs(ids)  # type: ignore[arg-type]
+        assert all(torch.equal(one.hidden, other) for one, other in zip(result, expected, strict=True))
 
 
 def test_segments_are_heeded() -> None:
@@ -86,7 +86,7 @@ def test_segments_are_heeded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "options", "message"),
     [
         (BERT, {"ids": []}, "ids is an empty list; give at least one sequence."),
         (BERT, {"ids": [[1], []]}, "ids: sequence 1 is empty; give it at least one id."),
@@ -127,10 +127,10 @@ def test_segments_are_heeded() -> None:
         (BERT, {"ids": [[1]], "batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
-def test_ids_that_cannot_be_read_are_told(name: str, given: dict[str, Any], says: str) -> None:
+def test_ids_that_cannot_be_read_are_told(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        Model(random_checkpoint(name)).outputs(**given)
-    assert says in str(caught.value)
+        Model(random_checkpoint(name)).outputs(**options)
+    assert message in str(caught.value)
 
 
 def test_batches_of_pairs_are_bounded_by_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:

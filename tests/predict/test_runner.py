@@ -24,8 +24,8 @@ def test_taps_are_seen_and_obeyed_by_a_compiled_model(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(torch, "compile", compiled)
     model = Model(random_checkpoint("tiny-bert"), compile=True)
-    with taps.record(model.network, "encoder.layers.0") as seen:
+    with taps.record(model.network, "encoder.layers.0") as recorded:
         model.outputs([[1, 2, 3]])
-    assert tuple(seen["encoder.layers.0"].shape) == (3, 32)
+    assert tuple(recorded["encoder.layers.0"].shape) == (3, 32)
     with pytest.raises(AssertionError, match="the compiled network ran"):
         model.outputs([[1, 2, 3]])

@@ -77,9 +77,9 @@ class Small:
     def network(self, task, *, seed=0):
         name = next((NETWORKS[head] for head in task.heads if head in NETWORKS), "tiny-bert")
         name = "tiny-transformer" if task.network_kind == "encoder-decoder" else name
-        found = from_preset(name, heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
-        set_dropout(found.network, 0.0)
-        return found.network.eval()
+        checkpoint = from_preset(name, heads=task.heads, seed=seed, vocabulary=self.tokenizer.size)
+        set_dropout(checkpoint.network, 0.0)
+        return checkpoint.network.eval()
 
     def spread(self, task, *, seed=0):
         """A network that has opinions."""
@@ -96,10 +96,10 @@ class Small:
 
     def answers(self, task, network, records, *, labeled=False, **more):
         preprocessing = self.preprocessing(**more)
-        found = answer_records(
+        result = answer_records(
             task, network_runner(network, task), records, preprocessing, device=torch.device("cpu"), labeled=labeled
         )
-        return [answer for _, answer in found]
+        return [answer for _, answer in result]
 
     def score(self, task, network, records, **more):
         return score_records(
@@ -110,15 +110,15 @@ class Small:
         """The losses of twenty steps, a few rows each."""
         examples, network = task.examples(records, self.preprocessing(), labeled=True), self.network(task).train()
         optimizer = torch.optim.SGD(network.parameters(), lr=0.2)  # no division that would make noise large
-        found = []
+        results = []
         for step in range(steps):
             batch = [(step * rows + row) % len(examples) for row in range(rows)]
             loss = self.run(task, network, examples.take(batch))
             (loss.sum / loss.count).backward()
             optimizer.step()
             optimizer.zero_grad()
-            found.append(round((loss.sum / loss.count).item(), 5))
-        return found
+            results.append(round((loss.sum / loss.count).item(), 5))
+        return results
 
     def learned(self, records, task, folder, *, size=600, **settings):
         """Train on all rows, read the folder back, and score the same rows with what it holds."""
@@ -128,17 +128,17 @@ class Small:
         write_rows(folder / "rows.jsonl", records)
         settings = {"device": "cpu", "dev_fraction": 0.0, "dropout": 0.0, "preset": "tiny-bert", "lr": 3e-3, **settings}
         train(folder / "rows.jsonl", out=folder / "out", tokenizer=folder / "words", task=task, **settings)
-        kept = json.loads((folder / "out" / "run.json").read_text())
-        restored = task_class(kept["task"]).from_settings(kept["task_settings"])
+        stored = json.loads((folder / "out" / "run.json").read_text())
+        restored = task_class(stored["task"]).from_settings(stored["task_settings"])
         checkpoint, words = read_folder(folder / "out"), Tokenizer.load(folder / "out")
-        found = score_records(
+        result = score_records(
             restored,
             network_runner(checkpoint.network, restored),
             records,
             Preprocessing(words, checkpoint.config),
             device=torch.device("cpu"),
         )
-        return restored, found
+        return restored, result
 
     def both(self, task, records, family, kind, folder, theirs):
         """The same batch here and in transformers: losses, and gradients under their names.
@@ -160,12 +160,12 @@ class Small:
         gradients = export_tensors(checkpoint, family_for(checkpoint.family, checkpoint.config))
         return ours.item(), expected.item(), gradients, dict(model.named_parameters())
 
-    def agree(self, *given):
-        ours, expected, gradients, parameters = self.both(*given)
+    def agree(self, *options):
+        ours, expected, gradients, parameters = self.both(*options)
         assert ours == pytest.approx(expected, abs=1e-5)
         for name, parameter in parameters.items():
-            wanted = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            assert torch.allclose(gradients[name], wanted, atol=1e-5), name
+            targets = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            assert torch.allclose(gradients[name], targets, atol=1e-5), name
 
 
 def _model(family, kind, size, task, folder):
@@ -216,15 +216,15 @@ def _padded(inputs, config):
     def pad(values, filling):
         return torch.nn.utils.rnn.pad_sequence(inputs.tokens.split(values), batch_first=True, padding_value=filling)
 
-    found = {
+    results = {
         "input_ids": pad(inputs.tokens.ids, config.pad_token_id),
         "attention_mask": pad(torch.ones_like(inputs.tokens.ids), 0),
     }
     if inputs.tokens.segments is not None:
-        found["token_type_ids"] = pad(inputs.tokens.segments, 0)
+        results["token_type_ids"] = pad(inputs.tokens.segments, 0)
     if "label" in inputs.by_token:
-        found["labels"] = pad(inputs["label"], -100)
-    return found
+        results["labels"] = pad(inputs["label"], -100)
+    return results
 
 
 @pytest.fixture(scope="session")
@@ -279,8 +279,10 @@ def questions():
         ("Who wrote?", first, "Mr Jones"),
     ]
     return [
-        AnswerRecord(str(number), told, asked, () if said is None else (Gold(said, told.index(said)),))
-        for number, (asked, told, said) in enumerate(rows)
+        AnswerRecord(
+            str(number), context, question, () if message is None else (Gold(message, context.index(message)),)
+        )
+        for number, (question, context, message) in enumerate(rows)
     ]
 
 

@@ -31,13 +31,13 @@ def task(questions):
     return QuestionAnswering.from_records(questions)
 
 
-def said(*spans, none=0.0):
+def window_spans(*spans, none=0.0):
     """A window with these stretches: start, end, score."""
     starts, ends, scores = (np.array(column) for column in zip(*spans, strict=True))
     return WindowSpans(starts, ends, scores, none)
 
 
-def asked(context=CONTEXT, *, answers=None):
+def question_record(context=CONTEXT, *, answers=None):
     return AnswerRecord("1", context, "Who?", answers)
 
 
@@ -58,25 +58,25 @@ def test_what_is_for_labels_is_refused(questions, settings):
 
 def test_questions_without_answers_alone_teach_nothing():
     with pytest.raises(InputError, match=r"no question with an answer"):
-        QuestionAnswering.from_records([asked(answers=())])
+        QuestionAnswering.from_records([question_record(answers=())])
 
 
 def test_targets_are_the_tokens_of_the_answer(small, task, questions):
     examples = task.examples(questions, small.preprocessing(), labeled=True)
     for row, record in enumerate(questions):
         start, end = (int(examples.by_sequence[name][row]) for name in ("start", "end"))
-        found = small.tokenizer.encode(record.question, record.context)
-        assert examples.take([row]).tokens.ids.tolist() == list(found.ids)
+        result = small.tokenizer.encode(record.question, record.context)
+        assert examples.take([row]).tokens.ids.tolist() == list(result.ids)
         if record.answers:
             (gold,) = record.answers
-            assert found.sequence_ids[start] == found.sequence_ids[end] == 1
-            assert (found.offsets[start][0], found.offsets[end][1]) == (gold.start, gold.start + len(gold.text))
+            assert result.sequence_ids[start] == result.sequence_ids[end] == 1
+            assert (result.offsets[start][0], result.offsets[end][1]) == (gold.start, gold.start + len(gold.text))
         else:
             assert (start, end) == (0, 0)
 
 
 def test_the_first_of_several_answers_is_learned(small, task):
-    record = asked(answers=(Gold("Paris", 18), Gold("Anna", 0)))
+    record = question_record(answers=(Gold("Paris", 18), Gold("Anna", 0)))
     alone = replace(record, answers=record.answers[:1])
     both = task.examples([record, alone], small.preprocessing(), labeled=True)
     assert both.by_sequence["start"][0] == both.by_sequence["start"][1]
@@ -84,7 +84,7 @@ def test_the_first_of_several_answers_is_learned(small, task):
 
 def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task):
     context = "it is a dog " * 20 + "Anna Berg went to Paris " + "it is a dog " * 20
-    record = asked(context, answers=(Gold("Anna Berg", context.index("Anna")),))
+    record = question_record(context, answers=(Gold("Anna Berg", context.index("Anna")),))
     examples = task.examples([record], small.preprocessing(window=40), labeled=True)
     assert len(examples) > 4
     holding = 0
@@ -104,21 +104,21 @@ def test_a_question_that_leaves_no_room_is_named(small, task):
         task.examples([record], small.preprocessing(window=30), labeled=True)
 
 
-def floats(least, most):
+def floats(minimum, limit):
     values = st.floats(-20, 20, width=32)
-    return st.integers(least, most).flatmap(
+    return st.integers(minimum, limit).flatmap(
         lambda size: st.tuples(*[st.lists(values, min_size=size, max_size=size)] * 2)
     )
 
 
-@given(scores=floats(0, 30), longest=st.integers(1, 8), most=st.integers(1, 12))
-def test_the_best_stretches_are_found(scores, longest, most):
+@given(scores=floats(0, 30), longest=st.integers(1, 8), limit=st.integers(1, 12))
+def test_the_best_stretches_are_found(scores, longest, limit):
     starts, ends = (np.array(column, np.float32) for column in scores)
-    first, last, found = best_spans(starts, ends, max_length=longest, count=most)
+    first, last, result = best_spans(starts, ends, max_length=longest, count=limit)
     every = [(starts[i] + ends[j], i, j) for i in range(len(starts)) for j in range(i, min(i + longest, len(ends)))]
-    assert found.tolist() == sorted((score for score, _, _ in every), reverse=True)[:most]
+    assert result.tolist() == sorted((score for score, _, _ in every), reverse=True)[:limit]
     assert all(0 <= j - i < longest for i, j in zip(first, last, strict=True))
-    assert [starts[i] + ends[j] for i, j in zip(first, last, strict=True)] == found.tolist()
+    assert [starts[i] + ends[j] for i, j in zip(first, last, strict=True)] == result.tolist()
     assert len({*zip(first.tolist(), last.tolist(), strict=True)}) == len(first)
 
 
@@ -135,7 +135,9 @@ def test_the_search_is_quick():
 
 def test_windows_are_put_together():
     task = QuestionAnswering()
-    answer = task.answer(asked(), [said((0, 9, 2.0), (0, 4, 1.0)), said((18, 23, 3.0), (0, 9, 2.5))])
+    answer = task.answer(
+        question_record(), [window_spans((0, 9, 2.0), (0, 4, 1.0)), window_spans((18, 23, 3.0), (0, 9, 2.5))]
+    )
     assert isinstance(answer, SpanAnswer)
     assert [one.answer for one in answer.candidates] == ["Paris", "Anna Berg", "Anna"]
     assert (answer.answer, answer.start, answer.end) == ("Paris", 18, 23)
@@ -147,14 +149,16 @@ def test_windows_are_put_together():
 
 
 def test_space_at_the_edges_is_no_part_of_an_answer():
-    answer = QuestionAnswering().answer(asked(" Anna  Berg "), [said((0, 6, 2.0), (5, 7, 1.5), (1, 5, 1.0))])
+    answer = QuestionAnswering().answer(
+        question_record(" Anna  Berg "), [window_spans((0, 6, 2.0), (5, 7, 1.5), (1, 5, 1.0))]
+    )
     assert isinstance(answer, SpanAnswer)
     assert [tuple(one)[:3] for one in answer.candidates] == [("Anna", 1, 5)]
 
 
 def test_no_more_candidates_than_can_be_read():
     spans = [(start, start + 1, float(-start)) for start in range(BEST)]
-    answer = QuestionAnswering().answer(asked("x" * BEST), [said(*spans)])
+    answer = QuestionAnswering().answer(question_record("x" * BEST), [window_spans(*spans)])
     assert isinstance(answer, SpanAnswer)
     assert len(answer.candidates) == SHOWN
 
@@ -165,7 +169,9 @@ def test_no_more_candidates_than_can_be_read():
 )
 def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expected):
     task = QuestionAnswering(unanswerable=True, threshold=threshold)
-    answer = task.answer(asked(), [said((18, 23, 3.0), none=none), said((0, 4, 1.0), none=none + 1)])
+    answer = task.answer(
+        question_record(), [window_spans((18, 23, 3.0), none=none), window_spans((0, 4, 1.0), none=none + 1)]
+    )
     assert isinstance(answer, SpanAnswer)
     assert answer.answer == expected
     assert (answer.start is None) == (not expected)
@@ -178,9 +184,9 @@ def test_a_question_is_left_unanswered_above_the_threshold(threshold, none, expe
 def test_a_context_without_words_has_no_answer(small, task):
     network = small.spread(task)
     for kind in (task, QuestionAnswering()):
-        (answer,) = small.answers(kind, network, [asked("")])
+        (answer,) = small.answers(kind, network, [question_record("")])
         assert (answer.answer, answer.start, answer.end) == NOTHING[:3]
-    assert small.score(task, network, [asked("", answers=())]).scores["exact"].value == 1
+    assert small.score(task, network, [question_record("", answers=())]).scores["exact"].value == 1
 
 
 def test_the_threshold_is_tuned_where_some_have_an_answer_and_some_have_none():
@@ -239,10 +245,10 @@ def test_twenty_steps(small, task, questions):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     records = list(read(samples.path("questions")))[:12]
-    task, found = small.learned(records, "answer", tmp_path, size=300, steps=60, batch_size=6, lr=5e-3)
+    task, result = small.learned(records, "answer", tmp_path, size=300, steps=60, batch_size=6, lr=5e-3)
     assert task.unanswerable
-    assert found.scores["f1"].value >= 0.8
-    assert found.scores["has_answer_f1"].value >= 0.75
+    assert result.scores["f1"].value >= 0.8
+    assert result.scores["has_answer_f1"].value >= 0.75
 
 
 def test_a_training_tunes_the_threshold(small, tmp_path):
@@ -250,6 +256,6 @@ def test_a_training_tunes_the_threshold(small, tmp_path):
     records = list(read(samples.path("questions")))[:40]
     task, _ = small.learned(records, "answer", tmp_path, size=300, steps=2, dev_fraction=0.4, lr=1e-3)
     assert task.threshold != 0
-    kept = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert kept["task_settings"]["threshold"] == task.threshold
-    assert kept["scores"]["f1"]["value"] == kept["scores"]["best_f1"]["value"]
+    stored = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert stored["task_settings"]["threshold"] == task.threshold
+    assert stored["scores"]["f1"]["value"] == stored["scores"]["best_f1"]["value"]

@@ -145,12 +145,12 @@ def test_the_windows_of_a_text_weigh_as_much_as_one(small, labeled, longer):
     assert shares == pytest.approx([1, 1])
 
 
-def said(*windows):
+def window_logits(*windows):
     return [np.array(window, np.float32) for window in windows]
 
 
 def test_the_likeliest_label_of_all_windows():
-    answer = Classify(names=("a", "b")).answer(ClassifyRecord("x"), said([1.0, 0.0], [0.0, 3.0]))
+    answer = Classify(names=("a", "b")).answer(ClassifyRecord("x"), window_logits([1.0, 0.0], [0.0, 3.0]))
     assert isinstance(answer, LabelAnswer)
     chance = torch.tensor([0.5, 1.5]).softmax(0)[1].item()
     assert (answer.label, answer.windows) == ("b", 2)
@@ -161,14 +161,14 @@ def test_the_likeliest_label_of_all_windows():
 
 
 def test_every_label_that_is_likely():
-    answer = Classify(kind="multi", names=("a", "b", "c")).answer(ClassifyRecord("x"), said([1.0, -1.0, 0.1]))
+    answer = Classify(kind="multi", names=("a", "b", "c")).answer(ClassifyRecord("x"), window_logits([1.0, -1.0, 0.1]))
     assert isinstance(answer, LabelsAnswer)
     assert answer.labels == ("a", "c")
     assert answer.json()["labels"] == ["a", "c"]
 
 
 def test_a_number():
-    answer = Classify(kind="number").answer(ClassifyRecord("x"), said([1.0], [2.0]))
+    answer = Classify(kind="number").answer(ClassifyRecord("x"), window_logits([1.0], [2.0]))
     assert isinstance(answer, NumberAnswer)
     assert answer.value == 1.5
 
@@ -179,22 +179,22 @@ def test_twenty_steps(small, texts):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     records = list(read(samples.path("messages")))[:60]
-    task, found = small.learned(records, "classify", tmp_path, size=400, steps=140, batch_size=12, lr=8e-3)
+    task, result = small.learned(records, "classify", tmp_path, size=400, steps=140, batch_size=12, lr=8e-3)
     assert len(task.names) == 6
-    assert found.scores["accuracy"].value >= 0.8
+    assert result.scores["accuracy"].value >= 0.8
 
 
 def test_numbers_are_learned(small, tmp_path):
     texts = [record.texts[0][1] for record in read(samples.path("messages"))][:40]
     records = [ClassifyRecord(text, len(text) / 50) for text in texts]
-    task, found = small.learned(records, "classify", tmp_path, size=300, steps=60, batch_size=20, lr=1e-2)
+    task, result = small.learned(records, "classify", tmp_path, size=300, steps=60, batch_size=20, lr=1e-2)
     assert task.kind == "number"
-    assert found.scores["pearson"].value >= 0.8
+    assert result.scores["pearson"].value >= 0.8
 
 
 def test_several_labels_are_learned(small, tmp_path):
     rows = [("good morning", ("a",)), ("the lazy dog", ("a", "b")), ("how odd", ()), ("wizards sleep", ("b",))]
     records = [ClassifyRecord(text, label) for text, label in rows * 4]
-    task, found = small.learned(records, "classify", tmp_path, size=60, steps=40, lr=1e-2)
+    task, result = small.learned(records, "classify", tmp_path, size=60, steps=40, lr=1e-2)
     assert task.kind == "multi"
-    assert found.value >= 0.95
+    assert result.value >= 0.95

@@ -147,9 +147,9 @@ def test_every_task_has_a_row():
 
 
 def test_the_folder_keeps_it(task, kind):
-    kept = json.loads(json.dumps(task.settings()))
-    assert kind.from_settings(kept) == task
-    assert json.loads(json.dumps(kind.from_settings(kept).settings())) == kept
+    stored = json.loads(json.dumps(task.settings()))
+    assert kind.from_settings(stored) == task
+    assert json.loads(json.dumps(kind.from_settings(stored).settings())) == stored
 
 
 def test_learning_takes_one_pass(task, kind, records, task_settings):
@@ -188,14 +188,14 @@ def test_fixed_shapes_give_the_same_loss_and_gradients(small, task, name, networ
     inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
     if ROWS[name].random_targets or not task.fixed_shapes:
         pytest.skip("the targets of a batch are sampled, or the task has no fixed shape")
-    found = []
+    results = []
     for batch in (inputs, inputs.fixed(tokens=512, sequences=24, max_length=64)):
         network.zero_grad()
         loss = small.run(task, network, batch)
         loss.sum.backward()
         gradients = [parameter.grad.clone() for parameter in network.parameters()]
-        found.append((loss.sum.item(), loss.count.item(), gradients))
-    ours, fixed = found
+        results.append((loss.sum.item(), loss.count.item(), gradients))
+    ours, fixed = results
     assert ours[:2] == pytest.approx(fixed[:2], rel=1e-5)
     for one, other in zip(ours[2], fixed[2], strict=True):
         assert torch.allclose(one, other, atol=1e-4)
@@ -205,12 +205,12 @@ def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, record
     inputs = task.examples(records, small.preprocessing(), labeled=False).take(range(len(records)))
     if ROWS[name].random_targets or not task.fixed_shapes:
         pytest.skip("the targets of a batch are sampled, or the task has no fixed shape")
-    said = []
+    messages = []
     for batch in map(task.prepare, (inputs, inputs.fixed(tokens=512, sequences=24, max_length=64))):
         with torch.inference_mode():
-            said.append(task.row_outputs(network(batch.tokens, at=batch.at), batch))
-    assert len(said[0]) == len(said[1]) == len(records)
-    for record, one, other in zip(records, *said, strict=True):
+            messages.append(task.row_outputs(network(batch.tokens, at=batch.at), batch))
+    assert len(messages[0]) == len(messages[1]) == len(records)
+    for record, one, other in zip(records, *messages, strict=True):
         same(task.answer(record, [one]).json(), task.answer(record, [other]).json())
 
 
@@ -235,18 +235,18 @@ def test_batched_answers_are_single_answers(small, task, name, network, records,
 
 def own(name, answer):
     """What an answer says of its own record; where words are hidden by lot, that is in how many windows it was read."""
-    said = answer.json()
+    content = answer.json()
     if ROWS[name].random_targets:
-        return {"windows": said["windows"], "truncated": said["truncated"]}
-    return {field: value for field, value in said.items() if field not in ROWS[name].batch_fields}
+        return {"windows": content["windows"], "truncated": content["truncated"]}
+    return {field: value for field, value in content.items() if field not in ROWS[name].batch_fields}
 
 
 def test_answers_are_json(small, task, network, unlabeled):
     for answer in small.answers(task, network, unlabeled):
-        said = answer.json()
-        assert json.loads(json.dumps(said)) == said
-        assert list(said)[-2:] == ["truncated", "windows"]
-        assert said == {name: json.loads(json.dumps(plain(getattr(answer, name)))) for name in said}
+        content = answer.json()
+        assert json.loads(json.dumps(content)) == content
+        assert list(content)[-2:] == ["truncated", "windows"]
+        assert content == {name: json.loads(json.dumps(plain(getattr(answer, name)))) for name in content}
 
 
 @pytest.mark.filterwarnings("ignore:.* too long to be learned from")
@@ -267,16 +267,16 @@ def test_long_records_are_read_in_windows(small, task, name, network, records, l
     assert torch.isfinite(small.run(task, network, examples.take(range(len(examples)))).sum)
 
 
-def check_places(said, text):
+def check_places(message, text):
     """Whatever has a start and an end is the text that stands there."""
-    if isinstance(said, dict):
-        if said.get("start") is not None:
-            shown = said["text"] if "text" in said else said["answer"]
-            assert text[said["start"] : said["end"]] == shown != ""
-        for value in said.values():
+    if isinstance(message, dict):
+        if message.get("start") is not None:
+            shown = message["text"] if "text" in message else message["answer"]
+            assert text[message["start"] : message["end"]] == shown != ""
+        for value in message.values():
             check_places(value, text)
-    elif isinstance(said, list):
-        for value in said:
+    elif isinstance(message, list):
+        for value in message:
             check_places(value, text)
 
 
@@ -301,11 +301,11 @@ def test_rows_without_labels_cannot_be_learned_from(kind, unlabeled):
 
 
 def test_it_is_scored(small, task, network, records):
-    found = small.score(task, network, records)
-    assert found.rows == len(records)
-    assert next(iter(found.scores)) == found.main
-    assert np.isfinite(found.loss)
-    tuned = task.tuned(found.meter)
+    result = small.score(task, network, records)
+    assert result.rows == len(records)
+    assert next(iter(result.scores)) == result.main
+    assert np.isfinite(result.loss)
+    tuned = task.tuned(result.meter)
     assert tuned.heads == task.heads
 
 

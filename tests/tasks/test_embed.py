@@ -49,9 +49,9 @@ def test_vectors_are_those_of_embed(preprocessing: Preprocessing, longest: int) 
     assert inputs.tokens.tokens == examples.lengths[[3, 0, 4]].sum()
     assert (len(inputs.tokens) > 6) == (longest == 6)
     with torch.inference_mode():
-        found = task.vectors(checkpoint.network(inputs.tokens), inputs)
+        result = task.vectors(checkpoint.network(inputs.tokens), inputs)
     model = Model(checkpoint, tokenizer=preprocessing.tokenizer)
-    for row, vectors in enumerate(found):
+    for row, vectors in enumerate(result):
         texts = [(PAIRS[number].first, PAIRS[number].second)[row] for number in (3, 0, 4)]
         expected = model.embed(texts, pooling="mean", normalize=True)
         np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-6)

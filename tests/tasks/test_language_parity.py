@@ -63,8 +63,8 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Task]] = {
 
 
 def batch(task: Task) -> Inputs:
-    luck = torch.Generator().manual_seed(7)
-    ids = torch.randint(5, V, (sum(LENGTHS),), generator=luck)
+    generator = torch.Generator().manual_seed(7)
+    ids = torch.randint(5, V, (sum(LENGTHS),), generator=generator)
     kinds = (torch.arange(sum(LENGTHS)) % 2) if task.name == "masked" else None
     pairs = {"next": torch.tensor([0, 1, 1, 0, 1])} if task.heads.get("next") else {}
     tokens = Ragged.from_flat(ids, LENGTHS, segments=kinds)
@@ -84,16 +84,16 @@ def theirs(model: Any, inputs: Inputs, task: Task) -> Tensor:
         flat[inputs.at] = inputs["words"]
     else:
         flat = inputs.tokens.ids  # they shift it themselves
-    given: dict[str, Tensor] = {
+    options: dict[str, Tensor] = {
         "input_ids": padded(inputs, inputs.tokens.ids, 0),
         "attention_mask": padded(inputs, torch.ones_like(inputs.tokens.ids), 0),
         "labels": padded(inputs, flat, IGNORE),
     }
     if inputs.tokens.segments is not None:
-        given["token_type_ids"] = padded(inputs, inputs.tokens.segments, 0)
+        options["token_type_ids"] = padded(inputs, inputs.tokens.segments, 0)
     if "next" in inputs.by_sequence:
-        given["next_sentence_label"] = inputs["next"]
-    loss: Tensor = model(**given).loss
+        options["next_sentence_label"] = inputs["next"]
+    loss: Tensor = model(**options).loss
     return loss
 
 
@@ -103,21 +103,21 @@ def test_loss_and_gradients_are_those_of_transformers(name: str, tmp_path: Path)
     torch.manual_seed(0)
     model = kind(config()).eval()
     model.save_pretrained(tmp_path)
-    found = read_folder(tmp_path, heads=task.heads)
+    checkpoint = read_folder(tmp_path, heads=task.heads)
     inputs = task.prepare(batch(task))
-    loss = task.loss(found.network(inputs.tokens, at=inputs.at), inputs)
+    loss = task.loss(checkpoint.network(inputs.tokens, at=inputs.at), inputs)
     mean = loss.sum / loss.count
     mean.backward()
     expected = theirs(model, inputs, task)
     expected.backward()
     torch.testing.assert_close(mean, expected, **NEAR)
-    twin = copy.deepcopy(found.network)
-    for mine, own in zip(twin.parameters(), found.network.parameters(), strict=True):
+    twin = copy.deepcopy(checkpoint.network)
+    for mine, own in zip(twin.parameters(), checkpoint.network.parameters(), strict=True):
         mine.data = torch.zeros_like(own) if own.grad is None else own.grad
-    ours = export_tensors(replace(found, network=twin), family_for(found.family, found.config))
-    wanted = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
-    assert set(wanted) <= set(ours)
-    for name_, grad in wanted.items():
+    ours = export_tensors(replace(checkpoint, network=twin), family_for(checkpoint.family, checkpoint.config))
+    targets = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+    assert set(targets) <= set(ours)
+    for name_, grad in targets.items():
         torch.testing.assert_close(ours[name_], grad, **NEAR, msg=partial("{}: {}".format, name_))
 
 
@@ -131,11 +131,11 @@ def test_what_a_batch_says_is_what_its_sequences_say(name: str, tmp_path: Path) 
     network = read_folder(tmp_path, heads=task.heads).network
     inputs = task.prepare(batch(task))
     output = network(inputs.tokens, at=inputs.at)
-    said = task.row_outputs(output, inputs)
+    message = task.row_outputs(output, inputs)
     words = replace(task, follows=False) if isinstance(task, Masked) else task
     loss = words.loss(output, inputs)
     at = 2 if isinstance(task, Masked) else 0
-    assert sum(row[at] for row in said) == pytest.approx(float(loss.sum), rel=1e-5)
-    assert sum(row[1] for row in said) == int(loss.count)
+    assert sum(row[at] for row in message) == pytest.approx(float(loss.sum), rel=1e-5)
+    assert sum(row[1] for row in message) == int(loss.count)
     blank = task.prepare(batch(task).without_targets())
     assert int(words.loss(network(blank.tokens, at=blank.at), blank).count) == 0

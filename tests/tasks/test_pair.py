@@ -29,9 +29,9 @@ def test_it_learns_its_labels(task):
 def test_sequences_are_those_of_the_tokenizer(small, task, pairs):
     examples = task.examples(pairs, small.preprocessing(), labeled=True)
     for row, record in enumerate(pairs):
-        found, expected = examples.take([row]).tokens, small.tokenizer.encode(record.first, record.second)
-        assert found.ids.tolist() == list(expected.ids)
-        assert found.segments.tolist() == list(expected.segments)
+        result, expected = examples.take([row]).tokens, small.tokenizer.encode(record.first, record.second)
+        assert result.ids.tolist() == list(expected.ids)
+        assert result.segments.tolist() == list(expected.segments)
 
 
 def test_a_network_without_segments_gets_none(small, task, pairs):
@@ -76,6 +76,6 @@ def test_it_learns_its_sample_by_heart(small, tmp_path):
     texts = [record.texts[0][1] for record in read(samples.path("messages"))][:40]
     labels = ["yes" if row % 3 else "no" for row in range(40)]
     records = [PairRecord(texts[row], texts[-row], label) for row, label in enumerate(labels)]
-    task, found = small.learned(records, "pair", tmp_path, steps=60, batch_size=16)
+    task, result = small.learned(records, "pair", tmp_path, steps=60, batch_size=16)
     assert task.names == ("no", "yes")
-    assert found.value >= 0.95
+    assert result.value >= 0.95

@@ -36,8 +36,8 @@ def test_tags_to_pieces_to_tags(small, words, data, window):
     label = torch.from_numpy(examples.by_token["label"])
     assert int((label != IGNORE).sum()) == len(words)  # each word is learned once, in one window
     answer = answered(task, record, examples, 20.0 * F.one_hot(label.clamp(min=0), len(NAMES)))
-    found = [(entity.start, entity.end, entity.label) for entity in answer.entities]
-    assert found == [tuple(entity) for entity in record.entities]
+    results = [(entity.start, entity.end, entity.label) for entity in answer.entities]
+    assert results == [tuple(entity) for entity in record.entities]
 
 
 @few
@@ -49,12 +49,12 @@ def test_answers_to_windows_to_answers(small, words, data, window):
     gold = Gold(" ".join(words[first : last + 1]), start)
     record, task = AnswerRecord("1", " ".join(words), "ab Ba", (gold,)), QuestionAnswering()
     examples = task.examples([record], small.preprocessing(window=window), labeled=True)
-    wanted = [torch.from_numpy(examples.by_sequence[name]) for name in ("start", "end")]
-    assume(bool((wanted[0] > 0).any()))  # some window holds the whole answer
+    expected = [torch.from_numpy(examples.by_sequence[name]) for name in ("start", "end")]
+    assume(bool((expected[0] > 0).any()))  # some window holds the whole answer
     logits = torch.full((len(examples.ids), 2), -20.0)
-    for side, places in enumerate(wanted):
+    for side, places in enumerate(expected):
         logits[torch.from_numpy(examples.bounds[:-1]) + places, side] = 20.0
     answer = answered(task, record, examples, logits)
-    found = answer.json()
-    assert (found["answer"], found["start"], found["end"]) == (gold.text, start, start + len(gold.text))
+    content = answer.json()
+    assert (content["answer"], content["start"], content["end"]) == (gold.text, start, start + len(gold.text))
     assert answer.windows == len(examples)

@@ -31,7 +31,7 @@ def task(tagged):
     return Tag.from_records(tagged)
 
 
-def said(task, *tags, first=0):
+def window_tags(task, *tags, first=0):
     """A window that says these tags of its words, one after the other, each with the probability 0.9, 0.8, …"""
     words = list(range(first, first + len(tags)))
     numbers = [task.names.index(tag) for tag in tags]
@@ -79,9 +79,9 @@ def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
 
 def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
     examples = task.examples(tagged[:1], small.preprocessing(), labeled=True)
-    found = small.tokenizer.encode(tagged[0].text)
-    before = [None, *found.word_ids]
-    for place, word in enumerate(found.word_ids):
+    result = small.tokenizer.encode(tagged[0].text)
+    before = [None, *result.word_ids]
+    for place, word in enumerate(result.word_ids):
         first = word is not None and word != before[place]
         expected = NAMES.index(tagged[0].tags[word]) if first else IGNORE
         assert examples.by_token["label"][place] == expected
@@ -91,15 +91,15 @@ def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
 @given(text=st.text(alphabet="ab é.-😀\u0301\u200d\tÅß", max_size=30))
 def test_pieces_and_words_meet_by_their_place(kinds, kind, text):
     """Of any tokenizer: a piece is the first of a word it has a part in, and no other piece before it has."""
-    record, found = TagRecord.from_text(text), kinds[kind].encode(text, special=False)
-    firsts = list(_firsts(record.spans, found.offsets))
+    record, result = TagRecord.from_text(text), kinds[kind].encode(text, special=False)
+    firsts = list(_firsts(record.spans, result.offsets))
     assert len(firsts) == len(record.spans)
     for (start, end), piece in zip(record.spans, firsts, strict=True):
-        touching = [place for place, (left, right) in enumerate(found.offsets) if left < end and right > start]
+        touching = [place for place, (left, right) in enumerate(result.offsets) if left < end and right > start]
         assert (piece is None) == (not touching)
         assert piece is None or piece in touching[:2]
-    kept = _word_columns(record.spans, found.offsets)
-    covered = [word for word, end in zip(kept["word"], kept["upto"], strict=True) for word in range(word, end)]
+    columns = _word_columns(record.spans, result.offsets)
+    covered = [word for word, end in zip(columns["word"], columns["upto"], strict=True) for word in range(word, end)]
     assert covered == [word for word, piece in enumerate(firsts) if piece is not None]
 
 
@@ -108,8 +108,8 @@ def kinds():
     texts = ["ab ba a b é . - 😀 Å ß aa.bb-a", "ab é.-a b aaa bbb abab"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so little text gives fewer pieces than asked for
-        found = [train_tokenizer_from_texts(texts, kind=kind, size=300, lowercase=False) for kind in KINDS]
-    return dict(zip(KINDS, found, strict=True))
+        results = [train_tokenizer_from_texts(texts, kind=kind, size=300, lowercase=False) for kind in KINDS]
+    return dict(zip(KINDS, results, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_first_pieces(spans, offsets, expected):
 def test_words_in_one_piece_are_one_entity():
     backend = tokenizers.Tokenizer(models.WordLevel({"U.S.": 0, "in": 1, "[UNK]": 2}, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    found = Tokenizer(backend).encode("in U.S.", special=False)
+    result = Tokenizer(backend).encode("in U.S.", special=False)
     record = TagRecord.from_text("in U.S.")
-    kept = _word_columns(record.spans, found.offsets)
-    assert (kept["word"].tolist(), kept["upto"].tolist()) == ([0, 1], [1, 5])
+    columns = _word_columns(record.spans, result.offsets)
+    assert (columns["word"].tolist(), columns["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
-    window = WindowTags(kept["word"], kept["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
+    window = WindowTags(columns["word"], columns["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
     answer = task.answer(record, [window])
     assert isinstance(answer, EntitiesAnswer)
     assert [tuple(one)[:4] for one in answer.entities] == [(3, 7, "LOC", "U.S.")]
@@ -154,7 +154,7 @@ def test_words_without_a_piece_are_none(task):
 
 def test_entities_are_whole_words_with_their_mean_probability(task):
     record = TagRecord.from_tokens(["Anna", "Berg", "in", "New", "York"], None)
-    answer = task.answer(record, [said(task, "B-PER", "I-PER", "O", "B-LOC", "I-LOC")])
+    answer = task.answer(record, [window_tags(task, "B-PER", "I-PER", "O", "B-LOC", "I-LOC")])
     first, second = answer.entities
     assert first == (0, 9, "PER", "Anna Berg", pytest.approx(0.85))
     assert second == (13, 21, "LOC", "New York", pytest.approx(0.55))
@@ -174,14 +174,14 @@ def test_entities_are_whole_words_with_their_mean_probability(task):
 )
 def test_broken_tags_are_mended_as_conlleval_reads_them(task, tags, expected):
     record = TagRecord.from_tokens(["Anna", "Berg"], None)
-    answer = task.answer(record, [said(task, *tags)])
+    answer = task.answer(record, [window_tags(task, *tags)])
     assert [f"{one.label} {one.text}" for one in answer.entities] == expected
     assert answer.tags == tuple(tags)  # what is scored strictly
 
 
 def test_windows_are_put_together_word_by_word(task):
     record = TagRecord.from_tokens(["in", "New", "York"], None)
-    answer = task.answer(record, [said(task, "O", "B-LOC"), said(task, "I-LOC", first=2)])
+    answer = task.answer(record, [window_tags(task, "O", "B-LOC"), window_tags(task, "I-LOC", first=2)])
     assert [one.text for one in answer.entities] == ["New York"]
     assert answer.windows == 2
 
@@ -199,7 +199,7 @@ def test_every_word_is_learned_in_one_window(small, task, longer, tagged):
 def test_character_spans_come_back(small, task):
     record = TagRecord.from_entities("Zoë's trip to New York (May).", [Entity(0, 3, "PER"), Entity(14, 22, "LOC")])
     assert record.tags is not None
-    answer = task.answer(record, [said(task, *record.tags)])
+    answer = task.answer(record, [window_tags(task, *record.tags)])
     assert [tuple(one)[:3] for one in answer.entities] == [tuple(one) for one in record.entities]
 
 
@@ -227,16 +227,16 @@ def test_twenty_steps(small, task, tagged):
 
 def test_it_learns_its_sample_by_heart(small, tmp_path):
     records = list(read(samples.path("places")))[:60]
-    task, found = small.learned(records, "tag", tmp_path, size=400, steps=100, batch_size=16, lr=1e-2)
+    task, result = small.learned(records, "tag", tmp_path, size=400, steps=100, batch_size=16, lr=1e-2)
     assert len(task.names) == 9
-    assert found.main == "f1"
-    assert found.scores["f1"].value >= 0.85
-    assert found.scores["f1_strict"].value >= 0.85
+    assert result.main == "f1"
+    assert result.scores["f1"].value >= 0.85
+    assert result.scores["f1_strict"].value >= 0.85
 
 
 def test_parts_of_speech_are_learned(small, tmp_path):
     rows = [("the dog sleeps", "DET NOUN VERB"), ("a fox jumps", "DET NOUN VERB"), ("it sleeps", "PRON VERB")]
     records = [TagRecord.from_tokens(text.split(), tags.split(), scheme="plain") for text, tags in rows * 4]
-    task, found = small.learned(records, "tag", tmp_path, size=40, steps=40)
+    task, result = small.learned(records, "tag", tmp_path, size=40, steps=40)
     assert task.names == ("DET", "NOUN", "PRON", "VERB")
-    assert found.scores["accuracy"].value == 1.0
+    assert result.scores["accuracy"].value == 1.0

@@ -19,13 +19,13 @@ def every_kind() -> list[type[Answer]]:
     for name in TASKS:
         task_class(name)
     assert minimal_pairs.PreferenceAnswer is not None
-    found: list[type[Answer]] = []
+    results: list[type[Answer]] = []
     waiting = [Answer]
     while waiting:
         kind = waiting.pop()
-        found.append(kind)
+        results.append(kind)
         waiting += kind.__subclasses__()
-    return found
+    return results
 
 
 @pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
@@ -57,7 +57,7 @@ def test_the_fields_people_look_for() -> None:
 def test_how_answers_are_shown() -> None:
     label = LabelAnswer(label="good", score=0.98765432, scores={"good": 0.98765432, "bad": 0.01234568})
     assert repr(label) == "LabelAnswer(label='good', score=0.9877, scores={'good': 0.9877, 'bad': 0.01235})"
-    found = EntitiesAnswer(3, tags=("B-PER", "O"), entities=(TaggedSpan(0, 3, "PER", "Ida", 0.5),))
-    assert repr(found) == (
+    result = EntitiesAnswer(3, tags=("B-PER", "O"), entities=(TaggedSpan(0, 3, "PER", "Ida", 0.5),))
+    assert repr(result) == (
         "EntitiesAnswer(entities=[TaggedSpan(start=0, end=3, label='PER', text='Ida', score=0.5)], windows=3)"
     )

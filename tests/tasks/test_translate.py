@@ -83,7 +83,7 @@ def padded(batch, values, filling):
     return torch.nn.utils.rnn.pad_sequence(batch.split(values), batch_first=True, padding_value=filling)
 
 
-def given(inputs):
+def model_inputs(inputs):
     tokens = inputs.tokens
     return {
         "input_ids": padded(tokens, tokens.ids, 0),
@@ -98,7 +98,7 @@ def test_loss_and_gradients_are_those_of_transformers(theirs, translations, tmp_
     preprocessing, task = preprocessing_of(checkpoint, Tokenizer.load(tmp_path)), Translate.from_records(translations)
     inputs = task.examples(translations, preprocessing, labeled=True).take(range(len(translations)))
     labels = padded(inputs.target, inputs["word"], -100)
-    expected = theirs(**given(inputs), labels=labels).loss
+    expected = theirs(**model_inputs(inputs), labels=labels).loss
     expected.backward()
     loss = task.loss(checkpoint.network(inputs.tokens, inputs.target), inputs)
     ours = loss.sum / loss.count
@@ -121,11 +121,11 @@ def test_what_is_written_is_what_transformers_writes(theirs, translations, tmp_p
     inputs = task.examples(translations, preprocessing, labeled=False).take(range(len(translations)))
     assert inputs.target.ids.tolist() == [theirs.config.decoder_start_token_id] * 4
     theirs.generation_config.forced_eos_token_id = None
-    made = theirs.generate(**given(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
+    made = theirs.generate(**model_inputs(inputs), max_new_tokens=12, num_beams=1, do_sample=False)[:, 1:]
     start, end = inputs["start"].unique().item(), inputs["end"].unique().item()
     assert isinstance(checkpoint.network, Transformer)
-    found = greedy_decode(checkpoint.network, inputs.tokens, start=start, end=end, max_new_tokens=[12] * 4)
-    for ours, row in zip(found, made.tolist(), strict=True):
+    result = greedy_decode(checkpoint.network, inputs.tokens, start=start, end=end, max_new_tokens=[12] * 4)
+    for ours, row in zip(result, made.tolist(), strict=True):
         expected = row[: row.index(3)] if 3 in row else row
         assert ours.ids == tuple(expected)
         assert ours.ended == (3 in row)
@@ -185,8 +185,8 @@ def learned(task, name, rows, small, *, steps=100, seed=0):
 def test_attention_finds_what_the_bottleneck_forgets(small):
     task, rows = Translate(), reversals(256)
     without, _ = learned(task, "tiny-gru", rows, small)
-    found, network = learned(task, "tiny-gru-additive", rows, small)
-    assert found < 0.75 * without
+    result, network = learned(task, "tiny-gru-additive", rows, small)
+    assert result < 0.75 * without
     test = reversals(20, seed=1)
     preprocessing = Preprocessing(small.tokenizer, network.config)
     inputs = task.examples(test, preprocessing, labeled=True).take([0])
@@ -201,7 +201,7 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
         texts = [getattr(row, side) for row in reversals(60)]
         (tmp_path / f"rows.{side[:2]}").write_text("".join(text + "\n" for text in texts))
     where = f"{tmp_path / 'rows.so'},{tmp_path / 'rows.ta'}"
-    found = train(
+    result = train(
         where,
         out=tmp_path / "out",
         preset=preset,
@@ -211,14 +211,18 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
         label_smoothing=0.1,
         device="cpu",
     )
-    assert found.task == "translate"
-    assert set(found.scores) == {"bleu", "chrf"}
+    assert result.task == "translate"
+    assert set(result.scores) == {"bleu", "chrf"}
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
     assert run["task_settings"] == {"label_smoothing": 0.1}
     checkpoint, words = read_folder(tmp_path / "out"), Tokenizer.load(tmp_path / "out")
-    said = json.loads((tmp_path / "out" / "config.json").read_text())
-    assert (said["decoder_start_token_id"], said["eos_token_id"], said["pad_token_id"]) == (words.pad, words.eos, 0)
+    content = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert (content["decoder_start_token_id"], content["eos_token_id"], content["pad_token_id"]) == (
+        words.pad,
+        words.eos,
+        0,
+    )
     preprocessing = preprocessing_of(checkpoint, words)
     assert preprocessing.start == words.pad
     card = (tmp_path / "out" / "README.md").read_text()
@@ -228,7 +232,7 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
         inputs = Translate().examples(reversals(2), preprocessing, labeled=True).take([0, 1])
         ours = checkpoint.network(inputs.tokens, inputs.target).logits
         labels = padded(inputs.target, inputs["word"], -100)
-        logits = other(**given(inputs), labels=labels).logits
+        logits = other(**model_inputs(inputs), labels=labels).logits
         assert torch.allclose(ours, logits[labels != -100], atol=1e-4)
         assert "from_pretrained" in card
     else:
@@ -243,14 +247,14 @@ def check_translating(folder):
     assert isinstance(by_task, TranslationAnswer)
     assert by_task.translation.startswith(model.translate(texts[:1], max_tokens=8)[0])
     best = model.translations(texts, beams=3, best=3, alignment=True)
-    for found in best:
-        assert len(found) == 3
-        assert found == sorted(found, key=lambda one: -one.score)
-        for one in found:
-            (seen,) = one.alignments
-            weights = torch.tensor(seen.weights)
-            assert weights.shape == (len(seen.target), len(seen.source))
-            assert torch.allclose(weights.sum(1), torch.ones(len(seen.target)), atol=1e-5)
+    for result in best:
+        assert len(result) == 3
+        assert result == sorted(result, key=lambda one: -one.score)
+        for one in result:
+            (recorded,) = one.alignments
+            weights = torch.tensor(recorded.weights)
+            assert weights.shape == (len(recorded.target), len(recorded.source))
+            assert torch.allclose(weights.sum(1), torch.ones(len(recorded.target)), atol=1e-5)
     alone = model.translate(texts[:1], beams=3)
     assert alone == [best[0][0].text]
 
@@ -286,8 +290,10 @@ def test_files_of_unequal_length_are_refused(tmp_path):
     lines = ["a house by the sea", "he", "the man reads a book", "she sleeps", "yes, of course", "no", "it rains today"]
     (tmp_path / "a.en").write_text("".join(line + "\n" for line in lines))
     (tmp_path / "a.de").write_text("".join(line + "\n" for line in lines if line != "no"))
-    said = r"a\.de: has 6 lines, but .*a\.en has 7; expected as many lines in both. Line 6 is the first with very diff"
-    with pytest.raises(DataError, match=said):
+    message = (
+        r"a\.de: has 6 lines, but .*a\.en has 7; expected as many lines in both. Line 6 is the first with very diff"
+    )
+    with pytest.raises(DataError, match=message):
         train(f"{tmp_path / 'a.en'},{tmp_path / 'a.de'}", out=tmp_path / "out", preset="tiny-gru")
 
 
@@ -343,8 +349,8 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
     rows = [f"{row.source}\t{row.target.upper()} Ñ\n" for row in reversals(60)]
     (tmp_path / "rows.tsv").write_text("source\ttarget\n" + "".join(rows))
     out = tmp_path / "out"
-    told = {"preset": preset, "steps": 4, "batch_size": 16, "vocabularies": "separate", "device": "cpu"}
-    train(tmp_path / "rows.tsv", out=out, task="translate", **told)
+    options = {"preset": preset, "steps": 4, "batch_size": 16, "vocabularies": "separate", "device": "cpu"}
+    train(tmp_path / "rows.tsv", out=out, task="translate", **options)
     words = Tokenizer.load(out)
     assert words.target is not None
     assert {"A", "Ñ"} <= set("".join(words.target.backend.get_vocab())) - set("".join(words.backend.get_vocab()))
@@ -353,15 +359,15 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
     assert (checkpoint.config.vocabulary, checkpoint.config.output_vocabulary) == (words.size, words.target.size)
     check_translating(out)
     model = regard.load(out, device="cpu")
-    (found,) = model.translations(["a b c"], alignment=True)[0]
-    assert set(found.alignments[0].source) <= set(words.backend.get_vocab())
-    assert set(found.alignments[0].target) <= set(words.target.backend.get_vocab())
-    assert found.text == found.text.upper()
+    (result,) = model.translations(["a b c"], alignment=True)[0]
+    assert set(result.alignments[0].source) <= set(words.backend.get_vocab())
+    assert set(result.alignments[0].target) <= set(words.target.backend.get_vocab())
+    assert result.text == result.text.upper()
     assert regard.evaluate(model, tmp_path / "rows.tsv").rows == 60
     model.save(tmp_path / "copy")
-    assert regard.load(tmp_path / "copy", device="cpu").translate(["a b c"]) == [found.text]
-    said = json.loads((out / "config.json").read_text())
-    assert said["eos_token_id"] == words.target.eos
+    assert regard.load(tmp_path / "copy", device="cpu").translate(["a b c"]) == [result.text]
+    content = json.loads((out / "config.json").read_text())
+    assert content["eos_token_id"] == words.target.eos
     assert regard.predict.info(out).target_vocabulary == words.target.size
     if preset == "tiny-transformer":
         other = transformers.AutoModelForSeq2SeqLM.from_pretrained(out).eval()
@@ -372,7 +378,7 @@ def test_each_language_may_have_its_own_vocabulary(preset, tmp_path, monkeypatch
 
 def test_vocabularies_that_cannot_be_apart(small, tmp_path):
     (tmp_path / "rows.tsv").write_text("source\ttarget\na b\tb a\nc d\td c\n")
-    told = {
+    options = {
         "task": "translate",
         "out": tmp_path / "out",
         "vocabularies": "separate",
@@ -380,18 +386,18 @@ def test_vocabularies_that_cannot_be_apart(small, tmp_path):
         "device": "cpu",
     }
     with pytest.raises(InputError, match="folders of the family t5 hold one vocabulary"):
-        train(tmp_path / "rows.tsv", preset="tiny-t5", **told)
+        train(tmp_path / "rows.tsv", preset="tiny-t5", **options)
     write_folder(
         tmp_path / "model",
         from_preset("tiny-marian", vocabulary=small.tokenizer.size),
         write_extra_files=small.tokenizer.save,
     )
     with pytest.raises(InputError, match="has its vocabulary already; leave vocabularies out"):
-        train(tmp_path / "rows.tsv", start=tmp_path / "model", **told)
+        train(tmp_path / "rows.tsv", start=tmp_path / "model", **options)
     with pytest.raises(InputError, match="the tokenizer has none for the other language"):
-        train(tmp_path / "rows.tsv", preset="tiny-gru", tokenizer=tmp_path / "model", **told)
+        train(tmp_path / "rows.tsv", preset="tiny-gru", tokenizer=tmp_path / "model", **options)
     with pytest.raises(InputError, match="vocabularies was given, but the task is classify"):
-        train(samples.path("messages"), preset="tiny-bert", **(told | {"task": "classify"}))
+        train(samples.path("messages"), preset="tiny-bert", **(options | {"task": "classify"}))
 
 
 def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
@@ -415,13 +421,13 @@ def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
         "dev_fraction": 0.0,
         "device": "cpu",
     }
-    for prefix, kept in (("dog: ", "dog: "), ("", ""), (None, german)):
+    for prefix, stored_prefix in (("dog: ", "dog: "), ("", ""), (None, german)):
         chosen: dict[str, Any] = {} if prefix is None else {"prefix": prefix}
         train(tmp_path / "rows.tsv", out=tmp_path / "out", overwrite=True, **options, **chosen)
-        assert regard.load(tmp_path / "out", device="cpu").preprocessing().prefix == kept
+        assert regard.load(tmp_path / "out", device="cpu").preprocessing().prefix == stored_prefix
     model = regard.load(tmp_path / "t5", device="cpu")
-    seen = model.translations(["the fox"], prefix="the dog ", alignment=True)[0][0].alignments[0].source
-    assert seen == model.translations(["the dog the fox"], prefix="", alignment=True)[0][0].alignments[0].source
+    recorded = model.translations(["the fox"], prefix="the dog ", alignment=True)[0][0].alignments[0].source
+    assert recorded == model.translations(["the dog the fox"], prefix="", alignment=True)[0][0].alignments[0].source
 
 
 def test_alignments_by_word():

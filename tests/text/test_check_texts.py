@@ -16,7 +16,7 @@ from regard.text.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize(
-    ("texts", "says"),
+    ("texts", "message"),
     [
         (["fine", 3], "text 1 is of type int"),
         ([None], "text 0 is of type NoneType.*empty rows"),
@@ -25,8 +25,8 @@ from regard.text.tokenizer import Tokenizer
         ("one text", "Put it into a list"),
     ],
 )
-def test_value_that_is_not_a_text(texts: Any, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_value_that_is_not_a_text(texts: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         tiny_tokenizer().encode_batch(texts)
 
 

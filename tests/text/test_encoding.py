@@ -21,8 +21,8 @@ def test_lazy_fields_equal_given_fields() -> None:
     assert one == other == plain
     assert hash(one) == hash(plain)
     assert repr(tiny_tokenizer().encode("the man", "went")) == repr(plain)
-    fresh = tiny_tokenizer().encode("the man", "went")
-    assert pickle.loads(pickle.dumps(fresh)) == copy.deepcopy(fresh) == plain
+    encoding = tiny_tokenizer().encode("the man", "went")
+    assert pickle.loads(pickle.dumps(encoding)) == copy.deepcopy(encoding) == plain
     assert replace(tiny_tokenizer().encode("the man", "went"), ids=(1,)) == replace(plain, ids=(1,))
     with pytest.raises(AttributeError, match="no attribute 'idz'"):
         one.idz  # noqa: B018  (the lookup is the test)

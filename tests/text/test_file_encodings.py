@@ -26,9 +26,9 @@ CHINESE = "text,label\n今天天气很好,正面\n这个房间太小了,负面\n
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, SPANISH])
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
 def test_western_text_is_recognized(text: str, encoding: str) -> None:
-    found = detect_encoding([text.encode(encoding, "ignore")])
-    assert found.name == "cp1252"
-    assert "not valid UTF-8" in found.reason
+    result = detect_encoding([text.encode(encoding, "ignore")])
+    assert result.name == "cp1252"
+    assert "not valid UTF-8" in result.reason
 
 
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, RUSSIAN, CHINESE])
@@ -37,9 +37,9 @@ def test_western_text_is_recognized(text: str, encoding: str) -> None:
 @pytest.mark.parametrize("mark", [True, False])
 def test_wide_encodings_are_recognized(text: str, order: str, width: int, mark: bool) -> None:
     name = f"utf-{width}-{order}"
-    found = detect_encoding([("\ufeff" * mark + text).encode(name)])
-    assert found.name == name
-    assert ("byte order mark" in found.reason) == mark
+    result = detect_encoding([("\ufeff" * mark + text).encode(name)])
+    assert result.name == name
+    assert ("byte order mark" in result.reason) == mark
 
 
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, RUSSIAN, POLISH, CHINESE, "plain ASCII\n", ""])

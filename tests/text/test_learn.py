@@ -25,13 +25,13 @@ from regard.text.tokenizer import Tokenizer
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_tokens_and_sizes(kind: str) -> None:
-    found = trained(kind)
-    assert found.size == SIZES[kind] or kind == "char"
+    result = trained(kind)
+    assert result.size == SIZES[kind] or kind == "char"
     bert = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
     roles = {"wordpiece": bert, "char": bert, "bpe": {"bos": 0, "eos": 0}, "unigram": {"pad": 0, "eos": 1, "unk": 2}}
-    assert found.special == roles[kind]
+    assert result.special == roles[kind]
     frames: dict[str, Any] = {"bpe": ((), ()), "unigram": ((), (1,))}
-    assert found.surrounding_ids == frames.get(kind, ((2,), (3,)))
+    assert result.surrounding_ids == frames.get(kind, ((2,), (3,)))
 
 
 @pytest.mark.parametrize(("kind", "name"), [("wordpiece", "roberta"), ("bpe", "robreta")])
@@ -54,8 +54,8 @@ def test_lowercase_or_cased(kind: str) -> None:
 def test_the_same_text_gives_the_same_ids(kind: str, length: int) -> None:
     """Several times over, for the trainers' hash tables are in another order each time."""
     size = {"bpe": 300, "unigram": 80}.get(kind, 150)
-    said = {train_tokenizer_from_texts([CORPUS[:length]], kind=kind, size=size).backend.to_str() for _ in range(4)}
-    assert len(said) == 1
+    messages = {train_tokenizer_from_texts([CORPUS[:length]], kind=kind, size=size).backend.to_str() for _ in range(4)}
+    assert len(messages) == 1
 
 
 def test_another_process_gives_the_same_ids(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_transformers_reads_the_saved_tokenizer(tmp_path: Path, kind: str) -> No
     ours.save(tmp_path)
     again, theirs = Tokenizer.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
     for text in TEXTS:
-        found = ours.encode(text)
-        assert again.encode(text) == found
-        asked = theirs(text, return_offsets_mapping=True)
-        assert asked["input_ids"] == list(found.ids)
-        assert [tuple(span) for span in asked["offset_mapping"]] == list(found.offsets)
+        result = ours.encode(text)
+        assert again.encode(text) == result
+        reference = theirs(text, return_offsets_mapping=True)
+        assert reference["input_ids"] == list(result.ids)
+        assert [tuple(span) for span in reference["offset_mapping"]] == list(result.offsets)
         assert theirs(text, "the market")["input_ids"] == list(ours.encode(text, "the market").ids)
-        assert theirs.decode(list(found.ids), skip_special_tokens=True) == ours.decode(found.ids)
+        assert theirs.decode(list(result.ids), skip_special_tokens=True) == ours.decode(result.ids)
     for role, number in ours.special.items():
         assert getattr(theirs, f"{role}_token_id") == number
     assert again.special == ours.special
@@ -92,9 +92,9 @@ def test_transformers_reads_the_saved_tokenizer(tmp_path: Path, kind: str) -> No
 @given(text=OPEN_TEXT | NEAR_TEXT.map(" ".join) | NEAR_TEXT.map("".join))
 def test_offsets_slice_back_to_the_characters(kind: str, text: str) -> None:
     tokenizer = trained(kind)
-    found = tokenizer.encode(text)
+    result = tokenizer.encode(text)
     covered, last = set(), 0
-    for number, (start, stop), special in zip(found.ids, found.offsets, found.special, strict=True):
+    for number, (start, stop), special in zip(result.ids, result.offsets, result.special, strict=True):
         if special:
             continue
         assert last <= start <= stop <= len(text)
@@ -107,7 +107,7 @@ def test_offsets_slice_back_to_the_characters(kind: str, text: str) -> None:
     if kind in ("bpe", "char"):
         assert covered == set(range(len(text)))
     if kind == "bpe":
-        assert tokenizer.decode(found.ids, special=True) == text
+        assert tokenizer.decode(result.ids, special=True) == text
 
 
 def check_slice(kind: str, piece: str, part: str) -> None:
@@ -127,8 +127,8 @@ def test_dropped_words_give_a_warning() -> None:
     rng = random.Random(0)
     texts = [" ".join(str(rng.randrange(10**6)) for _ in range(100)) + " the market" for _ in range(40)]
     with pytest.warns(UserWarning, match=r"more than 500 distinct words: the rarest were dropped.*% of the text"):
-        found = train_tokenizer_from_texts(texts, size=40, max_words=500)
-    assert {"t", "##h", "##e"} <= found.backend.get_vocab().keys()
+        result = train_tokenizer_from_texts(texts, size=40, max_words=500)
+    assert {"t", "##h", "##e"} <= result.backend.get_vocab().keys()
 
 
 @pytest.mark.filterwarnings("ignore:the text gives")
@@ -138,13 +138,13 @@ def test_very_long_words(kind: str) -> None:
     line = "".join(rng.choices("abcdefgh", k=20_000 if kind == "unigram" else 500_000))
     for text in ("a" * 1_000_000, line):
         start = time.process_time()
-        found = train_tokenizer_from_texts([text], kind=kind, size=300)
-        assert len(found.encode(text)) > 0
+        result = train_tokenizer_from_texts([text], kind=kind, size=300)
+        assert len(result.encode(text)) > 0
         assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "there is no text to learn from"),
         (b" \n \t\n", "there is no text to learn from"),
@@ -156,17 +156,17 @@ def test_very_long_words(kind: str) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_unusable_files(tmp_path: Path, kind: str, content: bytes | None, says: str) -> None:
+def test_unusable_files(tmp_path: Path, kind: str, content: bytes | None, message: str) -> None:
     path = tmp_path / "corpus.txt"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=says) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         train_tokenizer([path], kind=kind)
     assert "corpus.txt" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("options", "message"),
     [
         ({"kind": "wordpeice"}, 'Did you mean "wordpiece"'),
         ({"kind": "sentences"}, "Choose one of: bpe, char, unigram, wordpiece"),
@@ -181,9 +181,9 @@ def test_unusable_files(tmp_path: Path, kind: str, content: bytes | None, says: 
         ({"alphabet": 0}, "alphabet is 0"),
     ],
 )
-def test_invalid_settings(given: dict[str, Any], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        train_tokenizer_from_texts([CORPUS], **given)
+def test_invalid_settings(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        train_tokenizer_from_texts([CORPUS], **options)
 
 
 def test_smaller_vocabulary_than_requested_gives_a_warning() -> None:
@@ -193,12 +193,12 @@ def test_smaller_vocabulary_than_requested_gives_a_warning() -> None:
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     status = cli.main(("tokenizer", *argv))
-    said = capsys.readouterr()
-    return status, said.out, said.err
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
 
 
 def test_failure_leaves_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, said, err = run(capsys, str(tmp_path / "none.txt"), "--out", str(tmp_path / "out"))
-    assert (status, said) == (1, "")
+    status, message, err = run(capsys, str(tmp_path / "none.txt"), "--out", str(tmp_path / "out"))
+    assert (status, message) == (1, "")
     assert "none.txt cannot be read" in err
     assert list(tmp_path.iterdir()) == []

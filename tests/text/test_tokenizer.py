@@ -39,10 +39,10 @@ def test_stored_truncation_and_padding_are_disabled() -> None:
 @settings(max_examples=100, deadline=None)
 @given(OPEN_TEXT)
 def test_offsets_point_into_the_text(text: str) -> None:
-    found = tiny_tokenizer().encode(text)
-    assert len(found) == len(found.offsets) == len(found.word_ids) == len(found.special) == len(found.segments)
+    result = tiny_tokenizer().encode(text)
+    assert len(result) == len(result.offsets) == len(result.word_ids) == len(result.special) == len(result.segments)
     end = 0
-    for (start, stop), special in zip(found.offsets, found.special, strict=True):
+    for (start, stop), special in zip(result.offsets, result.special, strict=True):
         if not special:
             assert end <= start <= stop <= len(text)
             assert start < stop
@@ -58,10 +58,12 @@ def test_batch_equals_single_texts(texts: list[str]) -> None:
 
 def test_offsets_are_code_points_of_the_original_text() -> None:
     text = "😀 the CAFÉ"
-    found = tiny_tokenizer().encode(text)
-    words = [text[start:end] for (start, end), special in zip(found.offsets, found.special, strict=True) if not special]
+    result = tiny_tokenizer().encode(text)
+    words = [
+        text[start:end] for (start, end), special in zip(result.offsets, result.special, strict=True) if not special
+    ]
     assert words == ["😀", "the", "CAFÉ"]
-    assert found.word_ids == (None, 0, 1, 2, None)
+    assert result.word_ids == (None, 0, 1, 2, None)
 
 
 def test_without_special_tokens() -> None:
@@ -121,8 +123,8 @@ def test_saving_drops_code_and_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
 def test_ids_batch_equals_encodings(pairs: list[str] | None, special: bool) -> None:
-    found = tiny_tokenizer().encode_batch(TEXTS, pairs, special=special)
-    assert tiny_tokenizer().ids_batch(TEXTS, pairs, special=special) == [list(one.ids) for one in found]
+    result = tiny_tokenizer().encode_batch(TEXTS, pairs, special=special)
+    assert tiny_tokenizer().ids_batch(TEXTS, pairs, special=special) == [list(one.ids) for one in result]
     assert tiny_tokenizer().ids_batch([]) == []
 
 

@@ -23,14 +23,16 @@ from regard.text.tokenizer import Tokenizer
 
 
 def check_same(ours: Tokenizer, theirs: Any, text: str, pair: str | None = None) -> None:
-    found = ours.encode(text, pair)
-    asked = theirs(text, pair, return_offsets_mapping=True, return_special_tokens_mask=True, return_token_type_ids=True)
-    assert list(found.ids) == asked["input_ids"]
-    assert list(found.offsets) == [tuple(span) for span in asked["offset_mapping"]]
-    assert list(found.special) == [bool(flag) for flag in asked["special_tokens_mask"]]
-    assert list(found.segments) == asked["token_type_ids"]
-    assert list(found.word_ids) == asked.word_ids()
-    assert list(found.sequence_ids) == asked.sequence_ids()
+    result = ours.encode(text, pair)
+    reference = theirs(
+        text, pair, return_offsets_mapping=True, return_special_tokens_mask=True, return_token_type_ids=True
+    )
+    assert list(result.ids) == reference["input_ids"]
+    assert list(result.offsets) == [tuple(span) for span in reference["offset_mapping"]]
+    assert list(result.special) == [bool(flag) for flag in reference["special_tokens_mask"]]
+    assert list(result.segments) == reference["token_type_ids"]
+    assert list(result.word_ids) == reference.word_ids()
+    assert list(result.sequence_ids) == reference.sequence_ids()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_folder_without_a_tokenizer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "message"),
     [
         ("tokenizer.json", '{"model":', "cannot be read"),
         ("vocab.txt", b"\xff\xfe", "not UTF-8"),
@@ -123,10 +125,10 @@ def test_folder_without_a_tokenizer(tmp_path: Path) -> None:
         ("vocab.txt", "[UNK]\nthe\n", r'no line "\[CLS\]"'),
     ],
 )
-def test_broken_file_is_named(tmp_path: Path, name: str, content: str | bytes, says: str) -> None:
+def test_broken_file_is_named(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     folder = write_vocab(tmp_path)
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(FolderError, match=says) as caught:
+    with pytest.raises(FolderError, match=message) as caught:
         Tokenizer.load(folder)
     assert name in str(caught.value)
 

@@ -11,17 +11,17 @@ from regard.text.tokenizer_report import tokenizer_report
 
 
 def test_report_counts() -> None:
-    found = tokenizer_report(trained("wordpiece"), ["the market", "the €", ""])
-    assert (found.kind, found.size, found.texts, found.words) == ("wordpiece", 200, 2, 4)
-    assert (found.coverage, found.unknown_fraction, found.single_token_fraction, found.tokens_per_word) == (
+    result = tokenizer_report(trained("wordpiece"), ["the market", "the €", ""])
+    assert (result.kind, result.size, result.texts, result.words) == ("wordpiece", 200, 2, 4)
+    assert (result.coverage, result.unknown_fraction, result.single_token_fraction, result.tokens_per_word) == (
         0.75,
         0.25,
         0.75,
         1.0,
     )
-    assert found.frequent_words == ("the", "market")
-    assert found.example_tokens == ("[CLS]", "the", "market", "[SEP]")
-    assert len(found.longest_tokens[0]) >= len(found.longest_tokens[-1])
+    assert result.frequent_words == ("the", "market")
+    assert result.example_tokens == ("[CLS]", "the", "market", "[SEP]")
+    assert len(result.longest_tokens[0]) >= len(result.longest_tokens[-1])
     assert tokenizer_report(trained("wordpiece"), [" " * 90 + "one two three four five six"]).example.startswith(
         "one two"
     )
@@ -31,10 +31,10 @@ def test_report_counts() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_report_of_each_kind(kind: str) -> None:
-    found = tokenizer_report(trained(kind), SENTENCES)
-    assert found.kind == kind
-    assert found.words == 80
-    assert found.coverage > 0.98
-    assert 0 <= found.unknown_fraction < 0.02
-    assert found.single_token_fraction < 1 < found.tokens_per_word
-    assert found.example == "The old man went to the market on Monday, and bought five apples."
+    result = tokenizer_report(trained(kind), SENTENCES)
+    assert result.kind == kind
+    assert result.words == 80
+    assert result.coverage > 0.98
+    assert 0 <= result.unknown_fraction < 0.02
+    assert result.single_token_fraction < 1 < result.tokens_per_word
+    assert result.example == "The old man went to the market on Monday, and bought five apples."

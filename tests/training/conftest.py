@@ -62,7 +62,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def given() -> dict[str, Any]:
+def small_settings() -> dict[str, Any]:
     return dict(SMALL)
 
 
@@ -89,9 +89,9 @@ def torchrun(rows: Path, tmp_path: Path) -> Callable[..., None]:
     script.write_text(RANKS)
 
     def run(out: Path, *, ranks: int = 2, stop: int = 0, **settings: Any) -> None:
-        given = {**SMALL, **settings, "data": str(rows), "out": str(out)}
+        arguments = {**SMALL, **settings, "data": str(rows), "out": str(out)}
         words = [sys.executable, "-W", "error", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-        command = [*words, str(ranks), str(script), json.dumps(given), str(stop)]
+        command = [*words, str(ranks), str(script), json.dumps(arguments), str(stop)]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
         )

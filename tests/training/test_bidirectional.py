@@ -23,21 +23,21 @@ TEXT = "The mother stood by the river."
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
+def pretrained(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
     out = tmp_path_factory.mktemp("sides") / "run"
     return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, **SMALL)
 
 
 @pytest.fixture(scope="module")
-def model(found: PretrainResult) -> Model:
-    return load(found.folder, device="cpu")
+def model(pretrained: PretrainResult) -> Model:
+    return load(pretrained.folder, device="cpu")
 
 
-def test_both_sides_are_learned_and_told_apart(found: PretrainResult) -> None:
-    assert list(found.scores) == ["perplexity", "nll", "perplexity_ahead", "perplexity_back"]
-    ahead, back = (found.scores[f"perplexity_{side}"].value for side in ("ahead", "back"))
-    assert max(ahead, back) < 0.9 * found.baseline["perplexity"]
-    assert found.scores["perplexity"].value == pytest.approx((ahead * back) ** 0.5, rel=1e-6)  # as many words each
+def test_both_sides_are_learned_and_told_apart(pretrained: PretrainResult) -> None:
+    assert list(pretrained.scores) == ["perplexity", "nll", "perplexity_ahead", "perplexity_back"]
+    ahead, back = (pretrained.scores[f"perplexity_{side}"].value for side in ("ahead", "back"))
+    assert max(ahead, back) < 0.9 * pretrained.baseline["perplexity"]
+    assert pretrained.scores["perplexity"].value == pytest.approx((ahead * back) ** 0.5, rel=1e-6)  # as many words each
 
 
 def test_evaluation_is_the_surprise_from_each_end(model: Model, tmp_path: Path) -> None:
@@ -47,17 +47,23 @@ def test_evaluation_is_the_surprise_from_each_end(model: Model, tmp_path: Path) 
     logits = model.outputs([ids.tolist()])[0].logits
     assert logits is not None
     sides = (logits[:-1, 0], ids[1:]), (logits[1:, 1], ids[:-1])
-    wanted = [nn.functional.cross_entropy(*side).exp().item() for side in sides]
+    expected = [nn.functional.cross_entropy(*side).exp().item() for side in sides]
     scores = evaluate(model, tmp_path / "text.txt").scores
-    assert [scores[f"perplexity_{side}"].value for side in ("ahead", "back")] == pytest.approx(wanted, rel=1e-4)
+    assert [scores[f"perplexity_{side}"].value for side in ("ahead", "back")] == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_folder_comes_back_the_same(model: Model, tmp_path: Path) -> None:
     again = load(model.save(tmp_path / "copy"), device="cpu")
     assert np.array_equal(again.embed([TEXT]), model.embed([TEXT]))
-    said = model.info()
-    assert (said.family, said.task, said.kind, said.layers, said.width) == ("elmo", "bidirectional", "encoder", 2, 32)
-    assert said.layer_weights is None
+    message = model.info()
+    assert (message.family, message.task, message.kind, message.layers, message.width) == (
+        "elmo",
+        "bidirectional",
+        "encoder",
+        2,
+        32,
+    )
+    assert message.layer_weights is None
 
 
 def test_every_layer_makes_vectors(model: Model) -> None:
@@ -66,8 +72,8 @@ def test_every_layer_makes_vectors(model: Model) -> None:
     assert np.allclose(layers[0][:, :16], layers[0][:, 16:])  # before any layer both sides are the word itself
     mixed = model.embed_tokens([TEXT], layer="mix")[0]
     assert np.allclose(mixed, np.mean(layers, axis=0), atol=1e-6)
-    for layer, said in ((3, "0 .embeddings. to 2"), ("all", 'or "mix"')):
-        with pytest.raises(InputError, match=said):
+    for layer, message in ((3, "0 .embeddings. to 2"), ("all", 'or "mix"')):
+        with pytest.raises(InputError, match=message):
             model.embed([TEXT], layer=layer)
     with pytest.raises(InputError, match="has no attention between the tokens"):
         model.attention(TEXT)
@@ -76,25 +82,27 @@ def test_every_layer_makes_vectors(model: Model) -> None:
 
 
 @pytest.mark.parametrize(("sample", "task"), [("messages", "classify"), ("places", "tag")])
-def test_tasks_learn_a_mix_of_the_layers(found: PretrainResult, tmp_path: Path, sample: str, task: str) -> None:
+def test_tasks_learn_a_mix_of_the_layers(pretrained: PretrainResult, tmp_path: Path, sample: str, task: str) -> None:
     out = tmp_path / "run"
-    result = train(samples.path(sample), start=found.folder, out=out, steps=40, lr=2e-2, device="cpu")
+    result = train(samples.path(sample), start=pretrained.folder, out=out, steps=40, lr=2e-2, device="cpu")
     assert result.task == task
-    told = info(out)
-    assert told.layer_weights is not None
-    assert sum(told.layer_weights) == pytest.approx(1.0, abs=1e-3)
-    assert max(told.layer_weights) - min(told.layer_weights) > 1e-3
+    options = info(out)
+    assert options.layer_weights is not None
+    assert sum(options.layer_weights) == pytest.approx(1.0, abs=1e-3)
+    assert max(options.layer_weights) - min(options.layer_weights) > 1e-3
     tuned = load(out, device="cpu")
-    assert tuned.info().layer_weights == told.layer_weights
+    assert tuned.info().layer_weights == options.layer_weights
     assert tuned.predict([TEXT])
     mixed, last = (tuned.embed([TEXT], layer=layer) for layer in ("mix", -1))
     assert not np.allclose(mixed, last)
 
 
-def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model, tmp_path: Path) -> None:
+def test_a_frozen_encoder_keeps_its_weights(pretrained: PretrainResult, model: Model, tmp_path: Path) -> None:
     """As ELMo is used in its paper: the task learns the mix and what stands on it."""
     out = tmp_path / "run"
-    train(samples.path("messages"), start=found.folder, out=out, steps=5, lr=1e-2, device="cpu", freeze=("encoder",))
+    train(
+        samples.path("messages"), start=pretrained.folder, out=out, steps=5, lr=1e-2, device="cpu", freeze=("encoder",)
+    )
     tuned = load(out, device="cpu")
     for name, parameter in model.network.encoder.named_parameters():  # type: ignore[union-attr]  # it has one
         assert torch.equal(parameter, tuned.network.get_parameter(f"encoder.{name}"))
@@ -102,7 +110,7 @@ def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model,
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("options", "message"),
     [
         ({"objective": "mlm"}, "family elmo have no head for masked tokens. Use objective bidirectional"),
         ({"preset": "tiny-bert"}, "family bert have no head for the tokens on both sides. Use objective mlm"),
@@ -110,6 +118,6 @@ def test_a_frozen_encoder_keeps_its_weights(found: PretrainResult, model: Model,
         ({"lora": {"rank": 2}}, "lora.rank is not possible for a recurrent network"),
     ],
 )
-def test_wrong_use_is_said(tmp_path: Path, told: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        pretrain([CORPUS], out=tmp_path / "run", steps=1, **{**SMALL, **told})
+def test_wrong_use_is_said(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pretrain([CORPUS], out=tmp_path / "run", steps=1, **{**SMALL, **options})

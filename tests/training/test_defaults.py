@@ -24,28 +24,28 @@ def chosen(name: str, size: DataSize = MULTI30K, **overrides: Any) -> Settings:
 
 
 def test_transformers_translate_as_in_2017() -> None:
-    found = chosen("transformer-small")
-    assert (found.schedule, found.warmup, found.adam_beta2, found.label_smoothing) == ("sqrt", 0.1, 0.98, 0.1)
-    assert (found.dropout, found.epochs, found.batch_tokens) == (0.3, 30, 8192)
-    assert found.lr == pytest.approx(2e-3)
+    result = chosen("transformer-small")
+    assert (result.schedule, result.warmup, result.adam_beta2, result.label_smoothing) == ("sqrt", 0.1, 0.98, 0.1)
+    assert (result.dropout, result.epochs, result.batch_tokens) == (0.3, 30, 8192)
+    assert result.lr == pytest.approx(2e-3)
     base = chosen("transformer-base").lr
     assert base == pytest.approx(512**-0.5 * 4000**-0.5, rel=0.02)
 
 
 def test_recurrent_networks_have_another_recipe() -> None:
-    found = chosen("gru-additive")
-    assert (found.schedule, found.warmup, found.dropout, found.label_smoothing) == ("linear", 0.05, 0.4, 0.1)
-    assert found.lr == pytest.approx(1e-3)
+    result = chosen("gru-additive")
+    assert (result.schedule, result.warmup, result.dropout, result.label_smoothing) == ("linear", 0.05, 0.4, 0.1)
+    assert result.lr == pytest.approx(1e-3)
 
 
 def test_more_pairs_less_dropout_and_fewer_epochs() -> None:
     sizes = [DataSize(pairs, 16.0, 60) for pairs in (300, 30_000, 500_000, 5_000_000)]
-    found = [chosen("transformer-small", size) for size in sizes]
-    assert [one.dropout for one in found] == [0.3, 0.3, 0.2, 0.1]
-    epochs = [one.epochs or 0 for one in found]
+    results = [chosen("transformer-small", size) for size in sizes]
+    assert [one.dropout for one in results] == [0.3, 0.3, 0.2, 0.1]
+    epochs = [one.epochs or 0 for one in results]
     assert epochs == sorted(set(epochs), reverse=True)
-    assert (found[0].batch_tokens or 0) < (found[1].batch_tokens or 0)
-    assert (found[0].lr or 0) < (found[1].lr or 0)
+    assert (results[0].batch_tokens or 0) < (results[1].batch_tokens or 0)
+    assert (results[0].lr or 0) < (results[1].lr or 0)
 
 
 def test_settings_of_the_user_override_the_defaults() -> None:
@@ -57,15 +57,15 @@ def test_settings_of_the_user_override_the_defaults() -> None:
         "dropout": 0.0,
     }
     overrides |= {"lr": 1e-4, "epochs": 2, "batch_tokens": 1000}
-    found = chosen("transformer-small", **overrides)
-    assert {name: getattr(found, name) for name in overrides} == overrides
-    assert chosen_settings(Settings.of(overrides), found) == []
+    result = chosen("transformer-small", **overrides)
+    assert {name: getattr(result, name) for name in overrides} == overrides
+    assert chosen_settings(Settings.of(overrides), result) == []
 
 
 def test_only_what_is_unusual_is_said() -> None:
-    asked = Settings(dropout=0.1)
-    said = chosen_settings(asked, chosen("transformer-small", dropout=0.1))
-    assert said == [
+    overrides = Settings(dropout=0.1)
+    message = chosen_settings(overrides, chosen("transformer-small", dropout=0.1))
+    assert message == [
         "lr 0.002",
         "epochs 30",
         "batch_tokens 8,192",
@@ -105,18 +105,18 @@ PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as be
 def test_pretraining_takes_rates_that_were_seen_to_learn(name: str, factor: int) -> None:
     config = from_preset(name, weights=False).config
     size = DataSize(1_000_000, 512.0, 512)
-    given = Settings(steps=800, batch_tokens=factor * 16_384)
-    found = resolve_settings(given, size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config))
+    settings = Settings(steps=800, batch_tokens=factor * 16_384)
+    result = resolve_settings(settings, size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config))
     lr, warmup = PRETRAINING[name]
     growth = min(factor, 2) ** 0.5 if config.norm_first else 1.0
-    assert found.lr == pytest.approx(lr * growth, rel=0.02)
-    assert found.warmup is not None
-    assert warmup_steps(800, found.warmup) == warmup
+    assert result.lr == pytest.approx(lr * growth, rel=0.02)
+    assert result.warmup is not None
+    assert warmup_steps(800, result.warmup) == warmup
     own = resolve_settings(
-        replace(given, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
+        replace(settings, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
     )
     assert own.warmup == 0.02
     long = resolve_settings(
-        replace(given, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
+        replace(settings, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
     )
     assert long.warmup == 0.1

@@ -48,9 +48,9 @@ def test_two_ranks_in_parts_do_the_step_of_one(one: Path, torchrun: Callable[...
 def test_what_no_output_feels_does_not_move(one: Path, small: Train, tmp_path: Path) -> None:
     """Biases of keys have no gradient but rounding: AdamW makes whole steps of it, and no two layouts round alike."""
     small(tmp_path / "begun", **{**TEN, "steps": 1, "lr": 1e-12})
-    begun, ended = (load_file(path / "model.safetensors") for path in (tmp_path / "begun", one))
-    for name in begun:
+    first, ended = (load_file(path / "model.safetensors") for path in (tmp_path / "begun", one))
+    for name in first:
         if name.endswith("key.bias"):
-            torch.testing.assert_close(ended[name], begun[name], rtol=0, atol=0)
+            torch.testing.assert_close(ended[name], first[name], rtol=0, atol=0)
         if name.endswith("query.bias"):
-            assert float((ended[name] - begun[name]).abs().max()) > 1e-4
+            assert float((ended[name] - first[name]).abs().max()) > 1e-4

@@ -44,10 +44,10 @@ def test_any_network_is_measured_in_a_moment(name: str) -> None:
 
 def test_every_task() -> None:
     checkpoint = from_preset("bert-tiny", weights=False)
-    found = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS)
-    assert found is not None
-    assert found.model == "bert-tiny"
-    assert found.seconds > 0
+    result = forecast("bert-tiny", checkpoint, pretrained=False)("classify", 100, LENGTHS)
+    assert result is not None
+    assert result.model == "bert-tiny"
+    assert result.seconds > 0
     assert forecast("bert-tiny", checkpoint, pretrained=False)("minimal", 100, LENGTHS) is None
     for task in ("pair", "tag", "answer", "text"):
         assert estimate_training("bert-tiny", checkpoint, SPEED, task, 100, LENGTHS, pretrained=True).steps > 0

@@ -24,7 +24,7 @@ def test_what_was_read_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("options", "name"),
     [
         ({"dev": "dev.csv"}, "dev"),
         ({"columns": {"text": "a"}}, "columns"),
@@ -33,10 +33,10 @@ def test_what_was_read_is_taken_as_it_is() -> None:
         ({"task": "tag"}, "task"),
     ],
 )
-def test_what_would_read_it_otherwise_is_refused(told: dict[str, Any], name: str) -> None:
+def test_what_would_read_it_otherwise_is_refused(options: dict[str, Any], name: str) -> None:
     read = replace(load_data(samples.path("messages")), dev=[])
     with pytest.raises(InputError, match=f"read already.*{name}"):
-        load_data(read, **told)
+        load_data(read, **options)
 
 
 def test_unusable_rows_are_counted_and_printed(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ def test_unusable_rows_are_counted_and_printed(tmp_path: Path) -> None:
 
 
 def test_one_article_cannot_be_split(tmp_path: Path) -> None:
-    asked = [
+    questions = [
         {"id": str(number), "question": f"who came {number}?", "answers": [{"text": "Ida", "answer_start": 0}]}
         for number in range(20)
     ]
-    article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": asked}]}
+    article = {"title": "visits", "paragraphs": [{"context": "Ida came.", "qas": questions}]}
     (tmp_path / "one.json").write_text(json.dumps({"version": "1.1", "data": [article]}))
     with pytest.raises(
         InputError, match=r"20 records in 1 group leave none.*records of more groups.*with dev; dev_fraction=0"
@@ -75,10 +75,10 @@ def test_a_label_that_only_dev_has_is_found_before_training(
     tmp_path: Path, reviews_csv: Path, write_rows: Write
 ) -> None:
     dev = write_rows(tmp_path / "dev.csv", [("some other text", "good"), ("and one more", "goood")])
-    told: list[TrainingEvent] = []
+    events: list[TrainingEvent] = []
     with pytest.raises(DataError, match=r'dev.csv line 3, column label: the label "goood".*Did you mean "good"\?'):
-        train(reviews_csv, tmp_path / "run", dev=dev, progress=told.append)
-    assert told == []
+        train(reviews_csv, tmp_path / "run", dev=dev, progress=events.append)
+    assert events == []
 
 
 def test_a_dev_set_that_is_the_training_set(tmp_path: Path, reviews_csv: Path) -> None:

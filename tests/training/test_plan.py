@@ -47,7 +47,7 @@ def test_steps_and_batches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "ranks", "expected"),
+    ("options", "ranks", "expected"),
     [
         (None, 1, 40),  # a whole step
         (25, 1, 25),
@@ -58,8 +58,8 @@ def test_steps_and_batches(tmp_path: Path) -> None:
         (15, 4, 15),
     ],
 )
-def test_tokens_in_memory_at_once(tmp_path: Path, given: int | None, ranks: int, expected: int) -> None:
-    job = plan(tmp_path, world=World(0, ranks), micro_batch_tokens=given)
+def test_tokens_in_memory_at_once(tmp_path: Path, options: int | None, ranks: int, expected: int) -> None:
+    job = plan(tmp_path, world=World(0, ranks), micro_batch_tokens=options)
     assert job.micro_batch_tokens == expected
 
 

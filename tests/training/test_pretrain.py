@@ -58,9 +58,9 @@ def words() -> dict[str, Tokenizer]:
     return {"mlm": signs, "mlm+nsp": pieces, "causal": signs}
 
 
-def run(objective: Any, out: Path, words: dict[str, Tokenizer], **told: Any) -> PretrainResult:
-    given = {"preset": KINDS.get(objective), "tokenizer": words.get(objective), **SMALL, **told}
-    return pretrain([CORPUS], objective=objective, out=out, **given)
+def run(objective: Any, out: Path, words: dict[str, Tokenizer], **arguments: Any) -> PretrainResult:
+    options = {"preset": KINDS.get(objective), "tokenizer": words.get(objective), **SMALL, **arguments}
+    return pretrain([CORPUS], objective=objective, out=out, **options)
 
 
 def losses(folder: Path) -> list[float]:
@@ -82,20 +82,22 @@ def test_twenty_steps_have_the_losses_they_always_had(
 
 def test_hidden_letters_are_learned(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
     """Three in ten hidden letters of held-out text come back; the commonest letter alone gives two."""
-    found = run("mlm", tmp_path / "run", words, preset="tiny-modernbert", steps=120, lr=1e-2, batch_tokens=1024, seed=1)
-    assert found.scores["masked_accuracy"].value > 0.29
-    assert found.scores["perplexity"].value < 14.5
-    assert found.baseline["masked_accuracy"] == pytest.approx(0.19, abs=0.02)
-    assert found.baseline["perplexity"] == pytest.approx(18, abs=1)
+    result = run(
+        "mlm", tmp_path / "run", words, preset="tiny-modernbert", steps=120, lr=1e-2, batch_tokens=1024, seed=1
+    )
+    assert result.scores["masked_accuracy"].value > 0.29
+    assert result.scores["perplexity"].value < 14.5
+    assert result.baseline["masked_accuracy"] == pytest.approx(0.19, abs=0.02)
+    assert result.baseline["perplexity"] == pytest.approx(18, abs=1)
 
 
 def test_next_letters_are_learned(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
     """Held-out text has a perplexity of less than 13 a letter; letters by their counts have 18."""
-    found = run("causal", tmp_path / "run", words, steps=80, lr=1e-2, batch_tokens=1024)
-    assert found.scores["perplexity"].value < 13
-    assert found.scores["perplexity"].low < found.scores["perplexity"].value < found.scores["perplexity"].high
-    assert found.baseline["perplexity"] == pytest.approx(18, abs=1)
-    assert found.json()["task"] == "causal"
+    result = run("causal", tmp_path / "run", words, steps=80, lr=1e-2, batch_tokens=1024)
+    assert result.scores["perplexity"].value < 13
+    assert result.scores["perplexity"].low < result.scores["perplexity"].value < result.scores["perplexity"].high
+    assert result.baseline["perplexity"] == pytest.approx(18, abs=1)
+    assert result.json()["task"] == "causal"
 
 
 def test_next_sentences_are_learned_with_hidden_words(tmp_path: Path) -> None:
@@ -106,21 +108,21 @@ def test_next_sentences_are_learned_with_hidden_words(tmp_path: Path) -> None:
     files = [tmp_path / "text.txt"]
     options = {**SMALL, "dev_fraction": 0.2, "warmup": 0.1}
     words, out = train_tokenizer(files, size=80), tmp_path / "run"
-    found = pretrain(
+    result = pretrain(
         files, objective="mlm+nsp", preset="tiny-bert", tokenizer=words, out=out, steps=100, lr=1e-2, **options
     )
-    assert found.scores["masked_accuracy"].value > 0.4
-    assert found.scores["next_accuracy"].value > 0.65 > found.baseline["next_accuracy"]
+    assert result.scores["masked_accuracy"].value > 0.4
+    assert result.scores["next_accuracy"].value > 0.65 > result.baseline["next_accuracy"]
 
 
 @pytest.mark.parametrize("objective", KINDS)
 def test_the_folder_opens_in_transformers_and_here(objective: str, tmp_path: Path, words: dict[str, Tokenizer]) -> None:
     out = tmp_path / "run"
-    found = run(objective, out, words, steps=3, lr=1e-3)
+    result = run(objective, out, words, steps=3, lr=1e-3)
     kind = getattr(transformers, CLASSES[objective])
-    theirs, told = kind.from_pretrained(out, output_loading_info=True)
-    assert not told["missing_keys"]
-    assert not told["unexpected_keys"]
+    theirs, options = kind.from_pretrained(out, output_loading_info=True)
+    assert not options["missing_keys"]
+    assert not options["unexpected_keys"]
     assert json.loads((out / "config.json").read_text())["architectures"] == [CLASSES[objective]]
     ours = load(out, device="cpu")
     ids = [words[objective].encode("the houses are made of dry stone").ids]
@@ -130,14 +132,14 @@ def test_the_folder_opens_in_transformers_and_here(objective: str, tmp_path: Pat
     torch.testing.assert_close(mine.logits, logits[0], atol=1e-5, rtol=1e-5)
     if objective == "mlm+nsp":
         torch.testing.assert_close(mine.next_sentence, other.seq_relationship_logits[0], atol=1e-5, rtol=1e-5)
-    kept = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    assert kept["objective"] == objective
-    assert kept["baseline"] == found.baseline
-    assert kept["data"]["dev_rows"] > 0
+    stored = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert stored["objective"] == objective
+    assert stored["baseline"] == result.baseline
+    assert stored["data"]["dev_rows"] > 0
     assert not (tmp_path / "run.corpus").exists()
-    assert found.rows > 100
+    assert result.rows > 100
     names = {"mlm": ["masked_accuracy"], "mlm+nsp": ["masked_accuracy", "next_accuracy"], "causal": ["perplexity"]}
-    assert set(names[objective]) <= set(found.scores)
+    assert set(names[objective]) <= set(result.scores)
 
 
 class Killed(Exception):
@@ -148,17 +150,17 @@ class Killed(Exception):
 def test_a_training_that_was_killed_goes_on_to_the_same_weights(
     objective: str, tmp_path: Path, words: dict[str, Tokenizer]
 ) -> None:
-    told = {"steps": 24, "lr": 3e-3, "save_every": 8, "eval_every": 12, "log_every": 1, "dropout": 0.1}
+    options = {"steps": 24, "lr": 3e-3, "save_every": 8, "eval_every": 12, "log_every": 1, "dropout": 0.1}
 
     def kill(event: TrainingEvent) -> None:
         if event.kind == "log" and event.step == 19:
             raise Killed
 
-    whole = run(objective, tmp_path / "whole", words, **told)
+    whole = run(objective, tmp_path / "whole", words, **options)
     with pytest.raises(Killed):
-        run(objective, tmp_path / "part", words, progress=kill, **told)
+        run(objective, tmp_path / "part", words, progress=kill, **options)
     assert (tmp_path / "part.corpus" / "train").is_dir()
-    again = run(objective, tmp_path / "part", words, resume=True, **told)
+    again = run(objective, tmp_path / "part", words, resume=True, **options)
     assert digest(tmp_path / "part") == digest(tmp_path / "whole")
     assert again.scores == whole.scores
     assert losses(tmp_path / "part") == losses(tmp_path / "whole")
@@ -192,9 +194,11 @@ def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tok
     """Domain adaptation: the same vocabulary and the same shape, other weights."""
     run("mlm", tmp_path / "first", words, steps=5, lr=1e-3)
     (tmp_path / "own.txt").write_text("\n\n".join(["barley soup with barley bread"] * 30), encoding="utf-8")
-    given = {**SMALL, "window": None}
-    found = pretrain([tmp_path / "own.txt"], start=tmp_path / "first", out=tmp_path / "own", steps=40, lr=1e-2, **given)
-    assert found.scores["perplexity"].value < 20
+    options = {**SMALL, "window": None}
+    result = pretrain(
+        [tmp_path / "own.txt"], start=tmp_path / "first", out=tmp_path / "own", steps=40, lr=1e-2, **options
+    )
+    assert result.scores["perplexity"].value < 20
     first, own = (load(tmp_path / name, device="cpu") for name in ("first", "own"))
     assert own.config == first.config
     assert own.info().task == "masked"
@@ -203,18 +207,18 @@ def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tok
 
 def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_asked(tmp_path: Path) -> None:
     options = {"preset": "bert-tiny", "steps": 2, **SMALL, "dev": [CORPUS]}
-    found = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **options)
+    result = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **options)
     assert (tmp_path / "tokens" / "train" / "tokens.bin").exists()
     assert (tmp_path / "tokens" / "dev" / "tokens.bin").exists()
     ours = load(tmp_path / "run", device="cpu")
     assert ours.tokenizer is not None
     assert 1000 <= ours.tokenizer.size == ours.config.vocabulary < 4000
-    assert found.scores
+    assert result.scores
     assert not json.loads((tmp_path / "run" / "run.json").read_text())["data"]["dev_split_off"]
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("options", "message"),
     [
         ({"objective": "mlm-nsp"}, 'objective "mlm-nsp" is not known. Did you mean "mlm+nsp"?'),
         ({"preset": None}, "neither of preset and start"),
@@ -229,9 +233,11 @@ def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_a
         ({"learning": 3}, 'there is no setting "learning"'),
     ],
 )
-def test_what_cannot_be_is_said(told: dict[str, Any], says: str, tmp_path: Path, words: dict[str, Tokenizer]) -> None:
-    with pytest.raises(InputError, match=re.escape(says)):
-        run(told.pop("objective", "mlm"), tmp_path / "run", words, **{"preset": "tiny-bert", **told})
+def test_what_cannot_be_is_said(
+    options: dict[str, Any], message: str, tmp_path: Path, words: dict[str, Tokenizer]
+) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        run(options.pop("objective", "mlm"), tmp_path / "run", words, **{"preset": "tiny-bert", **options})
 
 
 def test_files_that_are_missing_and_folders_that_are_full_are_said(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
@@ -255,21 +261,21 @@ def test_files_that_are_missing_and_folders_that_are_full_are_said(tmp_path: Pat
 @pytest.mark.parametrize("objective", ["mlm", "mlm+nsp"])
 def test_whole_words_are_pretrained_on(objective: str, tmp_path: Path, words: dict[str, Tokenizer]) -> None:
     """The same places of the same text as single tokens, but other losses: what is hidden differs."""
-    given = {"tokenizer": words["mlm+nsp"], "preset": "tiny-bert", "steps": 6}
-    found = run(objective, tmp_path / "words", words, **given, mask_unit="word")
-    run(objective, tmp_path / "tokens", words, **given)
+    options = {"tokenizer": words["mlm+nsp"], "preset": "tiny-bert", "steps": 6}
+    result = run(objective, tmp_path / "words", words, **options, mask_unit="word")
+    run(objective, tmp_path / "tokens", words, **options)
     assert losses(tmp_path / "words") != losses(tmp_path / "tokens")
-    assert found.scores["masked_accuracy"].value >= 0
-    kept = json.loads((tmp_path / "words" / "run.json").read_text())
-    assert kept["task_settings"]["masks"]["unit"] == "word"
+    assert result.scores["masked_accuracy"].value >= 0
+    stored = json.loads((tmp_path / "words" / "run.json").read_text())
+    assert stored["task_settings"]["masks"]["unit"] == "word"
     (tmp_path / "text.txt").write_text(CORPUS.read_text(encoding="utf-8")[:4000], encoding="utf-8")
     assert evaluate(load(tmp_path / "words", device="cpu"), tmp_path / "text.txt").scores["perplexity"].value > 1
 
 
 def test_an_old_name_is_spoken_of_once(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
-    with pytest.warns(UserWarning, match="learning_rate") as said:
+    with pytest.warns(UserWarning, match="learning_rate") as warned:
         run("mlm", tmp_path / "run", words, steps=1, learning_rate=1e-3, dev_fraction=0.0)
-    assert len(said) == 1
+    assert len(warned) == 1
 
 
 @pytest.mark.parametrize(
@@ -284,10 +290,10 @@ def test_what_only_labels_give_a_meaning_is_refused(name: str, value: Any, tmp_p
 @pytest.mark.parametrize("dev", ["a", "[SEP] [MASK]"])
 def test_text_too_short_to_be_scored_is_found_before_the_first_step(dev: str, tmp_path: Path) -> None:
     (tmp_path / "dev.txt").write_text(dev)
-    told: list[TrainingEvent] = []
+    events: list[TrainingEvent] = []
     with pytest.raises(InputError, match=r"too short to be scored: .* dev_fraction=0"):
-        pretrain([CORPUS], out=tmp_path / "run", preset="tiny-bert", dev=[tmp_path / "dev.txt"], progress=told.append)
-    assert not any(event.step for event in told if event.kind != "read")
+        pretrain([CORPUS], out=tmp_path / "run", preset="tiny-bert", dev=[tmp_path / "dev.txt"], progress=events.append)
+    assert not any(event.step for event in events if event.kind != "read")
 
 
 @pytest.mark.parametrize("preset", ["tiny-roberta", "tiny-modernbert"])
@@ -311,18 +317,18 @@ def test_a_new_head_is_reported(tmp_path: Path) -> None:
     create("tiny-bert", tokenizer=words).save(tmp_path / "plain")
     mark_as_trained(tmp_path / "plain")
     events: list[TrainingEvent] = []
-    told: dict[str, Any] = {"objective": "mlm", "steps": 1, "batch_tokens": 128, "device": "cpu"}
-    found = pretrain(
-        [tmp_path / "text.txt"], start=tmp_path / "plain", out=tmp_path / "run", progress=events.append, **told
+    options: dict[str, Any] = {"objective": "mlm", "steps": 1, "batch_tokens": 128, "device": "cpu"}
+    result = pretrain(
+        [tmp_path / "text.txt"], start=tmp_path / "plain", out=tmp_path / "run", progress=events.append, **options
     )
-    assert found.new_heads == ("masked-token head",)
+    assert result.new_heads == ("masked-token head",)
     begin = next(event for event in events if event.kind == "begin")
     (line,) = (line for line in begin.values["lines"] if line.startswith("head: "))
     assert "has no masked-token head, so it starts randomly initialized. The first perplexity" in line
     assert f"a vocabulary of {words.size:,} tokens" in line
     assert json.loads((tmp_path / "run" / "run.json").read_text())["new_heads"] == ["masked-token head"]
     assert "randomly initialized at its start: masked-token head." in (tmp_path / "run" / "README.md").read_text()
-    again = pretrain([tmp_path / "text.txt"], start=tmp_path / "run", out=tmp_path / "more", **told)
+    again = pretrain([tmp_path / "text.txt"], start=tmp_path / "run", out=tmp_path / "more", **options)
     assert again.new_heads == ()
     assert "randomly initialized" not in (tmp_path / "more" / "README.md").read_text()
 

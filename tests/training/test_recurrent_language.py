@@ -21,18 +21,18 @@ SMALL: dict[str, Any] = {"device": "cpu", "objective": "causal", "preset": "tiny
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
+def result(tmp_path_factory: pytest.TempPathFactory) -> PretrainResult:
     out = tmp_path_factory.mktemp("letters") / "run"
     return pretrain([CORPUS], out=out, steps=100, lr=2e-2, window=32, dropout=0.05, **SMALL)
 
 
 @pytest.fixture(scope="module")
-def model(found: PretrainResult) -> Model:
-    return load(found.folder, device="cpu")
+def model(result: PretrainResult) -> Model:
+    return load(result.folder, device="cpu")
 
 
-def test_letters_are_learned(found: PretrainResult) -> None:
-    assert found.scores["perplexity"].value < 0.75 * found.baseline["perplexity"]
+def test_letters_are_learned(result: PretrainResult) -> None:
+    assert result.scores["perplexity"].value < 0.75 * result.baseline["perplexity"]
 
 
 def test_the_folder_says_what_it_is(model: Model) -> None:
@@ -40,10 +40,10 @@ def test_the_folder_says_what_it_is(model: Model) -> None:
     assert (info.family, info.task, info.kind, info.layers) == ("recurrent-language", "causal", "decoder", 2)
     assert info.tokenizer == "wordlevel"
     assert model.folder is not None
-    said = json.loads((model.folder / "config.json").read_text())
-    assert said["architectures"] == ["RecurrentForLanguage"]
-    assert said["eos_token_id"] is None  # single letters have no token for the end
-    assert "bidirectional" not in said
+    content = json.loads((model.folder / "config.json").read_text())
+    assert content["architectures"] == ["RecurrentForLanguage"]
+    assert content["eos_token_id"] is None  # single letters have no token for the end
+    assert "bidirectional" not in content
     assert "transformers cannot open this folder" in (model.folder / "README.md").read_text()
 
 
@@ -82,18 +82,18 @@ def test_it_writes_as_it_reads(model: Model) -> None:
 def test_beams_and_samples(model: Model) -> None:
     (greedy,), (best, *_) = (model.continuations(["The"], max_tokens=8, beams=beams)[0] for beams in (1, 4))
     assert best.score * 8 >= greedy.score - 1e-4  # beams are ranked by the mean
-    drawn = [model.generate("The", max_tokens=30, sample=True, seed=seed) for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
+    actual = [model.generate("The", max_tokens=30, sample=True, seed=seed) for seed in (1, 1, 2)]
+    assert actual[0] == actual[1] != actual[2]
     with pytest.raises(InputError, match="lookup decoding does not work"):
         model.generate("The", lookup=3)
     with pytest.raises(InputError, match=r"What it can do: model.generate\(text\)\. Or train"):
         model.predict(["The"])
 
 
-def test_a_training_goes_on_from_its_folder(found: PretrainResult, tmp_path: Path) -> None:
-    told = {name: value for name, value in SMALL.items() if name != "preset"}
-    more = pretrain([CORPUS], start=found.folder, out=tmp_path / "more", steps=20, lr=5e-3, window=32, **told)
-    assert more.scores["nll"].value < found.scores["nll"].value + 0.02
+def test_a_training_goes_on_from_its_folder(result: PretrainResult, tmp_path: Path) -> None:
+    options = {name: value for name, value in SMALL.items() if name != "preset"}
+    more = pretrain([CORPUS], start=result.folder, out=tmp_path / "more", steps=20, lr=5e-3, window=32, **options)
+    assert more.scores["nll"].value < result.scores["nll"].value + 0.02
 
 
 def test_windows_longer_than_the_usual_are_kept(tmp_path: Path) -> None:

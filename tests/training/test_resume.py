@@ -141,19 +141,19 @@ def saving(folder: Path) -> set[str]:
 
 def wait_for_saves(folder: Path, process: Any, before: set[str], count: int) -> None:
     """Until so many saves have begun, or the training has ended."""
-    seen: set[str] = set()
-    while len(seen) < count and process.is_alive():
-        seen |= saving(folder) - before
+    recorded: set[str] = set()
+    while len(recorded) < count and process.is_alive():
+        recorded |= saving(folder) - before
         time.sleep(0.0005)
 
 
 @pytest.mark.timeout(900)  # twenty starts, on a machine that may be busy
-def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
+def test_twenty_kills(small: Train, rows: Path, small_settings: dict[str, Any], digest: Digest, tmp_path: Path) -> None:
     """SIGKILL at any moment; every second one waits for a save to begin."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["regard.training.train", "matplotlib.figure", "matplotlib.backends.backend_agg"])
     short = {"epochs": 3, "dev_fraction": 0.2, "log_every": 3, "save_every": 1}
-    settings, whole = {**given, **short, "data": str(rows), "resume": True}, tmp_path / "whole"
+    settings, whole = {**small_settings, **short, "data": str(rows), "resume": True}, tmp_path / "whole"
     small(whole, **short)
 
     def started(out: Path) -> Any:
@@ -169,15 +169,15 @@ def test_twenty_kills(small: Train, rows: Path, given: dict[str, Any], digest: D
     started(tmp_path / "timed").join()
     spent = min(time.monotonic() - began, 5.0)
     assert digest(tmp_path / "timed") == digest(whole)
-    luck, folders = random.Random(7), (tmp_path / f"run{number}" for number in itertools.count())
+    generator, folders = random.Random(7), (tmp_path / f"run{number}" for number in itertools.count())
     out, amid = next(folders), 0
     moments: list[float] = []
     while len(moments) < 20:
         before, process = saving(out), started(out)
         if len(moments) % 2:
-            wait_for_saves(out, process, before, luck.randint(1, 4))
+            wait_for_saves(out, process, before, generator.randint(1, 4))
         else:
-            process.join(luck.uniform(0.2, 1.2) * spent)
+            process.join(generator.uniform(0.2, 1.2) * spent)
         process.kill()
         process.join()
         if process.exitcode == 0:
@@ -229,8 +229,8 @@ def test_a_disk_that_fails_loses_nothing(
 
         with pytest.raises(FolderError, match=rf"state at step 6 was not saved: .*{words}.*--resume"):
             small(tmp_path / "run", **LONG, save_every=1, progress=on_event)
-    kept = json.loads((tmp_path / "run/state/state.json").read_text())
-    assert kept["position"]["step"] == 5
+    stored = json.loads((tmp_path / "run/state/state.json").read_text())
+    assert stored["position"]["step"] == 5
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["metrics.jsonl", "state"]
     small(tmp_path / "run", **LONG, resume=True)
     assert digest(tmp_path / "run") == digest(whole)
@@ -253,7 +253,9 @@ def test_a_disk_that_fails_at_the_end_loses_nothing(
     assert metrics(tmp_path / "run") == metrics(whole)
 
 
-def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[str, Any], tmp_path: Path) -> None:
+def test_another_training_is_not_resumed(
+    small: Train, rows: Path, small_settings: dict[str, Any], tmp_path: Path
+) -> None:
     with pytest.raises(Stopped):
         small(tmp_path / "run", **LONG, progress=stop_at(3))
     with pytest.raises(InputError, match=r"cannot be resumed \(lr: 0.001 then, 0.002 now\).*--overwrite"):
@@ -261,18 +263,20 @@ def test_another_training_is_not_resumed(small: Train, rows: Path, given: dict[s
     fewer = tmp_path / "fewer.csv"
     fewer.write_text("\n".join(rows.read_text().splitlines()[:-2]))
     with pytest.raises(InputError, match=r"cannot be resumed \(data: "):
-        train(fewer, out=tmp_path / "run", **given, **LONG, resume=True)
+        train(fewer, out=tmp_path / "run", **small_settings, **LONG, resume=True)
     with pytest.raises(InputError, match="resume and overwrite"):
         small(tmp_path / "run", **LONG, resume=True, overwrite=True)
 
 
-def test_another_task_or_vocabulary_is_another_training(small: Train, given: dict[str, Any], tmp_path: Path) -> None:
+def test_another_task_or_vocabulary_is_another_training(
+    small: Train, small_settings: dict[str, Any], tmp_path: Path
+) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2,label\n" + "".join(f"one {n},two {n % 3},{n / 9}\n" for n in range(30)))
     with pytest.raises(Stopped):
-        train(pairs, out=tmp_path / "pair", **given, task="pair", epochs=3, log_every=1, progress=stop_at(1))
+        train(pairs, out=tmp_path / "pair", **small_settings, task="pair", epochs=3, log_every=1, progress=stop_at(1))
     with pytest.raises(InputError, match=r"cannot be resumed \(task: 'pair' then, 'embed' now"):
-        train(pairs, out=tmp_path / "pair", **given, task="embed", epochs=3, resume=True)
+        train(pairs, out=tmp_path / "pair", **small_settings, task="embed", epochs=3, resume=True)
     for name, text in {"one": "good words", "other": "words of good"}.items():
         (tmp_path / name).mkdir()
         train_tokenizer_from_texts([text * 9], kind="wordpiece", size=24).save(tmp_path / name)
@@ -287,10 +291,10 @@ def test_what_ended_or_never_began(whole: Path, small: Train, digest: Digest, tm
     with pytest.raises(FolderError, match="holds no training that could be resumed"):
         small(tmp_path / "run", **LONG, resume=True)
     (tmp_path / "run").mkdir()  # a kill before the first state
-    begun = small(tmp_path / "run", **LONG, resume=True)
+    first = small(tmp_path / "run", **LONG, resume=True)
     assert digest(tmp_path / "run") == digest(whole)
     again = small(tmp_path / "run", **LONG, resume=True)
-    assert (again.scores, again.steps, again.tokens) == (begun.scores, begun.steps, begun.tokens)
+    assert (again.scores, again.steps, again.tokens) == (first.scores, first.steps, first.tokens)
     with pytest.raises(FolderError, match="its training ended, and nothing is left to resume; it had other"):
         small(tmp_path / "run", **LONG, seed=1, resume=True)
     (tmp_path / "run/run.json").unlink()

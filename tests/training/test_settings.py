@@ -53,8 +53,8 @@ def test_a_misspelt_name() -> None:
 
 
 def test_lora_in_every_form() -> None:
-    for given in ({"lora": 4}, {"lora.rank": 4}, {"lora": {"rank": 4}}, {"lora": Lora(4)}):
-        assert Settings.of(given).lora == Lora(rank=4)
+    for options in ({"lora": 4}, {"lora.rank": 4}, {"lora": {"rank": 4}}, {"lora": Lora(4)}):
+        assert Settings.of(options).lora == Lora(rank=4)
     assert Settings.of({"lora.rank": 4, "lora.alpha": 8}).lora == Lora(4, 8)
     with pytest.raises(InputError, match="expected its rank, or some of rank, alpha, dropout"):
         Settings.of({"lora": {"size": 4}})
@@ -63,7 +63,7 @@ def test_lora_in_every_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "words"),
     [
         ({"lr": 0}, "lr is 0, expected more than 0"),
         ({"batch_size": 0}, "batch_size is 0, expected at least 1"),
@@ -82,9 +82,9 @@ def test_lora_in_every_form() -> None:
         ({"class_balance": "weight"}, 'Did you mean "weights"'),
     ],
 )
-def test_values_that_cannot_be(given: dict[str, Any], words: str) -> None:
+def test_values_that_cannot_be(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        Settings.of(given)
+        Settings.of(options)
 
 
 def test_the_keyword_arguments_of_train_are_the_fields_of_settings() -> None:

@@ -32,28 +32,28 @@ def test_a_model_is_trained_scored_and_written(trained: Path) -> None:
 @pytest.mark.parametrize("preset", ["tiny-gpt2", "tiny-t5"])
 def test_a_family_without_the_head_is_told(tmp_path: Path, reviews_csv: Path, preset: str) -> None:
     family = preset.removeprefix("tiny-")
-    says = (
+    message = (
         rf"classify needs a sequence head, but models of the family {family} \(.*Start from an encoder such as minilm"
     )
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         train(reviews_csv, tmp_path / "run", preset=preset)
     folder = regard.create(preset).save(tmp_path / "start")
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         train(reviews_csv, tmp_path / "run", preset=None, start=folder)
 
 
 def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Path) -> None:
-    told: list[TrainingEvent] = []
-    found = train(reviews_csv, tmp_path / "run", lr=None, progress=told.append)
-    first = told[0]
+    events: list[TrainingEvent] = []
+    result = train(reviews_csv, tmp_path / "run", lr=None, progress=events.append)
+    first = events[0]
     words = "\n".join(first.values["lines"])
     assert first.kind == "begin"
     assert "classify (text=text, label=label)" in words
     assert "72 training rows, 8 validation rows (10 % split)" in words
     assert "chosen: lr " in words
     assert "epochs" not in words.split("chosen:")[1]
-    assert told[-1].kind == "score"
-    assert set(found.json()) >= {"task", "rows", "scores", "seconds", "folder"}
+    assert events[-1].kind == "score"
+    assert set(result.json()) >= {"task", "rows", "scores", "seconds", "folder"}
 
 
 def test_a_preset_with_room_for_more_words_is_no_cause_to_warn(tmp_path: Path, reviews_csv: Path) -> None:
@@ -66,8 +66,8 @@ def test_a_preset_with_room_for_more_words_is_no_cause_to_warn(tmp_path: Path, r
 
 def test_a_label_with_one_row_is_learned_wherever_it_falls(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
     rows = [*reviews(40), *[(f"something else altogether {number}", f"rare{number}") for number in range(4)]]
-    found = train(write_rows(tmp_path / "rare.csv", rows), tmp_path / "run", steps=1, epochs=None)
-    assert found.task == "classify"
+    result = train(write_rows(tmp_path / "rare.csv", rows), tmp_path / "run", steps=1, epochs=None)
+    assert result.task == "classify"
     assert len(regard.load(tmp_path / "run", device="cpu").labels or ()) == 6
 
 
@@ -85,8 +85,8 @@ def test_a_number_that_is_a_word(tmp_path: Path, write_rows: Write, reviews: Rev
 
 def test_regression_is_learned_and_scored(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
     rows = [(text, 0.5 if label == "good" else -0.5) for text, label in reviews(60)]
-    found = train(write_rows(tmp_path / "numbers.csv", rows), tmp_path / "run", epochs=6, lr=5e-3)
-    assert found.scores["pearson"].value > 0.5
+    result = train(write_rows(tmp_path / "numbers.csv", rows), tmp_path / "run", epochs=6, lr=5e-3)
+    assert result.scores["pearson"].value > 0.5
     good, bad = regard.load(tmp_path / "run", device="cpu").predict(["lovely and warm", "cold and dull"])
     assert good.json()["value"] > bad.json()["value"]
 
@@ -123,7 +123,7 @@ def test_a_setting_that_does_not_exist(tmp_path: Path, reviews_csv: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("options", "message"),
     [
         ({"lr": "fast"}, "lr is 'fast', expected a number"),
         ({"batch_size": 2.5}, "batch_size is 2.5, expected a whole number"),
@@ -133,9 +133,9 @@ def test_a_setting_that_does_not_exist(tmp_path: Path, reviews_csv: Path) -> Non
         ({"epochs": 0}, "expected more than 0"),
     ],
 )
-def test_a_value_that_will_not_do(tmp_path: Path, reviews_csv: Path, given: dict[str, Any], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        train(reviews_csv, tmp_path / "run", **given)
+def test_a_value_that_will_not_do(tmp_path: Path, reviews_csv: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        train(reviews_csv, tmp_path / "run", **options)
 
 
 def test_names_of_the_trainer_are_understood(tmp_path: Path, reviews_csv: Path) -> None:
@@ -145,9 +145,9 @@ def test_names_of_the_trainer_are_understood(tmp_path: Path, reviews_csv: Path) 
         "per_device_train_batch_size": 16,
         "evaluation_strategy": "no",
     }
-    with pytest.warns(UserWarning, match="is (called|not needed)") as said:
+    with pytest.warns(UserWarning, match="is (called|not needed)") as warned:
         regard.train(reviews_csv, out=tmp_path / "run", preset="tiny-bert", device="cpu", **old)
-    words = [str(one.message) for one in said]
+    words = [str(one.message) for one in warned]
     assert '"learning_rate" is called "lr" here.' in words
     assert any(one.startswith('"evaluation_strategy" is not needed') for one in words)
     settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]

@@ -23,7 +23,7 @@ def test_too_little_memory_for_a_score_is_met_with_smaller_batches(
 ) -> None:
     """Wherever it runs out: in the network, or in the loss of what it said. The training itself is not touched."""
     train(reviews_csv, tmp_path / "whole")
-    loss, told = Classify.loss, list[TrainingEvent]()
+    loss, events = Classify.loss, list[TrainingEvent]()
 
     def small(self: Classify, output: Any, inputs: Any) -> Loss:
         if inputs.rows > 3 and torch.is_inference_mode_enabled():
@@ -31,8 +31,8 @@ def test_too_little_memory_for_a_score_is_met_with_smaller_batches(
         return loss(self, output, inputs)
 
     monkeypatch.setattr(Classify, "loss", small)
-    train(reviews_csv, tmp_path / "run", progress=told.append)
-    assert not any("out of memory" in event.values.get("text", "") for event in told)
+    train(reviews_csv, tmp_path / "run", progress=events.append)
+    assert not any("out of memory" in event.values.get("text", "") for event in events)
     scores = [json.loads((tmp_path / name / "run.json").read_text())["scores"] for name in ("whole", "run")]
     assert scores[0] == scores[1]
 
@@ -46,5 +46,5 @@ def test_too_little_memory_for_text_that_is_held_out(tmp_path: Path, monkeypatch
         return loss(self, output, inputs)
 
     monkeypatch.setattr(Masked, "loss", small)
-    found = regard.pretrain([text], out=tmp_path / "run", preset="tiny-bert", steps=1, window=64, device="cpu")
-    assert found.scores["masked_accuracy"].value >= 0
+    result = regard.pretrain([text], out=tmp_path / "run", preset="tiny-bert", steps=1, window=64, device="cpu")
+    assert result.scores["masked_accuracy"].value >= 0

@@ -13,10 +13,10 @@ from regard.word_vectors.analogies import read_analogies
 def test_sections_questions_and_pairs(tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text(": family one\nman king woman queen\n\n: capitals\nParis France\nRome Italy\nOslo Norway\n")
-    found = read_analogies(path)
-    assert found["family one"] == [("man", "king", "woman", "queen")]
-    assert len(found["capitals"]) == 6
-    assert found["capitals"][:2] == [("Paris", "France", "Rome", "Italy"), ("Paris", "France", "Oslo", "Norway")]
+    result = read_analogies(path)
+    assert result["family one"] == [("man", "king", "woman", "queen")]
+    assert len(result["capitals"]) == 6
+    assert result["capitals"][:2] == [("Paris", "France", "Rome", "Italy"), ("Paris", "France", "Oslo", "Norway")]
 
 
 def test_faults_name_their_line(tmp_path: Path) -> None:

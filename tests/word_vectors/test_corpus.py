@@ -21,28 +21,28 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def lines(found: object) -> list[list[str]]:
+def lines(result: object) -> list[list[str]]:
     return [
-        [found.words[i] for i in found.ids[a:b]]  # type: ignore[attr-defined]  # a WordText
-        for a, b in pairwise(found.bounds)  # type: ignore[attr-defined]  # a WordText
+        [result.words[i] for i in result.ids[a:b]]  # type: ignore[attr-defined]  # a WordText
+        for a, b in pairwise(result.bounds)  # type: ignore[attr-defined]  # a WordText
     ]
 
 
 def test_words_are_small_letters_and_digits_and_lines_stay_apart(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "The cat, the Dog!\n\nA dog's 2 cats_the.\n")
-    found = read_words([path], min_count=1)
-    assert lines(found) == [["the", "cat", "the", "dog"], ["a", "dog", "s", "2", "cats", "the"]]
-    assert found.words[:2] == ("the", "dog")
-    assert found.counts.tolist() == [3, 2, 1, 1, 1, 1, 1]
-    assert found.words_read == 10
+    result = read_words([path], min_count=1)
+    assert lines(result) == [["the", "cat", "the", "dog"], ["a", "dog", "s", "2", "cats", "the"]]
+    assert result.words[:2] == ("the", "dog")
+    assert result.counts.tolist() == [3, 2, 1, 1, 1, 1, 1]
+    assert result.words_read == 10
 
 
 def test_rare_words_are_left_out_and_lines_without_words_are_none(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "b a b\nx y z\na a b\n")
-    found = read_words([path], min_count=2)
-    assert found.words == ("b", "a")  # equals in the order they were met
-    assert lines(found) == [["b", "a", "b"], ["a", "a", "b"]]
-    assert found.words_read == 9
+    result = read_words([path], min_count=2)
+    assert result.words == ("b", "a")  # equals in the order they were met
+    assert lines(result) == [["b", "a", "b"], ["a", "a", "b"]]
+    assert result.words_read == 9
 
 
 def test_the_first_words_and_several_packed_files(tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_letters_with_combining_marks_are_one_word(tmp_path: Path) -> None:
 
 def test_phrases_are_joined_from_the_left_but_not_over_a_mark(tmp_path: Path) -> None:
     text = "new york times\n" * 30 + "york. new, a b c d\n" * 3 + "new. york\n"
-    found = read_words([write(tmp_path / "a.txt", text)], min_count=1, phrases=[2.2])
-    assert "new_york" in found.words
-    assert lines(found)[0] == ["new", "york", "new_york", "times"]
-    assert lines(found)[-1] == ["new", "york"]
+    result = read_words([write(tmp_path / "a.txt", text)], min_count=1, phrases=[2.2])
+    assert "new_york" in result.words
+    assert lines(result)[0] == ["new", "york", "new_york", "times"]
+    assert lines(result)[-1] == ["new", "york"]
     twice = read_words([tmp_path / "a.txt"], min_count=1, phrases=[2.2, 1.5])
     assert lines(twice)[0] == ["new", "york", "times", "new_york_times"]
 
@@ -73,7 +73,7 @@ def test_joining_is_the_plain_loop(text: list[int], threshold: float) -> None:
     run = np.array(text, np.int32)
     counts = Counter(i for i in text if i >= 0)
     pairs: Counter[tuple[int, ...]] = Counter(pair for pair in pairwise(text) if min(pair) >= 0)
-    wanted, i = [], 0
+    expected, i = [], 0
     while i < len(text):
         pair = tuple(text[i : i + 2])
         times = pairs.get(pair, 0)
@@ -82,13 +82,13 @@ def test_joining_is_the_plain_loop(text: list[int], threshold: float) -> None:
             and min(counts[pair[0]], counts[pair[1]], times) >= 2
             and ((times - 4) * float(counts.total()) / (counts[pair[0]] * float(counts[pair[1]])) > threshold)
         ):
-            wanted.append(f"{names[pair[0]]}_{names[pair[1]]}")
+            expected.append(f"{names[pair[0]]}_{names[pair[1]]}")
             i += 2
         else:
-            wanted.append({MARK: "MARK", LINE: "LINE"}.get(text[i]) or names[text[i]])
+            expected.append({MARK: "MARK", LINE: "LINE"}.get(text[i]) or names[text[i]])
             i += 1
-    words, found = join_phrases(names, run, threshold, min_count=2)
-    assert [{MARK: "MARK", LINE: "LINE"}.get(int(i)) or words[i] for i in found] == wanted
+    words, result = join_phrases(names, run, threshold, min_count=2)
+    assert [{MARK: "MARK", LINE: "LINE"}.get(int(i)) or words[i] for i in result] == expected
 
 
 def test_what_cannot_be_is_told(tmp_path: Path) -> None:

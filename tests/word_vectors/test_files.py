@@ -46,10 +46,10 @@ def binary(end: bytes = b"\n") -> bytes:
 def test_what_the_formats_say_is_read(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    found = load_vectors(path)
-    assert found.words == WORDS
-    assert np.array_equal(found.table, np.array(ROWS, np.float32))
-    assert found.table.dtype == np.float32
+    result = load_vectors(path)
+    assert result.words == WORDS
+    assert np.array_equal(result.table, np.array(ROWS, np.float32))
+    assert result.table.dtype == np.float32
 
 
 def test_what_the_formats_say_is_written(tmp_path: Path) -> None:
@@ -71,13 +71,13 @@ def test_any_word_and_number_come_back(table: dict[str, list[float]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in ("v.bin", "v.txt"):
             save_vectors(vectors, Path(folder) / name)
-            found = load_vectors(Path(folder) / name)
-            assert found.words == vectors.words
-            assert np.array_equal(found.table, vectors.table)
+            result = load_vectors(Path(folder) / name)
+            assert result.words == vectors.words
+            assert np.array_equal(result.table, vectors.table)
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "no word with numbers"),
         (b"hello\n", "line 1: is no word with numbers"),
@@ -94,10 +94,10 @@ def test_any_word_and_number_come_back(table: dict[str, list[float]]) -> None:
         (b"0 2\n", "expected|no vector"),
     ],
 )
-def test_faults_say_where(tmp_path: Path, content: bytes, says: str) -> None:
+def test_faults_say_where(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "v.bin"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=message):
         load_vectors(path)
 
 

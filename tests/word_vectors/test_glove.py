@@ -17,15 +17,15 @@ from regard.word_vectors.glove import Cooccurrences, Glove, GloveSettings, count
 
 
 def plain(ids: list[int], bounds: list[int], window: int) -> dict[tuple[int, int], float]:
-    found: Counter[tuple[int, int]] = Counter()
+    result: Counter[tuple[int, int]] = Counter()
     for first, last in zip(bounds[:-1], bounds[1:], strict=True):  # noqa: RUF007  # lists
         for i in range(first, last):
             for j in range(i + 1, min(last, i + window + 1)):
-                found[min(ids[i], ids[j]), max(ids[i], ids[j])] += 1 / (j - i)  # type: ignore[assignment]  # weights
-    return dict(found)
+                result[min(ids[i], ids[j]), max(ids[i], ids[j])] += 1 / (j - i)  # type: ignore[assignment]  # weights
+    return dict(result)
 
 
-def told(pairs: Cooccurrences) -> dict[tuple[int, int], float]:
+def pair_weights(pairs: Cooccurrences) -> dict[tuple[int, int], float]:
     return {(int(a), int(b)): float(w) for a, b, w in zip(pairs.left, pairs.right, pairs.weights, strict=True)}
 
 
@@ -34,9 +34,9 @@ def test_counts_are_the_plain_loops(ids: list[int], window: int, chunk: int, dat
     edges = sorted({0, len(ids), *data.draw(st.lists(st.integers(0, len(ids)), max_size=4))})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cooccurrence, "CHUNK", chunk)
-        found = count_cooccurrences(np.array(ids), np.array(edges), 6, window=window)
-    assert told(found) == pytest.approx(plain(ids, edges, window))
-    assert found.dropped == 0
+        result = count_cooccurrences(np.array(ids), np.array(edges), 6, window=window)
+    assert pair_weights(result) == pytest.approx(plain(ids, edges, window))
+    assert result.dropped == 0
 
 
 def test_past_the_most_the_lightest_pairs_are_forgotten_and_told() -> None:
@@ -45,7 +45,7 @@ def test_past_the_most_the_lightest_pairs_are_forgotten_and_told() -> None:
     few = count_cooccurrences(ids, np.array([0, 104]), 6, window=2, max_pairs=6)
     assert len(few) == 3
     assert few.dropped == len(every) - 3
-    assert {(0, 0), (0, 1), (1, 1)} == set(told(few))
+    assert {(0, 0), (0, 1), (1, 1)} == set(pair_weights(few))
 
 
 def test_a_step_is_the_plain_loop() -> None:
@@ -73,11 +73,11 @@ def test_a_step_is_the_plain_loop() -> None:
 
 def test_an_epoch_is_every_pair_once_in_one_of_its_directions() -> None:
     pairs = Cooccurrences(np.arange(50, dtype=np.int32), np.arange(50, 100, dtype=np.int32), np.ones(50, np.float32))
-    seen = [
+    recorded = [
         (int(a), int(b)) for x, y, _ in Glove(100, GloveSettings()).batches(pairs) for a, b in zip(x, y, strict=True)
     ]
-    assert sorted((min(p), max(p)) for p in seen) == [(i, i + 50) for i in range(50)]
-    assert 10 < sum(a < b for a, b in seen) < 40
+    assert sorted((min(p), max(p)) for p in recorded) == [(i, i + 50) for i in range(50)]
+    assert 10 < sum(a < b for a, b in recorded) < 40
 
 
 def test_products_become_logarithms_of_the_weights() -> None:
@@ -99,10 +99,10 @@ def test_the_same_seed_gives_the_same_vectors() -> None:
     assert not np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("given_", [{"width": 0}, {"epochs": 0}, {"lr": 0.0}, {"x_max": -1.0}])
-def test_what_cannot_be_is_told(given_: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(given_))):
-        GloveSettings(**given_)
+@pytest.mark.parametrize("options", [{"width": 0}, {"epochs": 0}, {"lr": 0.0}, {"x_max": -1.0}])
+def test_what_cannot_be_is_told(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        GloveSettings(**options)
     with pytest.raises(InputError, match="window is 0"):
         count_cooccurrences(np.array([0, 1]), np.array([0, 2]), 2, window=0)
     alone = count_cooccurrences(np.array([0, 1]), np.array([0, 1, 2]), 2)

@@ -51,10 +51,10 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 
 
 def test_band_weighs_near_words_most() -> None:
-    found = band(2)
-    assert found.shape == (4, 8)
-    assert found[0].tolist() == [0.5, 1, 0, 1, 0.5, 0, 0, 0]
-    assert found[3].tolist() == [0, 0, 0, 0.5, 1, 0, 1, 0.5]
+    result = band(2)
+    assert result.shape == (4, 8)
+    assert result[0].tolist() == [0.5, 1, 0, 1, 0.5, 0, 0, 0]
+    assert result[3].tolist() == [0, 0, 0, 0.5, 1, 0, 1, 0.5]
 
 
 def test_skipgram_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None:
@@ -76,11 +76,11 @@ def test_skipgram_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None
                     slope = -weight * negatives / 5 * sigma(float(inner[x] @ outer[n]))
                     wanted_inner[x] += slope * outer[n]
                     wanted_outer[n] += slope * inner[x]
-    found = skipgram_gradients(inner, outer, blocks, negatives)
+    result = skipgram_gradients(inner, outer, blocks, negatives)
     got_inner, got_outer = np.zeros((WORDS, WIDTH)), np.zeros((WORDS, WIDTH))
-    np.add.at(got_inner, blocks.centers_BL, found.centers)
-    np.add.at(got_outer, blocks.contexts_BC, found.contexts)
-    np.add.at(got_outer, blocks.negatives_BK, found.negatives)
+    np.add.at(got_inner, blocks.centers_BL, result.centers)
+    np.add.at(got_outer, blocks.contexts_BC, result.contexts)
+    np.add.at(got_outer, blocks.negatives_BK, result.negatives)
     np.testing.assert_allclose(got_inner, wanted_inner, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(got_outer, wanted_outer, rtol=1e-4, atol=1e-5)
 
@@ -108,11 +108,11 @@ def test_cbow_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None:
                 wanted_outer[n] += slope * h
             for j in range(8):
                 wanted_inner[blocks.contexts_BC[b, j]] += shares[j] * pull
-    found = cbow_gradients(inner, outer, blocks, negatives)
+    result = cbow_gradients(inner, outer, blocks, negatives)
     got_inner, got_outer = np.zeros((WORDS, WIDTH)), np.zeros((WORDS, WIDTH))
-    np.add.at(got_inner, blocks.contexts_BC, found.contexts)
-    np.add.at(got_outer, blocks.centers_BL, found.centers)
-    np.add.at(got_outer, blocks.negatives_BK, found.negatives)
+    np.add.at(got_inner, blocks.contexts_BC, result.contexts)
+    np.add.at(got_outer, blocks.centers_BL, result.centers)
+    np.add.at(got_outer, blocks.negatives_BK, result.negatives)
     np.testing.assert_allclose(got_inner, wanted_inner, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(got_outer, wanted_outer, rtol=1e-4, atol=1e-5)
 
@@ -136,20 +136,20 @@ def test_climbing_is_adagrad_with_one_number_a_row(tables: tuple[Any, Any]) -> N
 def test_batches_are_the_text_and_no_window_leaves_its_line() -> None:
     ids, bounds = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3]), np.array([0, 3, 3, 4, 11])
     model = NegativeSampling(np.ones(WORDS, np.int64), NegativeSamplingSettings(window=2, subsample=0))
-    found = []
+    results = []
     for blocks in model.batches(ids, bounds):
         for b in range(len(blocks.centers_BL)):
             for i in range(4):
                 near = np.flatnonzero(blocks.weights_BLC[b, i])
                 pairs = sorted((int(blocks.contexts_BC[b, j]), float(blocks.weights_BLC[b, i, j])) for j in near)
-                found.append((int(blocks.centers_BL[b, i]), pairs))
-    wanted = []
+                results.append((int(blocks.centers_BL[b, i]), pairs))
+    expected = []
     for first, last in pairwise(bounds):
         for i in range(first, last):
             others = [j for j in range(max(first, i - 2), min(last, i + 3)) if j != i]
-            wanted.append((int(ids[i]), sorted((int(ids[j]), 1.0 if abs(i - j) == 1 else 0.5) for j in others)))
-    wanted.append((0, []))  # the last block is filled up
-    assert sorted(found) == sorted(wanted)
+            expected.append((int(ids[i]), sorted((int(ids[j]), 1.0 if abs(i - j) == 1 else 0.5) for j in others)))
+    expected.append((0, []))  # the last block is filled up
+    assert sorted(results) == sorted(expected)
 
 
 def test_frequent_words_are_left_out_now_and_then() -> None:
@@ -158,29 +158,31 @@ def test_frequent_words_are_left_out_now_and_then() -> None:
     np.testing.assert_allclose(model.keep_probability(), np.minimum(1, np.sqrt(rarity) + rarity))
     random = np.random.default_rng(0)
     ids = random.choice(3, 20_000, p=[0.9, 0.09, 0.01])
-    kept = sum(np.count_nonzero(blocks.weights_BLC.sum(-1)) for blocks in model.batches(ids, np.array([0, 20_000])))
-    assert kept == pytest.approx(20_000 * float(model.keep_probability() @ [0.9, 0.09, 0.01]), rel=0.05)
+    remaining = sum(
+        np.count_nonzero(blocks.weights_BLC.sum(-1)) for blocks in model.batches(ids, np.array([0, 20_000]))
+    )
+    assert remaining == pytest.approx(20_000 * float(model.keep_probability() @ [0.9, 0.09, 0.01]), rel=0.05)
 
 
 def test_drawn_words_follow_their_counts() -> None:
     counts = np.array([1000, 100, 10])
     model = NegativeSampling(counts, NegativeSamplingSettings(window=1, subsample=0))
-    drawn = np.concatenate([b.negatives_BK.ravel() for b in model.batches(np.zeros(4000, int), np.array([0, 4000]))])
-    share = np.bincount(drawn, minlength=3) / len(drawn)
+    sampled = np.concatenate([b.negatives_BK.ravel() for b in model.batches(np.zeros(4000, int), np.array([0, 4000]))])
+    share = np.bincount(sampled, minlength=3) / len(sampled)
     np.testing.assert_allclose(share, counts**0.75 / (counts**0.75).sum(), atol=0.01)
 
 
 def test_the_number_of_threads_changes_nothing() -> None:
     ids, bounds = np.random.default_rng(0).integers(0, 30, 3000), np.array([0, 1000, 3000])
-    found = [
+    results = [
         NegativeSampling(
             np.full(30, 100), NegativeSamplingSettings(width=8, epochs=2, seed=seed, threads=threads)
         ).train(ids, bounds)
         for seed, threads in ((0, 1), (0, 2), (0, 3), (1, 1))
     ]
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
-    assert not np.array_equal(found[0], found[3])
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+    assert not np.array_equal(results[0], results[3])
 
 
 def test_progress_ends_at_the_end() -> None:
@@ -194,11 +196,11 @@ def test_progress_ends_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"kind": "glove"}, {"width": 0}, {"window": 0}, {"epochs": 0}, {"lr": 0.0}, {"subsample": -1.0}]
+    "options", [{"kind": "glove"}, {"width": 0}, {"window": 0}, {"epochs": 0}, {"lr": 0.0}, {"subsample": -1.0}]
 )
-def test_settings_that_cannot_be_are_told(given: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(given))):
-        NegativeSamplingSettings(**given)
+def test_settings_that_cannot_be_are_told(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        NegativeSamplingSettings(**options)
 
 
 @pytest.mark.parametrize(("ids", "bounds"), [([0, 7], [0, 2]), ([0, -1], [0, 2]), ([], [0, 0]), ([0, 1], [0, 1])])

@@ -17,8 +17,8 @@ from regard.word_vectors.vectors import total_score
 THINGS, FORMS = 8, 3
 
 
-def _mostly(usual: int, others: int, draw: random.Random) -> int:
-    return usual if draw.random() < 0.8 else draw.randrange(others)
+def _mostly(default: int, others: int, draw: random.Random) -> int:
+    return default if draw.random() < 0.8 else draw.randrange(others)
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,11 @@ def questions() -> dict[str, list[Any]]:
 def test_every_kind_learns_planted_analogies(kind: Any, planted: Path) -> None:
     epochs, rate = (30, 0.3) if kind == "glove" else (8, 0.1)
     settings = VectorSettings(kind=kind, width=24, window=6, epochs=epochs, lr=rate, subsample=0)
-    found = train_vectors([planted], settings)
-    score = total_score(found.vectors.analogies(questions()))
+    result = train_vectors([planted], settings)
+    score = total_score(result.vectors.analogies(questions()))
     assert score.known == score.total
     assert score.accuracy > 0.8
-    assert found.words_read == found.words_kept == 6000 * 7
+    assert result.words_read == result.words_kept == 6000 * 7
 
 
 @pytest.mark.parametrize("kind", KINDS)

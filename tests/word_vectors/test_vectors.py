@@ -19,11 +19,11 @@ def vectors() -> WordVectors:
 
 
 def test_nearest_are_the_greatest_cosines(vectors: WordVectors) -> None:
-    found = vectors.nearest("king", top=3)
+    result = vectors.nearest("king", top=3)
     by_hand = sorted(((vectors.similarity("king", word), word) for word in WORDS if word != "king"), reverse=True)
-    assert [near.word for near in found] == [word for _, word in by_hand[:3]]
-    assert found[0].word == "queen"
-    assert found[0].score == pytest.approx(3 / 5)
+    assert [near.word for near in result] == [word for _, word in by_hand[:3]]
+    assert result[0].word == "queen"
+    assert result[0].score == pytest.approx(3 / 5)
     nearest = vectors.nearest(vectors["king"], top=1)
     assert [(neighbor.word, neighbor.score) for neighbor in nearest] == [("king", pytest.approx(1.0))]
     assert len(vectors.nearest("king", top=50)) == 6
@@ -32,9 +32,9 @@ def test_nearest_are_the_greatest_cosines(vectors: WordVectors) -> None:
 @pytest.mark.parametrize("method", ["add", "mul"])
 def test_analogies_leave_out_what_was_asked_with(vectors: WordVectors, method: str) -> None:
     assert vectors.analogy("man", "king", "woman", method=method)[0].word == "queen"  # type: ignore[arg-type]  # add, mul
-    found = [near.word for near in vectors.analogy("man", "boy", "woman", top=9, method=method)]  # type: ignore[arg-type]  # add, mul
-    assert found[0] == "girl"
-    assert sorted(found) == ["apple", "girl", "king", "queen"]
+    results = [near.word for near in vectors.analogy("man", "boy", "woman", top=9, method=method)]  # type: ignore[arg-type]  # add, mul
+    assert results[0] == "girl"
+    assert sorted(results) == ["apple", "girl", "king", "queen"]
 
 
 def test_analogy_is_b_less_a_more_c(vectors: WordVectors) -> None:
@@ -52,10 +52,10 @@ def test_scores_count_known_questions_by_section(vectors: WordVectors) -> None:
         ],
         "fruit": [("man", "king", "apple", "pear")],
     }
-    found = vectors.analogies(questions)  # type: ignore[arg-type]  # four words each
-    assert found == {"family": AnalogyScore(2, 3, 3), "fruit": AnalogyScore(0, 0, 1)}
-    assert total_score(found) == AnalogyScore(2, 3, 4)
-    assert (total_score(found).accuracy, found["fruit"].accuracy) == (pytest.approx(2 / 3), 0.0)
+    result = vectors.analogies(questions)  # type: ignore[arg-type]  # four words each
+    assert result == {"family": AnalogyScore(2, 3, 3), "fruit": AnalogyScore(0, 0, 1)}
+    assert total_score(result) == AnalogyScore(2, 3, 4)
+    assert (total_score(result).accuracy, result["fruit"].accuracy) == (pytest.approx(2 / 3), 0.0)
 
 
 def test_words_are_found_as_written_first() -> None:

@@ -29,10 +29,10 @@ def test_weights_as_json(folder: Path, capsys: Capture) -> None:
     )
     assert status == 0
     assert "untrained" in err
-    found = json.loads(out)
-    assert found["untrained"] is True
-    assert (found["layers"], found["heads"], found["window"]) == ([1, 2], [1, 3], 0)
-    weights, size = np.array(found["weights"]), len(found["tokens"])
+    content = json.loads(out)
+    assert content["untrained"] is True
+    assert (content["layers"], content["heads"], content["window"]) == ([1, 2], [1, 3], 0)
+    weights, size = np.array(content["weights"]), len(content["tokens"])
     assert weights.shape == (2, 2, size, size)
     expected = regard.load(folder, device="cpu").attention("the old man")
     assert np.allclose(weights[1, 0], expected[2][1].numpy(), atol=1e-6)
@@ -74,7 +74,7 @@ def test_a_picture(folder: Path, capsys: Capture, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "status", "says"),
+    ("flags", "status", "message"),
     [
         (["--layers", "0"], 2, "--layers 0 is the embeddings"),
         (["--layers", "3"], 2, "--layers 3 was given; this model has layers 1 to 2"),
@@ -85,10 +85,10 @@ def test_a_picture(folder: Path, capsys: Capture, tmp_path: Path) -> None:
         (["--output", "nowhere/w.npz"], 1, "does not exist"),
     ],
 )
-def test_wrong_use(folder: Path, capsys: Capture, flags: list[str], status: int, says: str) -> None:
-    found, out, err = run(capsys, "attention", folder, "the old man", *flags)
-    assert (found, out) == (status, "")
-    assert says in err
+def test_wrong_use(folder: Path, capsys: Capture, flags: list[str], status: int, message: str) -> None:
+    result, out, err = run(capsys, "attention", folder, "the old man", *flags)
+    assert (result, out) == (status, "")
+    assert message in err
 
 
 def test_a_recurrent_model_has_no_attention(capsys: Capture, tmp_path: Path) -> None:

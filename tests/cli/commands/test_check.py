@@ -22,25 +22,25 @@ def bad(tmp_path: Path) -> Path:
 
 def test_table_has_line_and_fix(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", str(bad)]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"^rows +4$", said, re.M)
-    assert re.search(r"^labels +a 2, b 2$", said, re.M)
-    assert "the text is empty" in said
-    assert "→ Remove the rows (done by --fix)." in said
-    assert said.index("error") < said.index("warning")
+    out = capsys.readouterr().out
+    assert re.search(r"^rows +4$", out, re.M)
+    assert re.search(r"^labels +a 2, b 2$", out, re.M)
+    assert "the text is empty" in out
+    assert "→ Remove the rows (done by --fix)." in out
+    assert out.index("error") < out.index("warning")
 
 
 def test_json_has_the_shape_of_the_contract(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", str(bad), "--json", "--model", "bert-tiny"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["rows"], said["task"], said["labels"]) == (4, "classify", {"a": 2, "b": 2})
-    assert [(one["kind"], one["severity"], one["line"]) for one in said["findings"]] == [
+    out = json.loads(capsys.readouterr().out)
+    assert (out["rows"], out["task"], out["labels"]) == (4, "classify", {"a": 2, "b": 2})
+    assert [(one["kind"], one["severity"], one["line"]) for one in out["findings"]] == [
         ("empty-text", "error", 3),
         ("duplicate", "warning", 5),
     ]
-    assert all(one["message"] and one["fix"] for one in said["findings"])
-    assert said["estimate"]["model"] == "bert-tiny"
-    assert said["lengths"]["limit"] == 512
+    assert all(one["message"] and one["fix"] for one in out["findings"])
+    assert out["estimate"]["model"] == "bert-tiny"
+    assert out["lengths"]["limit"] == 512
 
 
 def test_what_a_translator_takes_is_told_of_a_named_model_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,23 +62,23 @@ def test_strict_exits_with_one_for_errors_only(bad: Path, tmp_path: Path) -> Non
 def test_page_copy_dev_columns_and_skipped_rows(bad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dev = tmp_path / "dev.csv"
     dev.write_text("review,stars\nthe sea was calm at noon,a\na bird sang,b\none,two,three\n")
-    told = ["--columns", "text=review,label=stars", "--task", "classify", "--format", "csv"]
+    messages = ["--columns", "text=review,label=stars", "--task", "classify", "--format", "csv"]
     skipped = ["--skip-bad", str(tmp_path / "skipped.jsonl")]
-    assert cli.main(["check", str(dev), *told, *skipped, "--html", str(tmp_path / "a.html")]) == 0
+    assert cli.main(["check", str(dev), *messages, *skipped, "--html", str(tmp_path / "a.html")]) == 0
     assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert json.loads((tmp_path / "skipped.jsonl").read_text())["line"] == 4
     plain = tmp_path / "plain.csv"
     plain.write_text("text,label\nthe sea was calm at noon,a\n")
     capsys.readouterr()
     assert cli.main(["check", str(bad), "--dev", str(plain), "--fix", str(tmp_path / "b.csv"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert "leak" in {one["kind"] for one in said["findings"]}
-    assert said["fixed"]["rows"] == 2
+    out = json.loads(capsys.readouterr().out)
+    assert "leak" in {one["kind"] for one in out["findings"]}
+    assert out["fixed"]["rows"] == 2
     assert (tmp_path / "b.csv").read_text() == BAD.replace(",b\nit", "it", 1).rsplit("the sea", 1)[0]
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("more", "message"),
     [
         (["--fix", "bad.csv"], "is the input file"),
         (["--html", "nowhere/a.html"], "does not exist. Make it first"),
@@ -89,11 +89,11 @@ def test_page_copy_dev_columns_and_skipped_rows(bad: Path, tmp_path: Path, capsy
     ],
 )
 def test_wrong_use_is_said(
-    bad: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], says: str
+    bad: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
     monkeypatch.chdir(bad.parent)
     assert cli.main(["check", "bad.csv", *more]) == 1
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_read_exits_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

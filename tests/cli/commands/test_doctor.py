@@ -12,10 +12,10 @@ import regard
 
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "doctor", "--json")
-    found = json.loads(out)
+    content = json.loads(out)
     assert (status, err) == (0, "")
-    assert found["regard"] == regard.__version__
-    assert found["kernels"]["cpu"] == "grouped"
+    assert content["regard"] == regard.__version__
+    assert content["kernels"]["cpu"] == "grouped"
     status, out, _ = run(capsys, "doctor")
     assert status == 0
     assert out.splitlines()[0].startswith("regard ")

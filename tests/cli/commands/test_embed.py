@@ -17,9 +17,9 @@ TEXTS = ["a cat sat on the mat", "the stock market fell", "a dog lay on the rug"
 
 @pytest.fixture(scope="module")
 def vectors() -> np.ndarray:
-    found = regard.load("minilm").embed(TEXTS)
-    assert isinstance(found, np.ndarray)
-    return found
+    model = regard.load("minilm").embed(TEXTS)
+    assert isinstance(model, np.ndarray)
+    return model
 
 
 def test_embed_prints_one_object_a_line(capsys: pytest.CaptureFixture[str], vectors: np.ndarray) -> None:
@@ -55,8 +55,8 @@ def test_embed_writes_one_array_a_text(capsys: pytest.CaptureFixture[str], tmp_p
     )
     assert status == 0
     assert str(target) in out
-    with np.load(target) as found:
-        assert [found[name].shape for name in found.files] == [(8, 384), (6, 384), (8, 384)]
+    with np.load(target) as result:
+        assert [result[name].shape for name in result.files] == [(8, 384), (6, 384), (8, 384)]
 
 
 def test_embed_takes_layer_pool_and_length(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,17 +17,17 @@ def test_evaluate_as_table_and_json(
     reviews: Callable[..., list[object]],
 ) -> None:
     data = write_rows(tmp_path / "test.csv", reviews(30, seed=5), header=("opinion", "stars"))
-    told = ("--columns", "text=opinion,label=stars", "--device", "cpu")
-    status, out, err = run(capsys, "evaluate", trained, data, *told, "--output", tmp_path / "a.jsonl")
+    messages = ("--columns", "text=opinion,label=stars", "--device", "cpu")
+    status, out, err = run(capsys, "evaluate", trained, data, *messages, "--output", tmp_path / "a.jsonl")
     assert status == 0
     assert "accuracy" in out
     assert "30 rows" in out
     assert "data: csv for classify (text=opinion, label=stars)" in err
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 30
-    status, out, _ = run(capsys, "evaluate", trained, data, *told, "--json")
-    found = json.loads(out)
-    assert set(found) == {"task", "rows", "scores", "seconds", "folder", "classes", "averages", "confusion"}
-    assert found["folder"] == str(trained)
+    status, out, _ = run(capsys, "evaluate", trained, data, *messages, "--json")
+    content = json.loads(out)
+    assert set(content) == {"task", "rows", "scores", "seconds", "folder", "classes", "averages", "confusion"}
+    assert content["folder"] == str(trained)
 
 
 def test_a_model_of_likeness_takes_texts_two_by_two(capsys: Capture, tmp_path: Path) -> None:
@@ -37,6 +37,9 @@ def test_a_model_of_likeness_takes_texts_two_by_two(capsys: Capture, tmp_path: P
     status, out, _ = run(capsys, *argv)
     assert status == 0
     assert f'regard embed {tmp_path / "run"} "a text" "another"' in out
-    said = [run(capsys, "predict", tmp_path / "run", *given, "--json")[1] for given in ((*"ab",), ("--input", pairs))]
-    assert [len(lines.splitlines()) for lines in said] == [1, 20]
-    assert set(json.loads(said[0])) == {"similarity", "is_nearest", "truncated", "windows"}
+    messages = [
+        run(capsys, "predict", tmp_path / "run", *arguments, "--json")[1]
+        for arguments in ((*"ab",), ("--input", pairs))
+    ]
+    assert [len(lines.splitlines()) for lines in messages] == [1, 20]
+    assert set(json.loads(messages[0])) == {"similarity", "is_nearest", "truncated", "windows"}

@@ -35,17 +35,17 @@ def test_next_sentence(folder: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["--next", "one"], "--next takes two texts, the first and the second; 1 were given"),
         (["a [MASK]", "--next", "one", "two"], "TEXT and --next were both given"),
         ([], "no text was given. Give a TEXT with [MASK] in it, or --next"),
     ],
 )
-def test_wrong_use_of_fill(folder: Path, capsys: Capture, words: list[str], says: str) -> None:
+def test_wrong_use_of_fill(folder: Path, capsys: Capture, words: list[str], message: str) -> None:
     status, _, err = run(capsys, "fill", folder, *words)
     assert status == 2
-    assert says in err
+    assert message in err
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,11 @@ def test_words_for_a_mask(capsys: Capture, masked: Path) -> None:
 
 def test_words_for_several_masks(capsys: Capture, masked: Path) -> None:
     status, out, _ = run(capsys, "fill", masked, "a [MASK] film of the [MASK]", "--json")
-    found = json.loads(out)
+    content = json.loads(out)
     assert status == 0
-    assert [len(words) for words in found["masks"]] == [5, 5]
-    assert set(found["masks"][0][0]) == {"word", "score", "text"}
-    assert found["untrained"] is True
+    assert [len(words) for words in content["masks"]] == [5, 5]
+    assert set(content["masks"][0][0]) == {"word", "score", "text"}
+    assert content["untrained"] is True
 
 
 def test_words_of_a_model_that_has_none(capsys: Capture, trained: Path) -> None:

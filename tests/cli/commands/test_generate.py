@@ -29,13 +29,13 @@ def folder(tmp_path_factory):
 
 def run(capsys, *argv):
     status = cli.main(["generate", *argv])
-    said = capsys.readouterr()
-    return status, said.out, said.err
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
 
 
 def test_settings_keep_their_names():
-    given = settings_of(GenerateCommand("m", ("a",), beams=0, top_p=0.5, early_stop="no", stop=("x",), slide=True))
-    assert given == {"beams": 0, "top_p": 0.5, "early_stop": False, "stop": ("x",), "slide": True}
+    settings = settings_of(GenerateCommand("m", ("a",), beams=0, top_p=0.5, early_stop="no", stop=("x",), slide=True))
+    assert settings == {"beams": 0, "top_p": 0.5, "early_stop": False, "stop": ("x",), "slide": True}
     assert settings_of(GenerateCommand("m")) == {}
 
 
@@ -44,8 +44,8 @@ def test_text_json_and_table(folder, capsys):
     assert (status, len(out)) == (0, 7)
     assert err.count("\n") == 1
     assert "is untrained" in err
-    status, told, _ = run(capsys, folder, "Once", "upon", "--max-tokens", "6", "--json")
-    rows = [json.loads(line) for line in told.splitlines()]
+    status, options, _ = run(capsys, folder, "Once", "upon", "--max-tokens", "6", "--json")
+    rows = [json.loads(line) for line in options.splitlines()]
     assert [row["prompt"] for row in rows] == ["Once", "upon"]
     assert rows[0]["text"] == out[:-1]
     assert set(rows[0]) == {"prompt", "rank", "text", "ids", "log_probs", "score", "finish_reason"}
@@ -72,7 +72,7 @@ def test_prompt_after_prompt(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("argv", "status", "says"),
+    ("argv", "status", "message"),
     [
         ([], 2, "no prompt was given"),
         (["a", "--interactive"], 2, "give one of them"),
@@ -82,10 +82,10 @@ def test_prompt_after_prompt(folder, capsys, monkeypatch):
         (["a", "--topp", "1"], 2, "--top-p"),
     ],
 )
-def test_wrong_use(folder, capsys, argv, status, says):
-    given, out, err = run(capsys, folder, *argv)
-    assert (given, out) == (status, "")
-    assert says in err
+def test_wrong_use(folder, capsys, argv, status, message):
+    actual_status, out, err = run(capsys, folder, *argv)
+    assert (actual_status, out) == (status, "")
+    assert message in err
 
 
 def test_a_model_that_only_reads(capsys, tmp_path):

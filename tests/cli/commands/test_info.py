@@ -10,11 +10,11 @@ from tests.cli.helpers import run
 
 def test_info_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "info", "bert-base-uncased", "--json")
-    found = json.loads(out)
+    content = json.loads(out)
     assert (status, err) == (0, "")
-    assert {"family", "task", "parameters", "layers", "width", "heads", "vocabulary", "bytes"} <= set(found)
-    assert found["parameters"] == 109_482_240
-    assert (found["family"], found["task"], found["layers"], found["width"]) == ("bert", None, 12, 768)
+    assert {"family", "task", "parameters", "layers", "width", "heads", "vocabulary", "bytes"} <= set(content)
+    assert content["parameters"] == 109_482_240
+    assert (content["family"], content["task"], content["layers"], content["width"]) == ("bert", None, 12, 768)
 
 
 def test_info_as_table(capsys: pytest.CaptureFixture[str]) -> None:

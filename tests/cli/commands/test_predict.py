@@ -19,10 +19,10 @@ TEXTS = ["lovely and warm", "cold and dull", "the best of the year"]
 
 def test_answers_as_json_are_those_of_python(capsys: Capture, trained: Path) -> None:
     status, out, err = run(capsys, "predict", trained, *TEXTS, "--json", "--device", "cpu")
-    said = [json.loads(line) for line in out.splitlines()]
+    rows = [json.loads(line) for line in out.splitlines()]
     assert (status, err) == (0, "")
-    assert said == [answer.json() for answer in regard.load(trained, device="cpu").predict(TEXTS)]
-    assert set(said[0]) == {"label", "score", "scores", "truncated", "windows"}
+    assert rows == [answer.json() for answer in regard.load(trained, device="cpu").predict(TEXTS)]
+    assert set(rows[0]) == {"label", "score", "scores", "truncated", "windows"}
 
 
 def test_answers_for_reading(capsys: Capture, trained: Path) -> None:
@@ -47,14 +47,14 @@ def test_files_in_and_out(capsys: Capture, trained: Path, tmp_path: Path, name: 
     status, out, _ = run(capsys, *argv)
     assert status == 0
     assert json.loads(out) == {"rows": 3, "output": str(tmp_path / "answers.jsonl")}
-    said = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     predicted = "predicted_label" if name == "texts.csv" else "label"
-    assert [row[predicted] for row in said] == [
+    assert [row[predicted] for row in rows] == [
         answer.json()["label"] for answer in regard.load(trained).predict(TEXTS)
     ]
-    assert [row["text"] for row in said] == TEXTS
-    assert {row.get("id") for row in said} == ({4} if name == "texts.jsonl" else {None})
-    assert {row["label"] for row in said} == {"nobody knows"} or name != "texts.csv"
+    assert [row["text"] for row in rows] == TEXTS
+    assert {row.get("id") for row in rows} == ({4} if name == "texts.jsonl" else {None})
+    assert {row["label"] for row in rows} == {"nobody knows"} or name != "texts.csv"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["answers.jsonl", name])
 
 
@@ -123,9 +123,11 @@ def test_a_file_is_no_context(capsys: Capture, reader: Path, page: Path) -> None
 
 
 def test_a_context_from_a_file(capsys: Capture, reader: Path, page: Path) -> None:
-    asked = ["where?", "who was born?"]
-    expected = [answer.json() for answer in regard.load(reader, device="cpu").predict([(one, PAGE) for one in asked])]
-    status, out, _ = run(capsys, "predict", reader, *asked, "--context", "page.txt", "--json")
+    questions = ["where?", "who was born?"]
+    expected = [
+        answer.json() for answer in regard.load(reader, device="cpu").predict([(one, PAGE) for one in questions])
+    ]
+    status, out, _ = run(capsys, "predict", reader, *questions, "--context", "page.txt", "--json")
     assert (status, [json.loads(line) for line in out.splitlines()]) == (0, expected)
     assert PAGE[expected[0]["start"] : expected[0]["end"]] == expected[0]["answer"]
 
@@ -146,8 +148,8 @@ def test_many_questions_about_one_file(
     Path(name).write_text(content)
     argv = ["--input", name, "--context", page, "--output", "out.csv", *more]
     assert run(capsys, "predict", reader, *argv)[0] == 0
-    asked = [("where?", PAGE), ("who was born?", PAGE)]
-    expected = [answer.json() for answer in regard.load(reader, device="cpu").predict(asked)]
+    questions = [("where?", PAGE), ("who was born?", PAGE)]
+    expected = [answer.json() for answer in regard.load(reader, device="cpu").predict(questions)]
     with Path("out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["answer"], row["start"]) for row in rows] == [(one["answer"], str(one["start"])) for one in expected]
@@ -156,7 +158,7 @@ def test_many_questions_about_one_file(
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (["--context", "nowhere.txt", "who?"], "nowhere.txt: does not exist"),
         (["--context", "empty.txt", "who?"], "empty.txt: is empty"),
@@ -169,13 +171,13 @@ def test_many_questions_about_one_file(
         (["--input", "both.csv", "--columns", "question=question,context=context", "--context", "page.txt"], "too"),
     ],
 )
-def test_wrong_questions(capsys: Capture, reader: Path, page: Path, argv: list[str], says: str) -> None:
+def test_wrong_questions(capsys: Capture, reader: Path, page: Path, argv: list[str], message: str) -> None:
     Path("empty.txt").write_text(" \n")
     Path("latin.txt").write_bytes("née".encode("latin-1"))
     Path("both.csv").write_text("question,context\na,b\n")
     status, _, err = run(capsys, "predict", reader, *argv)
     assert status in (1, 2)
-    assert says in err
+    assert message in err
 
 
 def test_only_questions_have_a_context(capsys: Capture, trained: Path, page: Path) -> None:
@@ -184,12 +186,12 @@ def test_only_questions_have_a_context(capsys: Capture, trained: Path, page: Pat
     assert "--context is for models that answer questions; this is a model for classify" in err
 
 
-@pytest.mark.parametrize("verb", ["predict", "embed", "generate", "translate"])
-def test_texts_that_are_files_are_asked_about(capsys: Capture, trained: Path, page: Path, verb: str) -> None:
-    status, _, err = run(capsys, verb, trained, "a text", "./page.txt")
+@pytest.mark.parametrize("command", ["predict", "embed", "generate", "translate"])
+def test_texts_that_are_files_are_asked_about(capsys: Capture, trained: Path, page: Path, command: str) -> None:
+    status, _, err = run(capsys, command, trained, "a text", "./page.txt")
     assert status == 2
     assert '"./page.txt" is a file' in err
-    run(capsys, verb, trained, "x" * 5000, "--literal")
+    run(capsys, command, trained, "x" * 5000, "--literal")
     assert "is a file" not in capsys.readouterr().err
 
 
@@ -230,17 +232,17 @@ def test_standard_input_keeps_its_texts(trained: Path, tmp_path: Path) -> None:
 
 def test_answers_stream(trained: Path) -> None:
     """The first answers are there long before the last text is asked for."""
-    asked = 0
+    texts_read = 0
 
     def endless() -> object:
-        nonlocal asked
+        nonlocal texts_read
         while True:
-            asked += 1
-            yield f"warm and lovely {asked}"
+            texts_read += 1
+            yield f"warm and lovely {texts_read}"
 
-    found = regard.load(trained, device="cpu").answers(endless())  # type: ignore[arg-type]  # an iterator of texts
-    assert [next(found).json()["label"] for _ in range(3)] == ["good"] * 3
-    assert asked <= 2049
+    model = regard.load(trained, device="cpu").answers(endless())  # type: ignore[arg-type]  # an iterator of texts
+    assert [next(model).json()["label"] for _ in range(3)] == ["good"] * 3
+    assert texts_read <= 2049
 
 
 def test_a_model_without_a_task_says_what_it_can_do(capsys: Capture) -> None:

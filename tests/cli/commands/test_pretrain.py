@@ -20,18 +20,18 @@ def corpus(tmp_path: Path) -> Path:
 def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["pretrain", str(corpus), "--preset", "tiny-bert", "--steps", "3", "--out", str(tmp_path / "run")]
-    assert cli.main([*given, "--objective", "mlm+nsp", "--json"]) == 0
-    said = capsys.readouterr()
-    found = json.loads(said.out)
-    assert list(found) == ["task", "rows", "scores", "baseline", "new_heads", "seconds", "folder"]
-    assert set(found["scores"]) == {"masked_accuracy", "perplexity", "nll", "next_accuracy"}
-    assert set(found["scores"]["perplexity"]) == {"value", "low", "high"}
-    assert set(found["baseline"]) == {"masked_accuracy", "perplexity", "next_accuracy"}
-    assert "objective: mlm+nsp, " in said.err
-    assert "chosen: lr " in said.err
-    assert "step 3 of 3: masked_accuracy " in said.err
-    assert cli.main([*given, "--dev-fraction", "0", "--overwrite"]) == 0
+    argv = ["pretrain", str(corpus), "--preset", "tiny-bert", "--steps", "3", "--out", str(tmp_path / "run")]
+    assert cli.main([*argv, "--objective", "mlm+nsp", "--json"]) == 0
+    captured = capsys.readouterr()
+    content = json.loads(captured.out)
+    assert list(content) == ["task", "rows", "scores", "baseline", "new_heads", "seconds", "folder"]
+    assert set(content["scores"]) == {"masked_accuracy", "perplexity", "nll", "next_accuracy"}
+    assert set(content["scores"]["perplexity"]) == {"value", "low", "high"}
+    assert set(content["baseline"]) == {"masked_accuracy", "perplexity", "next_accuracy"}
+    assert "objective: mlm+nsp, " in captured.err
+    assert "chosen: lr " in captured.err
+    assert "step 3 of 3: masked_accuracy " in captured.err
+    assert cli.main([*argv, "--dev-fraction", "0", "--overwrite"]) == 0
     assert "none: no validation text" in capsys.readouterr().out
 
 
@@ -39,13 +39,13 @@ def test_a_preset_with_too_few_words_is_told_by_its_name(tmp_path: Path, capsys:
     path = tmp_path / "letters.txt"
     path.write_text("".join(f"{chr(0x4E00 + number)} and then\n\n" for number in range(200)), encoding="utf-8")
     assert cli.main(["pretrain", str(path), "--preset", "tiny-bert", "--out", str(tmp_path / "run")]) == 1
-    said = capsys.readouterr().err
-    assert 'the vocabulary of preset "tiny-bert" is too small for the characters of this text, which need 2' in said
-    assert "Use a larger preset, or a vocabulary of your own: regard tokenizer FILE" in said
+    err = capsys.readouterr().err
+    assert 'the vocabulary of preset "tiny-bert" is too small for the characters of this text, which need 2' in err
+    assert "Use a larger preset, or a vocabulary of your own: regard tokenizer FILE" in err
 
 
 @pytest.mark.parametrize(
-    ("given", "says", "status"),
+    ("argv", "message", "status"),
     [
         (["--start", "minilm", "--preset", "tiny-bert"], "--start and --preset were given", 2),
         (["--start", "minilm", "--tokenizer", "x"], "--tokenizer was given without --preset", 2),
@@ -54,10 +54,10 @@ def test_a_preset_with_too_few_words_is_told_by_its_name(tmp_path: Path, capsys:
     ],
 )
 def test_wrong_use_is_said(
-    given: list[str], says: str, status: int, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    argv: list[str], message: str, status: int, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["pretrain", str(corpus), "--out", str(tmp_path / "run"), *given]) == status
-    assert says in capsys.readouterr().err
+    assert cli.main(["pretrain", str(corpus), "--out", str(tmp_path / "run"), *argv]) == status
+    assert message in capsys.readouterr().err
 
 
 def test_flags_of_the_trainer_are_understood(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,9 +34,9 @@ def test_every_sample_is_written(name: str, capsys: pytest.CaptureFixture[str]) 
     file = Path(samples.FILES[name])
     assert cli.main(["sample", name]) == 0
     assert file.read_bytes() == samples.path(name).read_bytes()
-    said = capsys.readouterr()
-    assert said.out == f"{file}: {samples.ABOUT[name]}\n"
-    assert "try: regard " in said.err
+    captured = capsys.readouterr()
+    assert captured.out == f"{file}: {samples.ABOUT[name]}\n"
+    assert "try: regard " in captured.err
     assert cli.main(["sample", name]) == 0
     assert "is already there" in capsys.readouterr().out
 

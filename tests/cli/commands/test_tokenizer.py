@@ -15,8 +15,8 @@ from regard.text.tokenizer import Tokenizer
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     status = cli.main(("tokenizer", *argv))
-    said = capsys.readouterr()
-    return status, said.out, said.err
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -24,18 +24,18 @@ def test_train_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     source, out = tmp_path / "corpus.txt", tmp_path / "out"
     source.write_text(CORPUS, encoding="utf-8")
     argv = [str(source), "--kind", kind, "--size", str(SIZES[kind]), "--out", str(out)]
-    status, said, err = run(capsys, *argv, "--json")
-    found = json.loads(said)
+    status, message, err = run(capsys, *argv, "--json")
+    content = json.loads(message)
     assert (status, err) == (0, "")
-    assert (found["kind"], found["size"], found["folder"]) == (kind, trained(kind).size, str(out))
+    assert (content["kind"], content["size"], content["folder"]) == (kind, trained(kind).size, str(out))
     assert Tokenizer.load(out).backend.to_str() == trained(kind).backend.to_str()
-    status, said, err = run(capsys, *argv)
-    assert (status, said) == (1, "")
+    status, message, err = run(capsys, *argv)
+    assert (status, message) == (1, "")
     assert "exists and is not empty" in err
-    status, said, err = run(capsys, *argv, "--overwrite")
+    status, message, err = run(capsys, *argv, "--overwrite")
     assert (status, err) == (0, "")
-    assert "tokens per word" in said
-    assert len(said.splitlines()) == 12
+    assert "tokens per word" in message
+    assert len(message.splitlines()) == 12
 
 
 def test_characters_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

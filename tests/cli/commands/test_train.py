@@ -28,18 +28,18 @@ def test_train_says_what_it_does_and_scores(capsys: Capture, reviews_csv: Path, 
 
 def test_train_as_json(capsys: Capture, reviews_csv: Path, tmp_path: Path) -> None:
     status, out, _ = run(capsys, "train", reviews_csv, "--out", tmp_path / "run", *QUICK, "--json")
-    found = json.loads(out)
+    content = json.loads(out)
     assert status == 0
-    assert set(found) == {"task", "rows", "scores", "seconds", "folder"}
-    assert set(found["scores"]["accuracy"]) == {"value", "low", "high"}
-    assert (found["task"], found["rows"], found["folder"]) == ("classify", 72, str(tmp_path / "run"))
+    assert set(content) == {"task", "rows", "scores", "seconds", "folder"}
+    assert set(content["scores"]["accuracy"]) == {"value", "low", "high"}
+    assert (content["task"], content["rows"], content["folder"]) == ("classify", 72, str(tmp_path / "run"))
 
 
 def test_of_several_ranks_the_first_alone_gives_the_result(reviews_csv: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "regard.cli"]
-    given = ["train", str(reviews_csv), "--out", str(tmp_path / "run"), *QUICK, "--json"]
+    argv = ["train", str(reviews_csv), "--out", str(tmp_path / "run"), *QUICK, "--json"]
     done = subprocess.run(
-        [*words, *given], capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        [*words, *argv], capture_output=True, text=True, timeout=240, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout)["rows"] == 72
@@ -52,7 +52,7 @@ def test_an_occupied_folder_is_1(capsys: Capture, trained: Path, reviews_csv: Pa
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (["train", "data.csv"], "--out"),
         (["train", "data.csv", "--out", "a", "--epoch", "3"], "--epochs"),
@@ -67,10 +67,10 @@ def test_an_occupied_folder_is_1(capsys: Capture, trained: Path, reviews_csv: Pa
         (["fill", "tiny-bert"], "TEXT"),
     ],
 )
-def test_wrong_use_is_2(capsys: Capture, argv: list[str], says: str) -> None:
+def test_wrong_use_is_2(capsys: Capture, argv: list[str], message: str) -> None:
     status, out, err = run(capsys, *argv)
     assert (status, out) == (2, "")
-    assert says in err
+    assert message in err
 
 
 # settings
@@ -79,10 +79,10 @@ def test_wrong_use_is_2(capsys: Capture, argv: list[str], says: str) -> None:
 def test_every_setting_is_a_flag() -> None:
     flags = "d.csv --out o --save-every 5 --lora.rank 4 --class-balance weights --freeze embeddings 0"
     flags += " --gradient-checkpointing"
-    found = parse(flags.split())
-    assert (found.data, str(found.out)) == ("d.csv", "o")
-    assert (found.settings.save_every, found.settings.lora.rank, found.settings.class_balance) == (5, 4, "weights")
-    assert (found.settings.freeze, found.settings.gradient_checkpointing) == (("embeddings", "0"), True)
+    result = parse(flags.split())
+    assert (result.data, str(result.out)) == ("d.csv", "o")
+    assert (result.settings.save_every, result.settings.lora.rank, result.settings.class_balance) == (5, 4, "weights")
+    assert (result.settings.freeze, result.settings.gradient_checkpointing) == (("embeddings", "0"), True)
 
 
 # a terminal, and a hand on the keyboard

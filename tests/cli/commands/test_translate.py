@@ -36,29 +36,29 @@ def test_each_text_is_translated_in_order(folder, capsys, tmp_path):
 def test_predict_says_it_too(folder, capsys):
     (answer,) = load(folder, device="cpu").predict(["good morning"])
     assert main(["predict", str(folder), "good morning", "--device", "cpu"]) == 0
-    found = answer.json()
-    assert capsys.readouterr().out == f"{found['translation'] or '(nothing)'}  {found['score']:.3f}  good morning\n"
+    content = answer.json()
+    assert capsys.readouterr().out == f"{content['translation'] or '(nothing)'}  {content['score']:.3f}  good morning\n"
 
 
 def test_several_of_each(folder, capsys):
-    given = ["translate", str(folder), "good morning", "--beams", "3", "--best", "2", "--json", "--device", "cpu"]
-    assert main(given) == 0
+    argv = ["translate", str(folder), "good morning", "--beams", "3", "--best", "2", "--json", "--device", "cpu"]
+    assert main(argv) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["rank"] for row in rows] == [1, 2]
     assert rows[0]["score"] >= rows[1]["score"]
-    assert main([*given[:5], "--best", "4"]) == 2
+    assert main([*argv[:5], "--best", "4"]) == 2
     assert "add --beams 4" in capsys.readouterr().err
 
 
 def test_alignments(folder, capsys):
     status = main(["translate", str(folder), "the dog", "--alignment", "--device", "cpu"])
-    said = capsys.readouterr()
+    captured = capsys.readouterr()
     if folder.name == "tiny-gru":
         assert status == 1
-        assert "no attention" in said.err
+        assert "no attention" in captured.err
     else:
         assert status == 0
-        assert len(said.out.splitlines()) > 2
+        assert len(captured.out.splitlines()) > 2
 
 
 def test_evaluated_with_beams(folder, capsys, tmp_path):
@@ -67,35 +67,35 @@ def test_evaluated_with_beams(folder, capsys, tmp_path):
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps({"source": one, "target": two}) + "\n" for one, two in rows))
     model = load(folder, device="cpu")
-    found = evaluate(model, data, beams=3, output=tmp_path / "a.jsonl", batch_tokens=1)
-    said = [json.loads(line)["translation"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-    assert said == [model.translate([text], beams=3)[0] for text, _ in rows]
-    assert set(found.signatures) == {"bleu", "chrf"} == set(found.scores)
+    result = evaluate(model, data, beams=3, output=tmp_path / "a.jsonl", batch_tokens=1)
+    lines = [json.loads(line)["translation"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert lines == [model.translate([text], beams=3)[0] for text, _ in rows]
+    assert set(result.signatures) == {"bleu", "chrf"} == set(result.scores)
     greedy = evaluate(model, data)
-    assert greedy.loss == pytest.approx(found.loss, rel=1e-5)
+    assert greedy.loss == pytest.approx(result.loss, rel=1e-5)
     argv = ["evaluate", str(folder), str(data), "--device", "cpu"]
     assert main([*argv, "--beams", "3"]) == 0
     table = capsys.readouterr().out
-    assert f"bleu: {found.signatures['bleu']}" in table
+    assert f"bleu: {result.signatures['bleu']}" in table
     assert "tok:13a" in table
     assert main([*argv, "--beams", "3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["signatures"] == found.signatures
+    assert json.loads(capsys.readouterr().out)["signatures"] == result.signatures
     assert main([*argv, "--beams", "0"]) == 1
     assert "beams" in capsys.readouterr().err
 
 
 def test_alignments_as_a_picture(folder, capsys, tmp_path):
-    told = ["translate", str(folder), "the dog", "good morning", "--device", "cpu", "--alignment-plot"]
-    status = main([*told, str(tmp_path / "seen.png")])
+    messages = ["translate", str(folder), "the dog", "good morning", "--device", "cpu", "--alignment-plot"]
+    status = main([*messages, str(tmp_path / "seen.png")])
     if folder.name == "tiny-gru":
         assert (status, "no attention" in capsys.readouterr().err) == (1, True)
         return
     assert status == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert (tmp_path / "seen.png").read_bytes().startswith(b"\x89PNG")
-    for name, exit, said in (("seen.txt", 2, "ends in .png"), ("no/seen.png", 1, "does not exist. Make it first")):
-        assert main([*told, str(tmp_path / name)]) == exit
-        assert said in capsys.readouterr().err
+    for name, exit, message in (("seen.txt", 2, "ends in .png"), ("no/seen.png", 1, "does not exist. Make it first")):
+        assert main([*messages, str(tmp_path / name)]) == exit
+        assert message in capsys.readouterr().err
 
 
 def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
@@ -103,13 +103,13 @@ def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
     assert "beams must be a whole number of at least 1, not 0" in capsys.readouterr().err
     (tmp_path / "texts.txt").write_text("good morning\n\nthe dog\n")
     assert main(["translate", str(folder), "--input", str(tmp_path / "texts.txt"), "--device", "cpu"]) == 1
-    said = capsys.readouterr().err
-    assert "texts.txt line 2" in said
-    assert "empty text" in said
+    err = capsys.readouterr().err
+    assert "texts.txt line 2" in err
+    assert "empty text" in err
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "said"),
+    ("argv", "status", "message"),
     [
         (["tiny-gru"], 2, "no text was given"),
         (["tiny-gru", "a", "--input", "b"], 2, "TEXT and --input were both given"),
@@ -117,6 +117,6 @@ def test_beams_and_texts_that_cannot_be(folder, capsys, tmp_path):
         (["tiny-bert", "a text"], 1, "no weights were published for it"),
     ],
 )
-def test_wrong_use(given, status, said, capsys):
-    assert main(["translate", *given]) == status
-    assert said in capsys.readouterr().err
+def test_wrong_use(argv, status, message, capsys):
+    assert main(["translate", *argv]) == status
+    assert message in capsys.readouterr().err

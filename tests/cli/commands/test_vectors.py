@@ -15,8 +15,8 @@ from regard.word_vectors.vectors import WordVectors
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     status = cli.main(["vectors", *argv])
-    said = capsys.readouterr()
-    return status, said.out, said.err
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def royal(tmp_path: Path) -> str:
 
 def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str], royal: str, tmp_path: Path) -> None:
     (tmp_path / "q.txt").write_text(": one\nman king woman queen\nman king boy prince\n")
-    asked = ("--nearest", "king", "apple", "--analogy", "man", "king", "woman", "--score", str(tmp_path / "q.txt"))
-    status, out, err = run(capsys, "--load", royal, *asked, "--top", "1", "--json")
+    questions = ("--nearest", "king", "apple", "--analogy", "man", "king", "woman", "--score", str(tmp_path / "q.txt"))
+    status, out, err = run(capsys, "--load", royal, *questions, "--top", "1", "--json")
     assert (status, err) == (0, "")
-    found = json.loads(out)
-    assert found["nearest"]["king"] == [{"word": "queen", "score": 0.6}]
-    assert found["analogy"][0]["word"] == "queen"
-    assert found["score"]["one"] == found["score"]["all"] == {"right": 1, "known": 1, "total": 2, "accuracy": 1.0}
-    status, out, _ = run(capsys, "--load", royal, *asked, "--top", "1", "--method", "mul")
+    content = json.loads(out)
+    assert content["nearest"]["king"] == [{"word": "queen", "score": 0.6}]
+    assert content["analogy"][0]["word"] == "queen"
+    assert content["score"]["one"] == content["score"]["all"] == {"right": 1, "known": 1, "total": 2, "accuracy": 1.0}
+    status, out, _ = run(capsys, "--load", royal, *questions, "--top", "1", "--method", "mul")
     assert "nearest king   queen 0.60\n" in out
     assert "score all      100.0% (1 of 1 known, 2 asked)\n" in out
     (tmp_path / "q.txt").write_text(": one\nman king boy prince\n")
@@ -46,7 +46,7 @@ def test_questions_to_vectors_that_are_there(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize("kind", ["skipgram", "cbow", "glove"])
 def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
     binary, text = str(tmp_path / "v.bin"), str(tmp_path / "v.vec")
-    given = (
+    flags = (
         "--kind",
         kind,
         "--width",
@@ -60,18 +60,18 @@ def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: P
         "--phrases",
         "5",
     )
-    status, out, _ = run(capsys, str(samples.path("corpus")), *given, "--out", binary, "--json")
-    found = json.loads(out)
-    assert (status, found["kind"], found["width"], found["words_read"]) == (0, kind, 10, 3000)
+    status, out, _ = run(capsys, str(samples.path("corpus")), *flags, "--out", binary, "--json")
+    content = json.loads(out)
+    assert (status, content["kind"], content["width"], content["words_read"]) == (0, kind, 10, 3000)
     assert run(capsys, "--load", binary, "--out", text)[0] == 0
     one, other = load_vectors(binary), load_vectors(text)
     assert one.words == other.words
-    assert len(one) == found["vectors"]
+    assert len(one) == content["vectors"]
     assert np.array_equal(one.table, other.table)
 
 
 @pytest.mark.parametrize(
-    ("argv", "says", "wanted"),
+    ("argv", "message", "expected"),
     [
         ([], "one of them", 2),
         (["a.txt", "--load", "v.bin"], "one of them", 2),
@@ -87,10 +87,10 @@ def test_wrong_use_is_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     argv: list[str],
-    says: str,
-    wanted: int,
+    message: str,
+    expected: int,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     status, out, err = run(capsys, *argv)
-    assert (status, out) == (wanted, "")
-    assert says in err
+    assert (status, out) == (expected, "")
+    assert message in err

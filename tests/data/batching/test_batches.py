@@ -20,8 +20,8 @@ DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
 def log_normal(count: int, mean: float, *, spread: float = 1.0, longest: int = 512) -> np.ndarray:
-    drawn = np.random.default_rng(0).normal(np.log(mean) - spread**2 / 2, spread, count)
-    return np.clip(np.exp(drawn), 3, longest).astype(np.int64)
+    sampled = np.random.default_rng(0).normal(np.log(mean) - spread**2 / 2, spread, count)
+    return np.clip(np.exp(sampled), 3, longest).astype(np.int64)
 
 
 @functools.cache
@@ -48,12 +48,12 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, BatchSettings]:
 @settings(deadline=None, max_examples=150)
 @given(cases(), st.integers(0, 3))
 def test_every_sequence_is_in_one_batch(case: tuple[np.ndarray, BatchSettings], epoch: int) -> None:
-    lengths, given = case
-    batches = [batch.rows for batch in BatchPlan(lengths, given, epoch=epoch)]
+    lengths, batch_settings = case
+    batches = [batch.rows for batch in BatchPlan(lengths, batch_settings, epoch=epoch)]
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
     for rows in batches:
-        assert lengths[rows].sum() <= given.tokens
-        assert 0 < len(rows) <= (given.sequences or len(lengths))
+        assert lengths[rows].sum() <= batch_settings.tokens
+        assert 0 < len(rows) <= (batch_settings.sequences or len(lengths))
         assert (np.diff(lengths[rows]) <= 0).all(), "the longest first"
 
 
@@ -62,11 +62,11 @@ def test_every_sequence_is_in_one_batch(case: tuple[np.ndarray, BatchSettings], 
 def test_batches_from_a_position_are_the_rest_of_the_epoch(
     case: tuple[np.ndarray, BatchSettings], data: st.DataObject
 ) -> None:
-    lengths, given = case
-    plan = BatchPlan(lengths, given, epoch=2)
+    lengths, batch_settings = case
+    plan = BatchPlan(lengths, batch_settings, epoch=2)
     whole = [batch.rows.tolist() for batch in plan]
     step = data.draw(st.integers(0, plan.steps))
-    later = BatchPlan(lengths.copy(), given, epoch=2, step=step)
+    later = BatchPlan(lengths.copy(), batch_settings, epoch=2, step=step)
     assert [batch.rows.tolist() for batch in later] == whole[step:]
     assert [(batch.epoch, batch.step) for batch in later] == [(2, number) for number in range(step, plan.steps)]
 
@@ -112,14 +112,14 @@ def test_lengths_are_mixed_and_nothing_drifts(mean: int, tokens: int) -> None:
     for epoch in range(8):
         plan = BatchPlan(lengths, BatchSettings(tokens), epoch=epoch)
         rows = [lengths[batch.rows] for batch in plan]
-        assert all(len(held) == 1 or held[0] > held[-1] for held in rows)
-        means = np.array([held.mean() for held in rows])
+        assert all(len(batch_lengths) == 1 or batch_lengths[0] > batch_lengths[-1] for batch_lengths in rows)
+        means = np.array([batch_lengths.mean() for batch_lengths in rows])
         assert means.std() < 1.25 * lengths.std() / np.sqrt(len(lengths) / len(rows))
         slopes.append(_in_errors(np.arange(len(means)), means))
-        step = np.repeat(np.arange(len(rows)), [len(held) for held in rows])
+        step = np.repeat(np.arange(len(rows)), [len(batch_lengths) for batch_lengths in rows])
         places.append(_in_errors(step, np.concatenate(rows)))
-    for found in (np.array(slopes), np.array(places)):
-        assert abs(found.mean()) < 3.5 / np.sqrt(len(found))
+    for result in (np.array(slopes), np.array(places)):
+        assert abs(result.mean()) < 3.5 / np.sqrt(len(result))
     assert abs((np.array(slopes) ** 2).mean() - 1) < 3.5 * np.sqrt(2 / len(slopes))
 
 
@@ -145,7 +145,7 @@ def test_a_million_sequences_are_planned_in_seconds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lengths", "given", "says"),
+    ("lengths", "batch_settings", "message"),
     [
         (
             [5, 600, 7],
@@ -160,9 +160,9 @@ def test_a_million_sequences_are_planned_in_seconds() -> None:
         ([1], {"tokens": 8, "sequences": 0}, "sequences is 0"),
     ],
 )
-def test_what_cannot_be_is_said(lengths: list[int], given: dict[str, int], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        BatchPlan(lengths, BatchSettings(**given))
+def test_what_cannot_be_is_said(lengths: list[int], batch_settings: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        BatchPlan(lengths, BatchSettings(**batch_settings))
     with pytest.raises(InputError, match="not a position"):
         BatchPlan([1], BatchSettings(8)).at(-1)
     with pytest.raises(InputError, match="there is no step 1"):

@@ -59,12 +59,12 @@ def test_the_frames_of_bert_and_roberta() -> None:
         == BERT
     )
     assert (BERT.special_count, BERT.pair_special_count) == (2, 3)
-    found = BERT.pair([7, 8], [9])
-    assert found.ids == [1, 7, 8, 2, 9, 2]
-    assert found.segments == [0, 0, 0, 0, 1, 1]
-    assert found.texts == [None, 0, 0, None, 1, None]
-    assert found.tokens == [None, 0, 1, None, 0, None]
-    assert found.own == [False, True, True, False, True, False]
+    result = BERT.pair([7, 8], [9])
+    assert result.ids == [1, 7, 8, 2, 9, 2]
+    assert result.segments == [0, 0, 0, 0, 1, 1]
+    assert result.texts == [None, 0, 0, None, 1, None]
+    assert result.tokens == [None, 0, 1, None, 0, None]
+    assert result.own == [False, True, True, False, True, False]
     roberta = Frame.of(tokenizer("roberta"))
     assert roberta.pair([7, 8], [9]).ids == [3, 7, 8, 4, 4, 9, 4]
     assert set(roberta.pair([7, 8], [9]).segments) == {0}
@@ -87,10 +87,10 @@ def test_framed_texts_are_what_the_tokenizer_gives(kind: str, first: str, second
     assert frame.pair_special_count == len(own.encode(first, second)) - len(a) - len(b)
 
 
-def check(found: list[FramedSequence], texts: tuple[range, ...], longest: int, *, full: bool = False) -> None:
+def check(results: list[FramedSequence], texts: tuple[range, ...], longest: int, *, full: bool = False) -> None:
     """Every window fits and holds what it says it holds; every token of every text is in one, and owned by one."""
     owned: list[tuple[int, int]] = []
-    for sequence in found:
+    for sequence in results:
         assert len(sequence) == len(sequence.segments) == len(sequence.own) <= longest
         for place, (text, token) in enumerate(zip(sequence.texts, sequence.tokens, strict=True)):
             if text is None:
@@ -103,7 +103,7 @@ def check(found: list[FramedSequence], texts: tuple[range, ...], longest: int, *
                 assert sequence.position(text, token) == place
                 owned += [(text, token)] * sequence.own[place]
     assert sorted(owned) == [(text, token) for text, tokens in enumerate(texts) for token in range(len(tokens))]
-    assert not full or all(len(sequence) == longest for sequence in found)
+    assert not full or all(len(sequence) == longest for sequence in results)
 
 
 def run(text: int, length: int) -> range:
@@ -116,67 +116,71 @@ OVERLAP = st.floats(0, 0.9)
 @given(st.integers(0, 200), st.integers(3, 40), OVERLAP)
 def test_windows_over_a_text(length: int, longest: int, overlap: float) -> None:
     ids = run(0, length)
-    found = single_windows(BERT, ids, max_tokens=longest, overlap=overlap)
-    check(found, (ids,), longest, full=length > longest)
-    assert len(found) == len(windows(length, size=longest - 2, overlap=int((longest - 2) * overlap)))
-    assert all(sequence.ids[0] == 1 and sequence.ids[-1] == 2 for sequence in found)
+    result = single_windows(BERT, ids, max_tokens=longest, overlap=overlap)
+    check(result, (ids,), longest, full=length > longest)
+    assert len(result) == len(windows(length, size=longest - 2, overlap=int((longest - 2) * overlap)))
+    assert all(sequence.ids[0] == 1 and sequence.ids[-1] == 2 for sequence in result)
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(WORDS[5:]), min_size=1, max_size=60).map(" ".join), st.integers(4, 20))
 def test_windows_over_a_text_are_those_of_predict(text: str, longest: int) -> None:
     own = tokenizer("bert")
-    found = single_windows(BERT, own.ids_batch([text], special=False)[0], max_tokens=longest)
-    assert [sequence.ids for sequence in found] == [
+    result = single_windows(BERT, own.ids_batch([text], special=False)[0], max_tokens=longest)
+    assert [sequence.ids for sequence in result] == [
         piece.ids for piece in split_into_windows(0, own.encode(text), longest)
     ]
 
 
 @given(st.integers(0, 20), st.integers(0, 200), st.integers(1, 30), OVERLAP)
-def test_every_window_over_a_context_holds_the_whole_question(asked: int, told: int, room: int, overlap: float) -> None:
-    question, context = run(0, asked), run(1, told)
-    longest = asked + 3 + room
-    found = context_windows(BERT, question, context, max_tokens=longest, overlap=overlap)
-    check(found, (question, context), longest, full=told > room)
-    for sequence in found:
-        assert sequence.ids[: asked + 2] == [1, *question, 2]
-        assert sequence.segments == [0] * (asked + 2) + [1] * (len(sequence) - asked - 2)
-    shown = [sequence.parts[1].window for sequence in found]
-    assert shown == windows(told, size=room, overlap=int(room * overlap))
-    assert [any(sequence.own[1 : asked + 1]) for sequence in found] == [asked > 0] + [False] * (len(found) - 1)
+def test_every_window_over_a_context_holds_the_whole_question(
+    question_length: int, context_length: int, size: int, overlap: float
+) -> None:
+    question, context = run(0, question_length), run(1, context_length)
+    longest = question_length + 3 + size
+    result = context_windows(BERT, question, context, max_tokens=longest, overlap=overlap)
+    check(result, (question, context), longest, full=context_length > size)
+    for sequence in result:
+        assert sequence.ids[: question_length + 2] == [1, *question, 2]
+        assert sequence.segments == [0] * (question_length + 2) + [1] * (len(sequence) - question_length - 2)
+    shown = [sequence.parts[1].window for sequence in result]
+    assert shown == windows(context_length, size=size, overlap=int(size * overlap))
+    assert [any(sequence.own[1 : question_length + 1]) for sequence in result] == [question_length > 0] + [False] * (
+        len(result) - 1
+    )
 
 
 @given(st.integers(0, 120), st.integers(0, 120), st.integers(2, 40), OVERLAP)
-def test_every_token_of_two_long_texts_is_in_some_window(a: int, b: int, room: int, overlap: float) -> None:
+def test_every_token_of_two_long_texts_is_in_some_window(a: int, b: int, size: int, overlap: float) -> None:
     first, second = run(0, a), run(1, b)
-    found = pair_windows(BERT, first, second, max_tokens=room + 3, overlap=overlap)
-    check(found, (first, second), room + 3)
-    if a + b <= room:
-        assert len(found) == 1
-    elif min(a, b) <= room // 2:
+    result = pair_windows(BERT, first, second, max_tokens=size + 3, overlap=overlap)
+    check(result, (first, second), size + 3)
+    if a + b <= size:
+        assert len(result) == 1
+    elif min(a, b) <= size // 2:
         short, shorter = (first, 0) if a <= b else (second, 1)
-        for sequence in found:
+        for sequence in result:
             assert [token for token, text in zip(sequence.ids, sequence.texts, strict=True) if text == shorter] == [
                 *short
             ]
-        assert all(len(sequence) == room + 3 for sequence in found)
+        assert all(len(sequence) == size + 3 for sequence in result)
     else:
         counts = [
             {(part.window.start, part.window.end) for part in parts}
-            for parts in zip(*(s.parts for s in found), strict=True)
+            for parts in zip(*(s.parts for s in result), strict=True)
         ]
-        assert len(found) == max(map(len, counts))
-        assert all(len(sequence) == room + 3 for sequence in found)
+        assert len(result) == max(map(len, counts))
+        assert all(len(sequence) == size + 3 for sequence in result)
 
 
 def test_two_long_texts_side_by_side() -> None:
-    found = paired_windows(12, 7, size=9, overlap=0)
-    assert [(left.start, left.end, right.start, right.end) for left, right in found] == [
+    result = paired_windows(12, 7, size=9, overlap=0)
+    assert [(left.start, left.end, right.start, right.end) for left, right in result] == [
         (0, 5, 0, 4),
         (5, 10, 3, 7),
         (7, 12, 3, 7),
     ]
-    assert found[2][1] == Window(3, 7, 3, 3), "shown again, not owned again"
+    assert result[2][1] == Window(3, 7, 3, 3), "shown again, not owned again"
     assert paired_windows(12, 4, size=9, overlap=0.4) == [
         (left, right if number == 0 else right.context_only)
         for number, (left, right) in enumerate(
@@ -188,17 +192,17 @@ def test_two_long_texts_side_by_side() -> None:
 
 def test_offsets_and_words_are_found_in_the_text() -> None:
     own = tokenizer("bert")
-    asked, told = "the höme.", "東 the man 😀 went höme. " * 6
-    question, context = own.encode_batch([asked, told], special=False)
-    seen = set()
+    question_text, context_text = "the höme.", "東 the man 😀 went höme. " * 6
+    question, context = own.encode_batch([question_text, context_text], special=False)
+    recorded = set()
     for sequence in context_windows(BERT, question.ids, context.ids, max_tokens=14, overlap=0.3):
         for place, (text, token) in enumerate(zip(sequence.texts, sequence.tokens, strict=True)):
             if text is not None and token is not None:
                 start, end = (question, context)[text].offsets[token]
-                word = (asked, told)[text][start:end]
+                word = (question_text, context_text)[text][start:end]
                 assert sequence.ids[place] == ID.get(word, 0)
-                seen.add((text, start, end))
-    assert len(seen) == len(question) + len(context)
+                recorded.add((text, start, end))
+    assert len(recorded) == len(question) + len(context)
 
 
 def test_no_limit_is_one_window() -> None:

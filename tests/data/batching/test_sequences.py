@@ -11,11 +11,11 @@ from regard.text.encoding import Encoding
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 60))
 def test_every_row_is_in_one_batch_that_holds_no_more_than_asked(lengths: list[int], tokens: int) -> None:
-    found = list(token_batches(lengths, tokens))
-    assert sorted(row for rows in found for row in rows) == list(range(len(lengths)))
-    for rows in found:
+    results = list(token_batches(lengths, tokens))
+    assert sorted(row for rows in results for row in rows) == list(range(len(lengths)))
+    for rows in results:
         assert len(rows) == 1 or sum(lengths[row] for row in rows) <= tokens
-    order = [row for rows in found for row in rows]
+    order = [row for rows in results for row in rows]
     assert order == sorted(order, key=lambda row: (-lengths[row], row))
 
 

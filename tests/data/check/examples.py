@@ -86,7 +86,7 @@ def question(
 
 SPANS = (entities((0, 12), (17, 32)), entities((4, 8), text="Mrs Dale reads"), entities((0, 3), text="Tom Hart sang"))
 
-ASKED = (question("Ada", 0), question("Bath", 12, "Where to?"), question("coach", 20, "How did she come?"))
+QUESTIONS = (question("Ada", 0), question("Bath", 12, "Where to?"), question("coach", 20, "How did she come?"))
 
 CONLL = "Ada B-PER\nLovelace I-PER\nsang O\n\nin O\nLondon B-LOC\n\nand O\nBath B-LOC\n\n"
 

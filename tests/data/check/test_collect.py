@@ -23,11 +23,11 @@ def test_findings_are_ordered_by_severity_with_examples(tmp_path: Path) -> None:
     twice = report.findings[1]
     assert (twice.kind, twice.count, twice.lines) == ("duplicate", 2, (14, 15))
     assert [one.text for one in twice.examples] == [good()[2], good()[3]]
-    said = report.as_json()
-    assert {"rows", "task", "labels", "findings"} <= set(said)
-    assert {"kind", "severity", "line", "message", "fix"} <= set(said["findings"][0])
-    assert (said["rows"], said["task"], said["labels"]) == (16, "classify", {"pos": 8, "neg": 8})
-    json.dumps(said)
+    message = report.as_json()
+    assert {"rows", "task", "labels", "findings"} <= set(message)
+    assert {"kind", "severity", "line", "message", "fix"} <= set(message["findings"][0])
+    assert (message["rows"], message["task"], message["labels"]) == (16, "classify", {"pos": 8, "neg": 8})
+    json.dumps(message)
 
 
 def test_rows_of_one_kind_are_counted_with_the_highest_severity() -> None:

@@ -39,11 +39,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> CheckReport:
 def test_page_has_all_parts(report: CheckReport) -> None:
     html = html_page(report, name=EVIL)
     tree = body(html)
-    titles = [found.text for found in tree.iter("h2")]
+    titles = [result.text for result in tree.iter("h2")]
     assert titles == ["Rows per label", "Tokens per row", "Rows in two splits", "Findings", "Estimated training time"]
     assert len(list(tree.iter("svg"))) == 3
     assert "limit of the model: 20" in html
-    assert [found.kind in html for found in report.findings] == [True] * len(report.findings)
+    assert [result.kind in html for result in report.findings] == [True] * len(report.findings)
 
 
 def test_data_is_escaped_and_nothing_is_requested(report: CheckReport) -> None:

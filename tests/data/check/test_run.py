@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.data.check.examples import (
-    ASKED,
     CONLL,
+    QUESTIONS,
     SPANS,
     csv_of,
     entities,
@@ -88,11 +88,11 @@ FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
     "tags of another kind": ("a.conll", CONLL + "Mary B-PER\nHill I-LOC\nleft O\n\n", "broken-tags", 12),
     "a line with a column missing": ("a.conll", CONLL + "Mary B-PER\nHill\nleft O\n\n", "wrong-columns", 12),
     "fewer tags than words": ("a.jsonl", jsonl({"tokens": ["a", "b"], "tags": ["O", "B-X"]}, {"tokens": ["a", "b"], "tags": ["O"]}), "tag-count", 2),
-    "an answer that is elsewhere": ("a.jsonl", jsonl(*ASKED, question("Bath", 3, "What?")), "answer-position", 4),
-    "an answer that is nowhere": ("a.jsonl", jsonl(*ASKED, question("York", 3, "What?")), "answer-position", 4),
-    "an answer inside a word": ("a.jsonl", jsonl(*ASKED, question("coac", 20, "What?")), "answer-inside-word", 4),
-    "a question twice": ("a.jsonl", jsonl(*ASKED, {**question("Ada", 0), "id": "other"}), "duplicate", 4),
-    "an id twice": ("a.jsonl", jsonl(*ASKED, {**question("Bath", 12, "To what town?"), "id": "Who came?Ada"}), "duplicate-id", 4),
+    "an answer that is elsewhere": ("a.jsonl", jsonl(*QUESTIONS, question("Bath", 3, "What?")), "answer-position", 4),
+    "an answer that is nowhere": ("a.jsonl", jsonl(*QUESTIONS, question("York", 3, "What?")), "answer-position", 4),
+    "an answer inside a word": ("a.jsonl", jsonl(*QUESTIONS, question("coac", 20, "What?")), "answer-inside-word", 4),
+    "a question twice": ("a.jsonl", jsonl(*QUESTIONS, {**question("Ada", 0), "id": "other"}), "duplicate", 4),
+    "an id twice": ("a.jsonl", jsonl(*QUESTIONS, {**question("Bath", 12, "To what town?"), "id": "Who came?Ada"}), "duplicate-id", 4),
     "an untranslated pair": ("a.tsv", tsv(("We leave tomorrow at noon.", "We leave tomorrow at noon.")), "untranslated", 11),
     "a pair of unequal length": ("a.tsv", tsv(("Good.", "Bien, y además quería contarte todo lo que pasó ayer en la plaza.")), "length-mismatch", 11),
     "a translation left empty": ("a.tsv", tsv(("We leave tomorrow.", "")), "empty-text", 11),
@@ -105,11 +105,11 @@ FAULTS: dict[str, tuple[str, str | bytes, str, int]] = {
 def test_planted_fault_is_found_in_its_line(tmp_path: Path, name: str) -> None:
     file, content, kind, line = FAULTS[name]
     report = check(write_file(tmp_path / file, content))
-    found = [finding for finding in report.findings if finding.kind == kind]
-    assert [finding.line for finding in found] == [line], report.findings
-    assert found[0].file == str(tmp_path / file)
-    assert found[0].message
-    assert found[0].fix
+    results = [finding for finding in report.findings if finding.kind == kind]
+    assert [finding.line for finding in results] == [line], report.findings
+    assert results[0].file == str(tmp_path / file)
+    assert results[0].message
+    assert results[0].fix
     assert report.complete
     others = {finding.kind for finding in report.findings if finding.severity != "note"} - {kind}
     assert others <= ALLOWED.get(name, set())
@@ -129,7 +129,7 @@ def test_many_kinds_of_faults_are_covered() -> None:
 CLEAN = {
     "a.csv": rows(30),
     "b.jsonl": jsonl(*SPANS),
-    "c.jsonl": jsonl(*ASKED),
+    "c.jsonl": jsonl(*QUESTIONS),
     "d.conll": CONLL,
     "e.tsv": tsv(),
     "f.txt": "\n\n".join(good()),
@@ -165,7 +165,7 @@ def test_given_columns_and_skipped_rows(tmp_path: Path) -> None:
 
 
 def test_unreadable_file_is_a_finding(tmp_path: Path) -> None:
-    for name, content, says in (
+    for name, content, message in (
         ("empty.csv", b"", "is empty"),
         ("binary.csv", bytes(range(256)) * 50, "is a binary file"),
         ("zip.csv", b"PK\x03\x04abc", "a zip archive"),
@@ -173,15 +173,15 @@ def test_unreadable_file_is_a_finding(tmp_path: Path) -> None:
     ):
         report = check(write_file(tmp_path / name, content))
         assert not report.complete
-        found = next(one for one in report.findings if one.kind == "unreadable")
-        assert says in found.message
-        assert (found.severity, found.file) == ("error", str(tmp_path / name))
+        result = next(one for one in report.findings if one.kind == "unreadable")
+        assert message in result.message
+        assert (result.severity, result.file) == ("error", str(tmp_path / name))
         assert report.rows == 0
 
 
 def test_missing_data_is_an_error(tmp_path: Path) -> None:
-    for where, says in ((tmp_path / "a.csv", "does not exist"), (tmp_path, "holds no file named train")):
-        with pytest.raises(DataError, match=says):
+    for where, message in ((tmp_path / "a.csv", "does not exist"), (tmp_path, "holds no file named train")):
+        with pytest.raises(DataError, match=message):
             check(where)
 
 
@@ -204,13 +204,13 @@ def test_file_that_changes_during_reading_is_a_finding(tmp_path: Path) -> None:
 
 def test_very_long_texts_take_limited_time_and_memory(tmp_path: Path) -> None:
     began = time.monotonic()
-    found = check(write_file(tmp_path / "a.csv", rows(12, ("x" * 1_000_000, "pos"))))
-    assert kinds(found)["repeated-character"] == 14
+    result = check(write_file(tmp_path / "a.csv", rows(12, ("x" * 1_000_000, "pos"))))
+    assert kinds(result)["repeated-character"] == 14
     tracemalloc.start()
-    found = check(write_file(tmp_path / "b.csv", rows(12, ("many words in one line " * 450_000, "pos"))))
+    result = check(write_file(tmp_path / "b.csv", rows(12, ("many words in one line " * 450_000, "pos"))))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.rows == 13
+    assert result.rows == 13
     assert peak < 250e6
     assert time.monotonic() - began < 30
 

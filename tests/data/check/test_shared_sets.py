@@ -28,7 +28,7 @@ def test_a_public_set_in_less_than_a_minute(name: str, rows: int, counts: dict[s
     if not (SHARED / name).exists():
         pytest.skip(f"{SHARED / name} is not there: public sets are not part of the project")
     report: CheckReport = check(SHARED / name)
-    found = {finding.kind: finding.count for finding in report.findings}
+    results = {finding.kind: finding.count for finding in report.findings}
     assert report.rows == rows
     assert report.seconds < 60
-    assert {kind: found.get(kind) for kind in counts} == counts
+    assert {kind: results.get(kind) for kind in counts} == counts

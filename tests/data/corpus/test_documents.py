@@ -38,26 +38,26 @@ def test_no_character_is_lost_however_small_the_pieces(text: str, sentences: boo
             patch.setattr(documents, name, value)
         path = Path(folder) / "a.txt"
         path.write_bytes(text.encode())
-        found: list[str] = [""]
+        results: list[str] = [""]
         for group in read_text_groups([path], sentences=sentences, lines=lines):
             ends = set(group.ends)
             for number, piece in enumerate(group.chunks, 1):
-                found[-1] += piece
+                results[-1] += piece
                 if number in ends:
-                    found.append("")
-    assert found.pop() == ""
-    assert ["".join(part.split()) for part in found] == ["".join(part) for part in expected]
+                    results.append("")
+    assert results.pop() == ""
+    assert ["".join(part.split()) for part in results] == ["".join(part) for part in expected]
 
 
 def _documents(text: str) -> list[str]:
-    found, held = [], ""
+    results, rows = [], ""
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
         if line.strip():
-            held += line + "\n"
-        elif held:
-            found.append(held)
-            held = ""
-    return found
+            rows += line + "\n"
+        elif rows:
+            results.append(rows)
+            rows = ""
+    return results
 
 
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "the man " * 1_250_000], ids=["one letter", "one line"])

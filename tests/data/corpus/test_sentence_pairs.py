@@ -12,8 +12,8 @@ from regard.data.corpus.sentence_pairs import sample_pairs, token_blocks
 from regard.errors import InputError
 
 
-def near(found: float, share: float, count: float, *, errors: float = 3) -> bool:
-    return abs(found - share) < errors * (share * (1 - share) / count) ** 0.5
+def near(result: float, share: float, count: float, *, errors: float = 3) -> bool:
+    return abs(result - share) < errors * (share * (1 - share) / count) ** 0.5
 
 
 def corpus(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -26,22 +26,22 @@ def corpus(documents: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", ["next", "order"])
 def test_half_of_the_pairs_are_true_and_the_others_are_not(kind: PairKind) -> None:
     sentences, documents = corpus(10_000)
-    found = sample_pairs(sentences, documents, max_tokens=128, kind=kind)
-    assert near(float((found.labels == 0).mean()), 0.5, len(found))
+    result = sample_pairs(sentences, documents, max_tokens=128, kind=kind)
+    assert near(float((result.labels == 0).mean()), 0.5, len(result))
     edges = sentences[documents]
-    a, b = (np.searchsorted(edges, part[:, 0], side="right") for part in (found.first, found.second))
-    true, false = found.labels == 0, found.labels == 1
+    a, b = (np.searchsorted(edges, part[:, 0], side="right") for part in (result.first, result.second))
+    true, false = result.labels == 0, result.labels == 1
     assert (a[true] == b[true]).all()
-    assert (found.first[true, 1] == found.second[true, 0]).all(), "the second follows at once"
+    assert (result.first[true, 1] == result.second[true, 0]).all(), "the second follows at once"
     if kind == "next":
         assert (a[false] != b[false]).all()
     else:
         assert (a[false] == b[false]).all()
-        assert (found.first[false, 0] >= found.second[false, 1]).all()
-    assert found.lengths.max() <= 128
-    assert (np.diff(found.first) > 0).all()
-    assert (np.diff(found.second) > 0).all()
-    short = float((found.lengths < 100).mean())
+        assert (result.first[false, 0] >= result.second[false, 1]).all()
+    assert result.lengths.max() <= 128
+    assert (np.diff(result.first) > 0).all()
+    assert (np.diff(result.second) > 0).all()
+    short = float((result.lengths < 100).mean())
     assert 0.02 < short < 0.35
 
 
@@ -52,37 +52,37 @@ def test_pairs_are_seeded_and_new_every_epoch() -> None:
         for seed in (0, 1)
         for epoch in (0, 1)
     }
-    assert len({found.first.tobytes() + found.second.tobytes() for found in kinds.values()}) == 4
+    assert len({result.first.tobytes() + result.second.tobytes() for result in kinds.values()}) == 4
     again = sample_pairs(sentences, documents, max_tokens=64)
     assert (again.second == kinds[0, 0].second).all()
 
 
 def test_every_sentence_of_a_longer_document_is_a_first_or_a_true_second() -> None:
     sentences, documents = np.arange(0, 1001), np.array([0, 1, 500, 1000])
-    found = sample_pairs(sentences, documents, max_tokens=40, short=0.0, seed=3)
-    held = {
+    result = sample_pairs(sentences, documents, max_tokens=40, short=0.0, seed=3)
+    rows = {
         int(token)
-        for part in (found.first, found.second[found.labels == 0])
+        for part in (result.first, result.second[result.labels == 0])
         for start, end in part
         for token in range(start, end)
     }
-    assert len(set(range(1, 1000)) - held) <= 2, "at most the last sentence of a document can stay alone"
+    assert len(set(range(1, 1000)) - rows) <= 2, "at most the last sentence of a document can stay alone"
 
 
 def test_a_pair_is_framed_and_cut_from_the_longer_side() -> None:
     tokens = np.arange(1000, 1200, dtype=np.uint16)
     sentences, documents = np.array([0, 100, 110, 115, 118]), np.array([0, 2, 4])
     for seed in range(20):
-        found = sample_pairs(sentences, documents, max_tokens=33, short=0.0, seed=seed)
-        ids, segments = found.read(0, tokens, cls=1, sep=2)
-        assert len(ids) == found.lengths[0] <= 33
+        result = sample_pairs(sentences, documents, max_tokens=33, short=0.0, seed=seed)
+        ids, segments = result.read(0, tokens, cls=1, sep=2)
+        assert len(ids) == result.lengths[0] <= 33
         assert ids[0] == 1
         assert ids[-1] == 2
         first = int(np.flatnonzero(ids == 2)[0])
         assert segments.tolist() == [0] * (first + 1) + [1] * (len(ids) - first - 1)
         assert ids[first - 1] == 1099, "the first part keeps its end"
         assert ids[first + 1] in (1100, 1110, 1115), "the second its start"
-        if found.labels[0] == 0:
+        if result.labels[0] == 0:
             assert (first - 1, len(ids) - first - 2) == (20, 10)
 
 
@@ -90,15 +90,15 @@ def test_a_pair_is_framed_and_cut_from_the_longer_side() -> None:
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.integers(1, 17), st.booleans(), st.integers(0, 3))
 def test_blocks_hold_every_token_once(sizes: list[int], length: int, across: bool, epoch: int) -> None:
     bounds = np.concatenate(([0], np.cumsum(sizes)))
-    found = token_blocks(bounds, length, across=across, epoch=epoch)
-    assert [token for start, end in found for token in range(start, end)] == list(range(bounds[-1]))
-    lengths = np.diff(found).ravel()
+    result = token_blocks(bounds, length, across=across, epoch=epoch)
+    assert [token for start, end in result for token in range(start, end)] == list(range(bounds[-1]))
+    lengths = np.diff(result).ravel()
     assert ((lengths > 0) & (lengths <= length)).all()
     if across:
         assert (lengths[1:-1] == length).all()
     else:
         inner = bounds[(bounds > 0) & (bounds < bounds[-1])]
-        assert set(inner.tolist()) <= set(found[:, 0].tolist())
+        assert set(inner.tolist()) <= set(result[:, 0].tolist())
 
 
 def test_pairs_that_cannot_be_are_refused() -> None:

@@ -65,12 +65,12 @@ def test_a_line_break_ends_a_sentence_only_where_told() -> None:
 
 @given(st.text(st.sampled_from("aB1 .!?…\"'”)\n(。\u00a0é") | st.characters(), max_size=60), st.booleans())
 def test_the_spans_hold_everything_but_space(text: str, lines: bool) -> None:
-    found = sentence_spans(text, lines=lines)
-    edges = [edge for span in found for edge in span]
+    result = sentence_spans(text, lines=lines)
+    edges = [edge for span in result for edge in span]
     assert edges == sorted(edges)
-    covered = {place for start, end in found for place in range(start, end)}
+    covered = {place for start, end in result for place in range(start, end)}
     assert all(place in covered or char.isspace() for place, char in enumerate(text))
-    for start, end in found:
+    for start, end in result:
         assert text[start:end]
         assert text[start:end] == text[start:end].strip()
 

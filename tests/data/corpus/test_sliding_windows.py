@@ -23,34 +23,34 @@ def words() -> Tokenizer:
     return train_tokenizer_from_texts([TEXT] * 20, kind="bpe", size=290)
 
 
-def cut(text: str, words: Tokenizer, *, room: int, overlap: float) -> list[TextWindow]:
-    return list(sliding_windows([TextChunk(text, True)], words, size=room, overlap=overlap))
+def cut(text: str, words: Tokenizer, *, size: int, overlap: float) -> list[TextWindow]:
+    return list(sliding_windows([TextChunk(text, True)], words, size=size, overlap=overlap))
 
 
 @settings(deadline=None)
-@given(text=st.text(max_size=80), room=st.integers(2, 20), overlap=st.floats(0, 0.95))
-def test_every_token_but_the_first_is_scored_once(words: Tokenizer, text: str, room: int, overlap: float) -> None:
-    found = cut(text, words, room=room, overlap=overlap)
+@given(text=st.text(max_size=80), size=st.integers(2, 20), overlap=st.floats(0, 0.95))
+def test_every_token_but_the_first_is_scored_once(words: Tokenizer, text: str, size: int, overlap: float) -> None:
+    result = cut(text, words, size=size, overlap=overlap)
     ids = list(words.encode(text, special=False).ids)
-    given = room if round(room * overlap) == 0 else len(ids)  # without an overlap the first of each window
-    assert [token for one in found for token in one.ids[one.first_scored :]] == [
-        token for place, token in enumerate(ids) if place % given
+    period = size if round(size * overlap) == 0 else len(ids)  # without an overlap the first of each window
+    assert [token for one in result for token in one.ids[one.first_scored :]] == [
+        token for place, token in enumerate(ids) if place % period
     ]
-    assert all(len(one.ids) <= room for one in found)
-    assert sum(one.characters for one in found) <= len(text)
-    assert sum(one.words for one in found) <= len(text.split())
+    assert all(len(one.ids) <= size for one in result)
+    assert sum(one.characters for one in result) <= len(text)
+    assert sum(one.words for one in result) <= len(text.split())
 
 
 def test_windows_move_on_by_what_they_do_not_share(words: Tokenizer) -> None:
     ids = list(words.encode(TEXT, special=False).ids)
-    found = cut(TEXT, words, room=8, overlap=0.25)
-    assert [one.ids for one in found[:2]] == [ids[:8], ids[6:14]]
-    assert [one.first_scored for one in found] == [1, *[2] * (len(found) - 1)]
-    assert found[-1].ids == ids[6 * (len(found) - 1) :]
-    whole = cut(TEXT, words, room=1000, overlap=0.5)
+    result = cut(TEXT, words, size=8, overlap=0.25)
+    assert [one.ids for one in result[:2]] == [ids[:8], ids[6:14]]
+    assert [one.first_scored for one in result] == [1, *[2] * (len(result) - 1)]
+    assert result[-1].ids == ids[6 * (len(result) - 1) :]
+    whole = cut(TEXT, words, size=1000, overlap=0.5)
     assert len(whole) == 1
     assert whole[0].words == len(TEXT.split()) - 1  # the first token is given, and a word begins with it
-    assert sum(one.words for one in found) == whole[0].words
+    assert sum(one.words for one in result) == whole[0].words
 
 
 def test_a_file_is_one_text_and_its_pieces_are_tokenized_as_the_whole(
@@ -58,7 +58,7 @@ def test_a_file_is_one_text_and_its_pieces_are_tokenized_as_the_whole(
 ) -> None:
     path = tmp_path / "text.txt"
     path.write_text(TEXT * 3)
-    expected = cut(TEXT * 3, words, room=16, overlap=0.5)
+    expected = cut(TEXT * 3, words, size=16, overlap=0.5)
     for size in (24, 40, 1 << 18):
         monkeypatch.setattr(running, "CHUNK", size)
         monkeypatch.setattr(running, "CUT_RANGE", 20)
@@ -72,13 +72,13 @@ def test_a_file_is_one_text_and_its_pieces_are_tokenized_as_the_whole(
 def test_files_and_rows_are_texts_of_their_own(words: Tokenizer, tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_bytes(TEXT.replace("\n", "\r\n").encode())
-    found = list(text_chunks(read(str(tmp_path / "*.txt"), task="text")))
-    assert found == [TextChunk(TEXT, True), TextChunk(TEXT, True)]
+    results = list(text_chunks(read(str(tmp_path / "*.txt"), task="text")))
+    assert results == [TextChunk(TEXT, True), TextChunk(TEXT, True)]
     (tmp_path / "rows.csv").write_text('text,label\n"The old man",a\nYes.,b\n')
-    found = list(text_chunks(read(tmp_path / "rows.csv", task="text")))
-    assert found == [TextChunk("The old man", True), TextChunk("Yes.", True)]
-    ids = [list(words.encode(one.text, special=False).ids) for one in found]
-    assert [one.ids for one in sliding_windows(found, words, size=100, overlap=0.0)] == [
+    results = list(text_chunks(read(tmp_path / "rows.csv", task="text")))
+    assert results == [TextChunk("The old man", True), TextChunk("Yes.", True)]
+    ids = [list(words.encode(one.text, special=False).ids) for one in results]
+    assert [one.ids for one in sliding_windows(results, words, size=100, overlap=0.0)] == [
         one for one in ids if len(one) > 1
     ]
 
@@ -88,4 +88,4 @@ def test_files_and_rows_are_texts_of_their_own(words: Tokenizer, tmp_path: Path)
 )
 def test_windows_that_cannot_be(words: Tokenizer, size: int, overlap: float, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        cut(TEXT, words, room=size, overlap=overlap)
+        cut(TEXT, words, size=size, overlap=overlap)

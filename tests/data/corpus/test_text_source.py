@@ -29,26 +29,26 @@ def built(tmp_path: Path, words: Tokenizer, documents: list[str], *, sentences: 
 
 def test_documents_are_on_one_side(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS)
-    learned, held = split_corpus(corpus, fraction=0.25, seed=3)
-    assert held is not None
-    assert sorted([*learned.documents, *held.documents]) == list(range(12))
-    assert learned.size + held.size == len(corpus.tokens)
-    assert 0.2 < held.size / len(corpus.tokens) < 0.45
+    learned, rows = split_corpus(corpus, fraction=0.25, seed=3)
+    assert rows is not None
+    assert sorted([*learned.documents, *rows.documents]) == list(range(12))
+    assert learned.size + rows.size == len(corpus.tokens)
+    assert 0.2 < rows.size / len(corpus.tokens) < 0.45
     again, other = split_corpus(corpus, fraction=0.25, seed=3)[1], split_corpus(corpus, fraction=0.25, seed=4)[1]
     assert again is not None
     assert other is not None
-    assert again.documents.tolist() == held.documents.tolist() != other.documents.tolist()
-    both = np.concatenate([corpus[number] for number in held.documents])
-    assert held.read(np.arange(held.size)).tolist() == both.tolist()
-    assert held.counts(words.size).tolist() == np.bincount(both, minlength=words.size).tolist()
+    assert again.documents.tolist() == rows.documents.tolist() != other.documents.tolist()
+    both = np.concatenate([corpus[number] for number in rows.documents])
+    assert rows.read(np.arange(rows.size)).tolist() == both.tolist()
+    assert rows.counts(words.size).tolist() == np.bincount(both, minlength=words.size).tolist()
     assert split_corpus(corpus, fraction=0.0)[1] is None
 
 
 def test_a_single_document_gives_its_end(tmp_path: Path, words: Tokenizer) -> None:
     corpus = built(tmp_path, words, DOCUMENTS[:1])
-    learned, held = split_corpus(corpus, fraction=0.25)
-    assert held is not None
-    assert [*learned.read(np.arange(learned.size)), *held.read(np.arange(held.size))] == corpus.tokens.tolist()
+    learned, rows = split_corpus(corpus, fraction=0.25)
+    assert rows is not None
+    assert [*learned.read(np.arange(learned.size)), *rows.read(np.arange(rows.size))] == corpus.tokens.tolist()
     with pytest.raises(InputError, match=r"1 document, too few to use 2 for validation"):
         split_corpus(corpus, fraction=0.25, min_documents=2)
 

@@ -51,20 +51,20 @@ def write(path: Path, text: str) -> Path:
 def test_documents_and_sentences_come_back(tmp_path: Path, name: str, change: Callable[[str], str]) -> None:
     path = write(tmp_path / name, change(TEXT))
     tokenizer = word_level()
-    seen: list[Progress] = []
-    corpus = Corpus.build([path], tokenizer, tmp_path / "store", sentences=True, progress=seen.append)
+    recorded: list[Progress] = []
+    corpus = Corpus.build([path], tokenizer, tmp_path / "store", sentences=True, progress=recorded.append)
     assert len(corpus) == 3
     assert corpus.tokens.dtype == np.uint16
     assert [corpus[i].tolist() for i in range(3)] == [list(tokenizer.encode(text).ids) for text in DOCUMENTS]
-    told = [[tokenizer.decode(part.tolist()) for part in corpus.sentences(i)] for i in range(3)]
-    assert told == [
+    messages = [[tokenizer.decode(part.tolist()) for part in corpus.sentences(i)] for i in range(3)]
+    assert messages == [
         ["the man went home .", "It was cold .", "He slept"],
         ["Dr . the man slept ."],
         ["He went ."],
     ]
     assert (corpus[-1] == corpus[2]).all()
     assert corpus.lengths.sum() == len(corpus.tokens)
-    assert (seen[-1].done, seen[-1].values["documents"]) == (path.stat().st_size, 3)
+    assert (recorded[-1].done, recorded[-1].values["documents"]) == (path.stat().st_size, 3)
     with pytest.raises(IndexError, match="the store has 3"):
         corpus[3]
 
@@ -110,8 +110,8 @@ def test_a_build_that_was_killed_goes_on_to_the_same_store(tmp_path: Path, name:
     assert not store.exists()
     with pytest.raises(FolderError, match="continues where it stopped"):
         Corpus.open(store)
-    seen: list[Progress] = []
-    corpus = Corpus.build([path], word_level(), store, sentences=True, progress=seen.append)
+    recorded: list[Progress] = []
+    corpus = Corpus.build([path], word_level(), store, sentences=True, progress=recorded.append)
     whole = Corpus.build([path], word_level(), tmp_path / "whole", sentences=True)
     for file in ("tokens.bin", "documents.bin", "sentences.bin", "owners.bin"):
         assert (store / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
@@ -146,9 +146,9 @@ def test_one_of_many_builds_at_once_makes_the_store(tmp_path: Path) -> None:
             return error
 
     with ThreadPoolExecutor(8) as pool:
-        said = list(pool.map(build, range(40)))
-    assert {one for one in said if isinstance(one, int)} == {3}
-    assert all("is being built by process" in str(one) for one in said if not isinstance(one, int))
+        messages = list(pool.map(build, range(40)))
+    assert {one for one in messages if isinstance(one, int)} == {3}
+    assert all("is being built by process" in str(one) for one in messages if not isinstance(one, int))
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a.txt", "store"]
 
 
@@ -162,10 +162,10 @@ def test_only_what_was_not_safe_is_read_again(tmp_path: Path, monkeypatch: pytes
 
     with pytest.raises(KeyboardInterrupt):
         Corpus.build([path], word_level(), store, progress=stop, save_every=50)
-    seen: list[Progress] = []
-    Corpus.build([path], word_level(), store, progress=seen.append)
-    assert 280 < seen[0].values["documents"] < 320
-    assert seen[-1].values["documents"] == 500
+    recorded: list[Progress] = []
+    Corpus.build([path], word_level(), store, progress=recorded.append)
+    assert 280 < recorded[0].values["documents"] < 320
+    assert recorded[-1].values["documents"] == 500
 
 
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "no.txt.gz").write_bytes(b"no gzip at all")
     (tmp_path / "bent.txt.gz").write_bytes(gzip.compress(TEXT.encode())[:10] + b"\xff" * 20)
     write(tmp_path / "empty.txt", " \n\n")
-    for name, says in (
+    for name, message in (
         ("bad.txt", "byte 7 is 0xff"),
         ("cut.txt.xz", "damaged or cut short"),
         ("no.txt.gz", "damaged or cut short"),
@@ -183,7 +183,7 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         ("empty.txt", "there is no text"),
         ("none.txt", "is not a file"),
     ):
-        with pytest.raises(InputError, match=says):
+        with pytest.raises(InputError, match=message):
             Corpus.build([tmp_path / name], word_level(), store, overwrite=True)
     no_unknown = word_level(["the"])
     with pytest.raises(InputError, match="not in the vocabulary, and the vocabulary has no unknown token"):

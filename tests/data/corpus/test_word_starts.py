@@ -16,10 +16,10 @@ TEXT = "The unbelievable market unbelievably closed, closing marketplaces."
 def pieces_of(words: Tokenizer, text: str) -> list[str]:
     """The text of each run of tokens from one start to the next, without special ones."""
     ids = np.array(words.encode(text).ids)
-    found: list[list[int]] = []
+    results: list[list[int]] = []
     for token, begins in zip(ids.tolist(), WordStarts.from_tokenizer(words)(ids).tolist(), strict=True):
-        found = [*found, [token]] if begins else [*found[:-1], [*found[-1], token]]
-    return [words.decode(run).strip() for run in found if words.decode(run).strip()]
+        results = [*results, [token]] if begins else [*results[:-1], [*results[-1], token]]
+    return [words.decode(run).strip() for run in results if words.decode(run).strip()]
 
 
 @pytest.mark.parametrize(("kind", "size"), [("bpe", 275), ("unigram", 30)])

@@ -22,13 +22,15 @@ WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r\t #-"), m
 def test_conll_comes_back(tmp_path: Path, sentences: list[list[tuple[str, str]]]) -> None:
     for blank in (" ", "\t"):
         text = "\n".join("".join(f"{word}{blank}{tag}\n" for word, tag in sentence) for sentence in sentences)
-        found = read(write_file(tmp_path / "data.conll", text))
+        result = read(write_file(tmp_path / "data.conll", text))
         assert [
-            list(zip(tokens, tags or (), strict=True)) for tokens, tags in fields(found, "tokens", "tags")
+            list(zip(tokens, tags or (), strict=True)) for tokens, tags in fields(result, "tokens", "tags")
         ] == sentences
     rows = [json.dumps({"tokens": [w for w, _ in one], "tags": [t for _, t in one]}) for one in sentences]
-    found = read(write_file(tmp_path / "data.jsonl", "\n".join(rows)))
-    assert [list(zip(tokens, tags or (), strict=True)) for tokens, tags in fields(found, "tokens", "tags")] == sentences
+    result = read(write_file(tmp_path / "data.jsonl", "\n".join(rows)))
+    assert [
+        list(zip(tokens, tags or (), strict=True)) for tokens, tags in fields(result, "tokens", "tags")
+    ] == sentences
 
 
 def test_tags_are_kept_as_iob2(tmp_path: Path) -> None:

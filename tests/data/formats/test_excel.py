@@ -50,8 +50,8 @@ def test_sheets(tmp_path: Path) -> None:
     with pytest.warns(
         UserWarning, match=r'has 3 sheets; the first with rows, "first", is read.* Write ".*mails.xlsx#NAME"'
     ):
-        found = list(read(path, labels="class"))
-    assert text_and_label(found) == [("one, two", "1"), ("line\nbreak", "2"), ("x", "0.5")]
+        results = list(read(path, labels="class"))
+    assert text_and_label(results) == [("one, two", "1"), ("line\nbreak", "2"), ("x", "0.5")]
     assert text_and_label(list(read(f"{path}#second"))) == [("a", "TRUE"), ("b", "FALSE")]
     with pytest.raises(DataError, match=r'has no sheet "secnd". Did you mean "second"'):
         read(f"{path}#secnd")
@@ -71,13 +71,13 @@ def test_columns_without_a_name(tmp_path: Path) -> None:
 
 def test_workbooks_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
-    for content, says in (
+    for content, message in (
         (b"\xd0\xcf\x11\xe0" + b"\0" * 100, "old .xls workbook, or one with a password"),
         (b"text,label\nx,y\n", "is no .xlsx workbook. If it is CSV, name it .csv"),
         (b"PK\x03\x04" + b"\0" * 100, "cannot be read"),
     ):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=says):
+        with pytest.raises(DataError, match=message):
             read(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/sharedStrings.xml", b"\0" * (80 << 20))

@@ -18,8 +18,8 @@ from regard.errors import InputError
     ],
 )
 def test_formats_are_detected(head: bytes, suffix: str, name: str) -> None:
-    found, reason = registry.detect_format(FileStart(head, suffix))
-    assert found.name == name
+    result, reason = registry.detect_format(FileStart(head, suffix))
+    assert result.name == name
     assert reason
 
 

@@ -28,7 +28,7 @@ def test_questions_come_back(tmp_path: Path, parts: list[tuple[str, str, str, st
         }
         for number, (before, answer, after, question) in enumerate(parts)
     ]
-    wanted = [
+    expected = [
         (
             row["id"],
             row["context"],
@@ -43,9 +43,9 @@ def test_questions_come_back(tmp_path: Path, parts: list[tuple[str, str, str, st
     cells = [(r["id"], r["context"], r["question"], json.dumps(r["answers"])) for r in rows]
     write_file(tmp_path / "flat.csv", table(cells, ("id", "context", "question", "answers")))
     for name in ("squad.json", "flat.jsonl", "flat.csv"):
-        found = read(tmp_path / name)
-        assert found.schema.task == "answer"
-        assert fields(found, "id", "context", "question", "answers") == wanted
+        result = read(tmp_path / name)
+        assert result.schema.task == "answer"
+        assert fields(result, "id", "context", "question", "answers") == expected
 
 
 def test_squad_two_and_groups(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_squad_two_and_groups(tmp_path: Path) -> None:
         {"id": "2", "question": "r", "answers": [], "is_impossible": True, "plausible_answers": [{"text": "x"}]},
     ]
     content = {"data": [{"title": "T", "paragraphs": [{"context": "a b", "qas": questions}]}]}
-    found = list(read(write_file(tmp_path / "dev-v2.0.json", json.dumps(content))))
-    assert fields(found, "id", "answerable", "group") == [("1", True, "T"), ("2", False, "T")]
+    results = list(read(write_file(tmp_path / "dev-v2.0.json", json.dumps(content))))
+    assert fields(results, "id", "answerable", "group") == [("1", True, "T"), ("2", False, "T")]
     path = write_file(tmp_path / "a.csv", "text,label,user\nx,a,u1\n")
     assert [record.group for record in read(path, columns={"group": "user"})] == ["u1"]

@@ -24,8 +24,8 @@ def marked(draw: st.DrawFn) -> tuple[str, list[Entity]]:
 
 
 @given(marked())
-def test_character_spans_come_back_as_they_were(given: tuple[str, list[Entity]]) -> None:
-    text, spans = given
+def test_character_spans_come_back_as_they_were(options: tuple[str, list[Entity]]) -> None:
+    text, spans = options
     record = TagRecord.from_entities(text, spans)
     assert record.entities == tuple(spans)
     assert record.text == text
@@ -42,7 +42,7 @@ def test_tokens_slice_back_from_the_text(tokens: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spans", "says"),
+    ("spans", "message"),
     [
         ([(0, 6, "PER")], "0 to 6 .PER. is not a part of the text; expected 0 <= start < end <= 5"),
         ([(-1, 2, "PER")], "-1 to 2"),
@@ -52,8 +52,8 @@ def test_tokens_slice_back_from_the_text(tokens: list[str]) -> None:
         ([(0, 4, "PER"), (3, 5, "LOC")], "3 to 5 .LOC. overlaps the one before, which ends at 4"),
     ],
 )
-def test_spans_that_cannot_be_are_said(spans: list[tuple[int, int, str]], says: str) -> None:
-    with pytest.raises(DataError, match=f"f line 2, column entities: .*{says}"):
+def test_spans_that_cannot_be_are_said(spans: list[tuple[int, int, str]], message: str) -> None:
+    with pytest.raises(DataError, match=f"f line 2, column entities: .*{message}"):
         TagRecord.from_entities("ab cd", [Entity(*span) for span in spans], place=Place("f", 2))
 
 

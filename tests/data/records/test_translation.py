@@ -24,9 +24,9 @@ def test_translations_come_back(tmp_path: Path, rows: list[tuple[str, str]]) -> 
     tabs = write_file(tmp_path / "a.tsv", "".join(f"{source}\t{target}\n" for source, target in [("en", "de"), *rows]))
     sources: list[tuple[Any, dict[str, Any]]] = [((first, second), {}), (f"{first},{second}", {}), (lines, {})]
     for where, options in (*sources, (tabs, {"quoting": False})):
-        found = read(where, **options)
-        assert dict(found.schema.columns, translation="") == {"source": "en", "target": "de", "translation": ""}
-        assert fields(found, "source", "target") == rows
+        result = read(where, **options)
+        assert dict(result.schema.columns, translation="") == {"source": "en", "target": "de", "translation": ""}
+        assert fields(result, "source", "target") == rows
     swapped = read((first, second), columns={"source": "de"})
     assert fields(swapped, "target", "source") == rows
     assert fields(read(lines, columns={"source": "de", "target": "en"}), "target", "source") == rows

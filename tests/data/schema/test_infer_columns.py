@@ -12,7 +12,7 @@ from regard.data.readers import read
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told", "wanted"),
+    ("name", "content", "options", "expected"),
     [
         ("a.csv", "text,label\nx,1.5\ny,2\n", {}, [("x", 1.5), ("y", 2.0)]),
         ("a.csv", "text,score\nx,1\ny,2\n", {}, [("x", 1.0), ("y", 2.0)]),
@@ -33,5 +33,7 @@ from regard.data.readers import read
         ("a.tsv", 'text\tlabel\n"x" y\t1\n" z\t0\n', {}, [('"x" y', "1"), ('" z', "0")]),
     ],
 )
-def test_labels_and_columns(tmp_path: Path, name: str, content: str, told: dict[str, Any], wanted: list[Any]) -> None:
-    assert text_and_label(read(write_file(tmp_path / name, content), **told))[: len(wanted)] == wanted
+def test_labels_and_columns(
+    tmp_path: Path, name: str, content: str, options: dict[str, Any], expected: list[Any]
+) -> None:
+    assert text_and_label(read(write_file(tmp_path / name, content), **options))[: len(expected)] == expected

@@ -32,12 +32,12 @@ class Frame:
     """What a pandas or polars frame has: going through it gives the names of its columns."""
 
     def __init__(self, columns: dict[Any, Any]) -> None:
-        self.held = columns
+        self.data = columns
         self.columns = list(columns)
         self.shape = (len(next(iter(columns.values()))), len(columns))
 
     def __getitem__(self, name: Any) -> Any:
-        return self.held[name]
+        return self.data[name]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.columns)
@@ -85,14 +85,14 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_read_as_its_rows(kind: str) -> None:
     reader = read(KINDS[kind]())
-    wanted = [(row["text"], row["label"]) for row in ROWS]
-    assert fields(reader, "text", "label") == wanted
+    expected = [(row["text"], row["label"]) for row in ROWS]
+    assert fields(reader, "text", "label") == expected
     assert str(reader.schema) == "rows for classify (text=text, label=label): it is in memory"
     if kind in ("generator", "iterator"):
         with pytest.raises(DataError, match=r"the data: can be read only once. Give a list"):
             list(reader)
     else:
-        assert fields(reader, "text", "label") == wanted
+        assert fields(reader, "text", "label") == expected
     assert load_data(KINDS[kind]()).fingerprint == load_data(ROWS).fingerprint
     assert check(KINDS[kind]()).labels == {"bad": 20, "good": 20}
 
@@ -121,8 +121,8 @@ def test_splits_of_a_dict_of_tables() -> None:
     parts = DatasetDict(train=Dataset(ROWS[:30]), validation=Dataset(ROWS[30:36]), test=Dataset(ROWS[36:]))
     assert split_names(parts) == ("train", "valid", "test")
     assert [len(list(read(parts, split=split))) for split in ("train", "valid", "test")] == [30, 6, 4]
-    found = load_data(parts)
-    assert (len(found.train), len(found.dev), found.split_off) == (30, 6, False)
+    result = load_data(parts)
+    assert (len(result.train), len(result.dev), result.split_off) == (30, 6, False)
     assert [split.rows for split in check({"train": ROWS[:30], "test": ROWS[30:]}).splits] == [30, 10]
     with pytest.raises(DataError, match=r'has no split "test". It has: train.'):
         read({"train": ROWS}, split="test")
@@ -131,7 +131,7 @@ def test_splits_of_a_dict_of_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "message"),
     [
         ([ROWS[0], "text"], r'the data row 2: is "text"; expected a dict such as'),
         ([ROWS[0], {"text": 5, "label": "a"}], r"the data row 2, column text: is 5 \(int\); expected a text"),
@@ -148,8 +148,8 @@ def test_splits_of_a_dict_of_tables() -> None:
         (iter([]), "the data: has no readable row"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_row(data: Any, says: str) -> None:
-    with pytest.raises(DataError, match=says):
+def test_what_cannot_be_read_is_named_with_its_row(data: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         list(read(data))
 
 
@@ -181,16 +181,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_is_evaluated_and_asked(model: Any, kind: str) -> None:
-    found = regard.evaluate(model, KINDS[kind]())
-    assert (found.task, found.rows) == ("classify", 40)
-    wanted = [answer.json() for answer in model.predict([row["text"] for row in ROWS])]
-    assert [answer.json() for answer in model.predict(KINDS[kind]())] == wanted
+    result = regard.evaluate(model, KINDS[kind]())
+    assert (result.task, result.rows) == ("classify", 40)
+    expected = [answer.json() for answer in model.predict([row["text"] for row in ROWS])]
+    assert [answer.json() for answer in model.predict(KINDS[kind]())] == expected
 
 
 def test_vectors_are_of_texts_not_of_column_names(model: Any) -> None:
-    wanted = model.embed([row["text"] for row in ROWS])
+    expected = model.embed([row["text"] for row in ROWS])
     for kind in ("frame", "columns", "table"):
-        np.testing.assert_array_equal(model.embed(KINDS[kind]()), wanted)
+        np.testing.assert_array_equal(model.embed(KINDS[kind]()), expected)
     with pytest.raises(
         InputError, match=r'a table with opinion was given; give the texts alone, such as data\["text"\]'
     ):

@@ -55,15 +55,15 @@ def results(kernel, pairs, *, groups=H, mask=MASKS["free"], bias=None, score="sc
     for weight in made.parameters():
         torch.nn.init.normal_(weight, std=0.5)
     table = biases(max(layout.q_max_length, layout.k_max_length, 1))[bias or "none"]
-    given = [q, k, v, *made.parameters()]
+    inputs = [q, k, v, *made.parameters()]
     if table is not None:
-        given.append(table.requires_grad_())
+        inputs.append(table.requires_grad_())
     call = AttentionCall(layout, mask, made, select, table, training=training)
     scored_q, scored_k = made(q, k)
     out = attend(scored_q, scored_k, v, call, kernel=kernel)
     assert out.shape == q.shape
-    loss = (out * torch.randn(out.shape)).sum() + 0 * sum(x.sum() for x in given)
-    return [out.detach(), *torch.autograd.grad(loss, given)]
+    loss = (out * torch.randn(out.shape)).sum() + 0 * sum(x.sum() for x in inputs)
+    return [out.detach(), *torch.autograd.grad(loss, inputs)]
 
 
 def agree(kernel, pairs, **settings):

@@ -13,11 +13,11 @@ from regard.model.kernels.cpu_autograd import Dropout, dropout, gelu, gelu_tanh,
 def test_gelu_and_its_gradient_are_torchs(ours, theirs):
     x = torch.cat((torch.linspace(-12, 12, 401), torch.tensor([0.0, -0.0, 1e-30, 1e4, -1e4])))
     grads = []
-    for bend in (ours, theirs):
-        given = x.clone().requires_grad_()
-        out = bend(given)
+    for activation in (ours, theirs):
+        inputs = x.clone().requires_grad_()
+        out = activation(inputs)
         (out * torch.linspace(1, 2, len(x))).sum().backward()
-        grads.append((out.detach(), given.grad))
+        grads.append((out.detach(), inputs.grad))
     torch.testing.assert_close(grads[0], grads[1], rtol=1e-5, atol=2e-6)
 
 
@@ -70,8 +70,8 @@ def test_autocast_chooses_the_numbers_of_a_product():
     left = torch.randn(2, 8, 16, 16, requires_grad=True)
     right = torch.randn(2, 8, 16, 16).bfloat16().requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
-        found = small_matmul(left, right)
-        assert torch.equal(found, left @ right)
-    found.sum().backward()
+        result = small_matmul(left, right)
+        assert torch.equal(result, left @ right)
+    result.sum().backward()
     assert left.grad is not None
     assert right.grad is not None

@@ -10,7 +10,7 @@ from regard.ragged import Ragged
 PROMPTS = [5, 1, 9]
 
 
-def begun(network, tokens, *, capacity):
+def filled_cache(network, tokens, *, capacity):
     source = {"source": tokens([7, 2, 4], seed=1)} if network.encoder is not None else {"sequences": len(PROMPTS)}
     cache = network.new_cache(**source, capacity=capacity)
     network.step(tokens(PROMPTS), cache)
@@ -22,13 +22,13 @@ def begun(network, tokens, *, capacity):
 def test_fixed_shapes_say_the_same(build, tokens, name, monkeypatch):
     monkeypatch.setattr("regard.model.kernels.decode_graphs.MIN_SLOTS", 12)  # so that the reach grows on the way
     network = build(name)
-    plain, cache = (begun(network, tokens, capacity=40) for _ in range(2))
+    plain, cache = (filled_cache(network, tokens, capacity=40) for _ in range(2))
     steps = TokenStepper(network, cache, fixed=True, limit=network.config.max_tokens)
     reaches = set()
     for turn in range(25):
         new = tokens([1, 1, 1], seed=turn).ids
-        said = steps(new)
-        torch.testing.assert_close(said, network.step(single_token_batch(new), plain), rtol=1e-4, atol=1e-5)
+        message = steps(new)
+        torch.testing.assert_close(message, network.step(single_token_batch(new), plain), rtol=1e-4, atol=1e-5)
         assert (cache.max_length, cache.lengths.tolist()) == (plain.max_length, plain.lengths.tolist())
         reaches.add(steps.attended_slots)
     assert reaches == {12, 24, 40}
@@ -38,7 +38,7 @@ def test_fixed_shapes_say_the_same(build, tokens, name, monkeypatch):
 @torch.no_grad()
 def test_sequences_are_reordered_and_leave(build, tokens, name):
     network = build(name)
-    plain, cache = (begun(network, tokens, capacity=40) for _ in range(2))
+    plain, cache = (filled_cache(network, tokens, capacity=40) for _ in range(2))
     for one in (plain, cache):
         one.repeat(2)
     steps = TokenStepper(network, cache, fixed=True)
@@ -52,7 +52,7 @@ def test_sequences_are_reordered_and_leave(build, tokens, name):
 
 @torch.no_grad()
 def test_a_reordering_keeps_the_tensors_that_are_recorded(build, tokens):
-    cache = begun(build("tiny-gpt2"), tokens, capacity=40)
+    cache = filled_cache(build("tiny-gpt2"), tokens, capacity=40)
     before = cache.lengths, cache.layers[0].k_BCGK
     cache.select(torch.tensor([2, 0, 1]))
     assert before[0] is cache.lengths
@@ -62,7 +62,7 @@ def test_a_reordering_keeps_the_tensors_that_are_recorded(build, tokens):
 @torch.no_grad()
 def test_there_is_an_end_to_the_room(build, tokens):
     network = build("tiny-gpt2")
-    cache = begun(network, tokens, capacity=10)
+    cache = filled_cache(network, tokens, capacity=10)
     steps = TokenStepper(network, cache, fixed=True, limit=128)
     new = tokens([1, 1, 1]).ids
     steps(new)
@@ -91,7 +91,7 @@ def test_recorded_steps_say_the_same(build, tokens, name, monkeypatch):
     steps = TokenStepper(network, caches[0], fixed=True)
     for turn in range(25):
         new = tokens([1] * 6, seed=turn).ids.cuda()
-        said = steps(new).clone()
-        torch.testing.assert_close(said, network.step(single_token_batch(new), caches[1]), rtol=1e-3, atol=1e-4)
+        message = steps(new).clone()
+        torch.testing.assert_close(message, network.step(single_token_batch(new), caches[1]), rtol=1e-3, atol=1e-4)
         for cache in caches:
             cache.select(torch.tensor([1, 0, 2, 2, 5, 5], device="cuda"))

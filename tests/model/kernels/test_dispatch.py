@@ -69,8 +69,8 @@ def test_a_batch_of_nothing_gives_nothing(kernel):
 
 @pytest.mark.parametrize("kernel", ["reference", "grouped", "explicit"])
 def test_a_query_that_may_see_nothing_receives_zeros_and_gives_no_nan(kernel):
-    nobody = Mask(function=lambda sequence, head, query, key: (query > 0) & (key >= 0))
-    out, *grads = results(kernel, [(3, 3), (4, 4)], mask=nobody, bias="learned")
+    no_key_mask = Mask(function=lambda sequence, head, query, key: (query > 0) & (key >= 0))
+    out, *grads = results(kernel, [(3, 3), (4, 4)], mask=no_key_mask, bias="learned")
     assert out[0].abs().sum() == out[3].abs().sum() == 0
     assert (out[[1, 2, 4, 5, 6]].abs().sum((1, 2)) > 0).all()
     assert all(grad.isfinite().all() for grad in grads)
@@ -104,10 +104,10 @@ def test_dropout_keeps_the_mean_in_training_and_is_off_otherwise(kernel):
     plain = attend(q, k, v, AttentionCall(layout), kernel=kernel)
     assert torch.equal(attend(q, k, v, AttentionCall(layout, dropout=0.5), kernel=kernel), plain)
     call = AttentionCall(layout, dropout=0.5, training=True)
-    drawn = torch.stack([attend(q, k, v, call, kernel=kernel) for _ in range(600)])
-    assert (drawn[0] - plain).abs().max() > 0.05
-    spread = drawn.std(0) / 600**0.5
-    assert ((drawn.mean(0) - plain).abs() < 5 * spread + 1e-6).all()
+    sampled = torch.stack([attend(q, k, v, call, kernel=kernel) for _ in range(600)])
+    assert (sampled[0] - plain).abs().max() > 0.05
+    spread = sampled.std(0) / 600**0.5
+    assert ((sampled.mean(0) - plain).abs() < 5 * spread + 1e-6).all()
 
 
 @pytest.mark.parametrize("mask", MASKS)

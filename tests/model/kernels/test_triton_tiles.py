@@ -25,7 +25,7 @@ def call_of(sizes, mask):
     return AttentionCall(Layout(q_bounds, k_bounds, max(sizes[0]), max(sizes[1])), mask, AttentionScore(0.25))
 
 
-def drawn(tokens, heads, seed, dtype):
+def random_tensor(tokens, heads, seed, dtype):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(tokens, heads, 16, generator=generator).to(DEVICE, dtype)
 
@@ -33,14 +33,18 @@ def drawn(tokens, heads, seed, dtype):
 def check(sizes, mask, groups, *, compiled, dtype=torch.float16):
     call = call_of(SIZES[sizes], MASKS[mask])
     queries, keys = (sum(size) for size in SIZES[sizes])
-    q, k, v = drawn(queries, 2, 0, dtype), drawn(keys, groups, 1, dtype), drawn(keys, groups, 2, dtype)
+    q, k, v = (
+        random_tensor(queries, 2, 0, dtype),
+        random_tensor(keys, groups, 1, dtype),
+        random_tensor(keys, groups, 2, dtype),
+    )
 
     def run(q, k, v):
         return attend(q, k, v, call, kernel="tiles")
 
-    found = (torch.compile(run, backend="aot_eager", fullgraph=True) if compiled else run)(q, k, v).float()
+    result = (torch.compile(run, backend="aot_eager", fullgraph=True) if compiled else run)(q, k, v).float()
     expected = attend(q.float(), k.float(), v.float(), call, kernel="reference")
-    assert (found - expected).norm() <= (1e-2 if dtype == torch.float16 else 1e-6) * expected.norm()
+    assert (result - expected).norm() <= (1e-2 if dtype == torch.float16 else 1e-6) * expected.norm()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])

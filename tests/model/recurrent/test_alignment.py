@@ -21,5 +21,5 @@ def test_alignments_are_shares_of_the_source(network, pair):
 def test_a_local_window_sees_its_width():
     network = build(score="dot", window=1)
     (weights,) = network.alignment(Ragged.of([[1, 2, 3, 4, 5]]), Ragged.of([[1, 2, 3, 4, 5, 6, 7]]))
-    seen = [(row > 0).nonzero().flatten().tolist() for row in weights]
-    assert seen == [[0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4], [3, 4], [3, 4]]
+    recorded = [(row > 0).nonzero().flatten().tolist() for row in weights]
+    assert recorded == [[0, 1], [0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4], [3, 4], [3, 4]]

@@ -31,8 +31,8 @@ def loss(network, batch):
     task = Causal() if isinstance(network, RecurrentNetwork) else BothSides()
     learn = torch.zeros(batch.tokens, dtype=torch.int8)
     inputs = task.prepare(Inputs(batch, by_token={LEARN: learn}, rows=len(batch)))
-    found = task.loss(network(batch), inputs)
-    return found.sum, found.count
+    result = task.loss(network(batch), inputs)
+    return result.sum, result.count
 
 
 def test_a_batch_is_its_sequences_one_at_a_time(language, sides, tokens):
@@ -56,7 +56,7 @@ def test_gradients_are_those_of_a_plain_loop(language, tokens):
     total, count = loss(language, batch)
     total.backward()
     parameters = dict(language.named_parameters())
-    found = {name: parameter.grad.clone() for name, parameter in parameters.items()}
+    results = {name: parameter.grad.clone() for name, parameter in parameters.items()}
     language.zero_grad()
     plain = torch.zeros((), dtype=torch.float64)
     for ids in batch.split(batch.ids):
@@ -67,7 +67,7 @@ def test_gradients_are_those_of_a_plain_loop(language, tokens):
     assert count.item() == 13
     assert total.item() == pytest.approx(plain.item(), rel=1e-6)
     for name, parameter in parameters.items():
-        assert torch.allclose(found[name], parameter.grad, atol=1e-6), name
+        assert torch.allclose(results[name], parameter.grad, atol=1e-6), name
 
 
 def test_stepping_is_the_whole_pass(language, tokens):

@@ -15,12 +15,12 @@ def cell(layers, number, direction, x, state):
     """One step of a GRU or an LSTM, as the papers have it."""
     end = f"l{number}" + ("_reverse" if direction else "")
     weights = [getattr(layers, f"{name}_{end}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-    read, kept = weights[0] @ x + weights[2], weights[1] @ state[0] + weights[3]
+    read, from_state = weights[0] @ x + weights[2], weights[1] @ state[0] + weights[3]
     if isinstance(layers, torch.nn.GRU):
-        (r, z, n), (hr, hz, hn) = read.chunk(3), kept.chunk(3)
+        (r, z, n), (hr, hz, hn) = read.chunk(3), from_state.chunk(3)
         update = torch.sigmoid(z + hz)
         return ((1 - update) * torch.tanh(n + torch.sigmoid(r + hr) * hn) + update * state[0],)
-    i, f, g, o = (read + kept).chunk(4)
+    i, f, g, o = (read + from_state).chunk(4)
     memory = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(memory), memory
 
@@ -33,12 +33,12 @@ def encode(network, ids):
         sides = []
         for direction in range(2 if layers.bidirectional else 1):
             state = (torch.zeros(size, dtype=torch.float64),) * parts
-            seen: list[torch.Tensor] = [torch.empty(0)] * len(xs)
+            recorded: list[torch.Tensor] = [torch.empty(0)] * len(xs)
             for place in reversed(range(len(xs))) if direction else range(len(xs)):
                 state = cell(layers, number, direction, xs[place], state)
-                seen[place] = state[0]
-            sides.append((seen, state))
-        xs = [torch.cat([seen[place] for seen, _ in sides]) for place in range(len(xs))]
+                recorded[place] = state[0]
+            sides.append((recorded, state))
+        xs = [torch.cat([recorded[place] for recorded, _ in sides]) for place in range(len(xs))]
         ends.append(tuple(torch.cat([state[part] for _, state in sides]) for part in range(parts)))
     return xs, ends
 
@@ -70,7 +70,7 @@ def look(network, h, memory, place):
 def plain(network, source, target):
     """Logits of one pair, and its alignment."""
     memory, states = encode(network, source)
-    feed, said, rows = torch.zeros(network.config.width, dtype=torch.float64), [], []
+    feed, messages, rows = torch.zeros(network.config.width, dtype=torch.float64), [], []
     for place, token in enumerate(target):
         x = network.decoder.tokens.weight[token]
         x = torch.cat((x, feed)) if network.config.input_feeding else x
@@ -84,14 +84,14 @@ def plain(network, source, target):
             rows.append(torch.stack(weights))
         feed = x
         head = network.heads["language"]
-        said.append(head.weight @ x + head.bias)
-    return torch.stack(said), torch.stack(rows) if rows else None
+        messages.append(head.weight @ x + head.bias)
+    return torch.stack(messages), torch.stack(rows) if rows else None
 
 
 def test_logits_gradients_and_alignments_are_those_of_a_plain_loop(network, pair):
     source, target = pair
     weight = torch.randn(target.tokens, 20, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    found = []
+    results = []
     for way in ("ours", "plain"):
         network.zero_grad()
         if way == "ours":
@@ -100,8 +100,8 @@ def test_logits_gradients_and_alignments_are_those_of_a_plain_loop(network, pair
             pairs = zip(source.split(source.ids), target.split(target.ids), strict=True)
             logits = torch.cat([plain(network, one.tolist(), other.tolist())[0] for one, other in pairs])
         (logits.log_softmax(-1) * weight).sum().backward()
-        found.append((logits.detach(), {name: p.grad.clone() for name, p in network.named_parameters()}))
-    (ours, gradients), (expected, theirs) = found
+        results.append((logits.detach(), {name: p.grad.clone() for name, p in network.named_parameters()}))
+    (ours, gradients), (expected, theirs) = results
     assert torch.allclose(ours, expected, atol=1e-10)
     for name, gradient in gradients.items():
         assert gradient.abs().max() > 0, name
@@ -165,13 +165,13 @@ def test_its_own_words_stand_in_for_a_share_of_the_target(pair):
     assert torch.allclose(network(*pair).logits, taught, atol=1e-12)
     network.set_training_progress(1.0)
     free = network(*pair).logits
-    said = []
+    messages = []
     for source, target in zip(pair[0].split(pair[0].ids), pair[1].split(pair[1].ids), strict=True):
         cache, token = network.new_cache(source=Ragged.of([source.tolist()])), target[:1]
         for _ in range(len(target)):
-            said.append(network.step(Ragged.of([token.tolist()]), cache))
-            token = said[-1].argmax(-1)
-    assert torch.allclose(free, torch.cat(said), atol=1e-12)
+            messages.append(network.step(Ragged.of([token.tolist()]), cache))
+            token = messages[-1].argmax(-1)
+    assert torch.allclose(free, torch.cat(messages), atol=1e-12)
     network.eval()
     assert torch.allclose(network(*pair).logits, taught, atol=1e-12)
 
@@ -190,12 +190,12 @@ def test_half_precision_outside_keeps_states_and_scores_exact(network, pair):
     assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
     if network.config.score != "none":
         with torch.autocast("cpu", torch.bfloat16):
-            found = network.alignment(*pair)
-        assert all(torch.allclose(rows.float().sum(1), torch.ones(len(rows)), atol=1e-5) for rows in found)
+            result = network.alignment(*pair)
+        assert all(torch.allclose(rows.float().sum(1), torch.ones(len(rows)), atol=1e-5) for rows in result)
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"cell": "gro"}, 'cell "gro" is not known.*gru'),
         ({"score": "scaled"}, "not known"),
@@ -206,8 +206,8 @@ def test_half_precision_outside_keeps_states_and_scores_exact(network, pair):
         ({"sampling": 1.5}, "from 0 to 1"),
     ],
 )
-def test_settings_that_do_not_go_together(settings, said):
-    with pytest.raises(InputError, match=said):
+def test_settings_that_do_not_go_together(settings, message):
+    with pytest.raises(InputError, match=message):
         build(**settings)
 
 

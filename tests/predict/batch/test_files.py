@@ -49,8 +49,8 @@ def test_a_killed_run_is_resumed(trained: Path, model: Model, tmp_path: Path, mo
     done = subprocess.run([sys.executable, "-c", KILLED, trained, output, str(moment)], check=False)
     assert done.returncode == -9
     assert ".a.jsonl.rows.part" in names(output.parent)
-    found = predict(model, source(), output, resume=True)
-    assert found.resumed == moment // 8 * 8
+    result = predict(model, source(), output, resume=True)
+    assert result.resumed == moment // 8 * 8
     predict(model, source(), tmp_path / "whole" / "a.jsonl")
     assert output.read_bytes() == (tmp_path / "whole" / "a.jsonl").read_bytes()
     assert names(output.parent) == ["a.jsonl"]
@@ -68,19 +68,19 @@ def test_a_full_disk_is_said(model: Model) -> None:
 
 def answered(model: Model, columns: dict[str, Any], tmp_path: Path) -> dict[str, Any]:
     predict(model, iter([InputRow("a text", columns)]), tmp_path / "a.jsonl")
-    found: dict[str, Any] = json.loads((tmp_path / "a.jsonl").read_text())
-    return found
+    content: dict[str, Any] = json.loads((tmp_path / "a.jsonl").read_text())
+    return content
 
 
 def test_names_do_not_collide(model: Model, tmp_path: Path) -> None:
-    usual = {"label", "score", "scores", "truncated", "windows"}
-    assert set(answered(model, {"text": "a text"}, tmp_path)) == {"text", *usual}
-    found = answered(model, {"label": "old", "score": 1}, tmp_path)
-    assert (found["label"], found["score"]) == ("old", 1)
-    assert set(found) - {"label", "score"} == {"predicted_label", "predicted_score", "scores", "truncated", "windows"}
-    found = answered(model, {"label": "old", "predicted_label": "older"}, tmp_path)
-    assert (found["label"], found["predicted_label"]) == ("old", "older")
-    assert found["predicted_label_"] in ("good", "bad")
+    default = {"label", "score", "scores", "truncated", "windows"}
+    assert set(answered(model, {"text": "a text"}, tmp_path)) == {"text", *default}
+    result = answered(model, {"label": "old", "score": 1}, tmp_path)
+    assert (result["label"], result["score"]) == ("old", 1)
+    assert set(result) - {"label", "score"} == {"predicted_label", "predicted_score", "scores", "truncated", "windows"}
+    result = answered(model, {"label": "old", "predicted_label": "older"}, tmp_path)
+    assert (result["label"], result["predicted_label"]) == ("old", "older")
+    assert result["predicted_label_"] in ("good", "bad")
 
 
 def test_a_column_that_comes_late_is_kept_too(model: Model, tmp_path: Path) -> None:
@@ -97,14 +97,14 @@ def test_a_column_that_comes_late_is_kept_too(model: Model, tmp_path: Path) -> N
 def test_rows_stream(model: Model, tmp_path: Path) -> None:
     """No more rows than two chunks are asked for before the first is written."""
     ahead: list[int] = []
-    asked = 0
+    rows_read = 0
 
     def source() -> Iterator[InputRow]:
-        nonlocal asked
+        nonlocal rows_read
         for row in rows(200):
-            asked += 1
+            rows_read += 1
             yield row
 
-    predict(model, source(), tmp_path / "a.csv", progress=lambda report: ahead.append(asked - report.done))
+    predict(model, source(), tmp_path / "a.csv", progress=lambda report: ahead.append(rows_read - report.done))
     assert max(ahead) <= 16
     assert isinstance(model.predict(["a"])[0], LabelAnswer)

@@ -87,14 +87,14 @@ def test_damaged_rows_are_not_resumed(model: Model, tmp_path: Path, damage: str)
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_living_run_is_left_alone(model: Model, tmp_path: Path, resume: bool) -> None:
-    seen = []
+    recorded = []
 
     def start_another(progress: Progress) -> None:
         if progress.done == 20:
             with pytest.raises(FolderError, match="another process is writing this file"):
                 predict(model, rows(10), tmp_path / "a.jsonl", resume=resume)
-            seen.append(progress.done)
+            recorded.append(progress.done)
 
     assert predict(model, rows(40), tmp_path / "a.jsonl", progress=start_another).rows == 40
-    assert seen == [20]
+    assert recorded == [20]
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 40

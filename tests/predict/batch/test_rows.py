@@ -51,11 +51,11 @@ def test_pairs_and_questions_keep_their_columns(tmp_path: Path) -> None:
     (row,) = file_rows(pairs, "pair")
     assert (row.item.first, row.item.second) == ("a", "b")
     assert row.columns == {"id": "1", "sentence1": "a", "sentence2": "b", "label": "x"}
-    asked = {"id": "q7", "question": "who?", "answers": []}
-    squad = {"data": [{"title": "t", "paragraphs": [{"context": "Ida came.", "qas": [asked]}]}]}
+    options = {"id": "q7", "question": "who?", "answers": []}
+    squad = {"data": [{"title": "t", "paragraphs": [{"context": "Ida came.", "qas": [options]}]}]}
     (row,) = file_rows(put(tmp_path / "a.json", json.dumps(squad)), "answer")
     assert (row.item.question, row.item.context) == ("who?", "Ida came.")
-    assert row.columns == {**asked, "context": "Ida came.", "title": "t"}
+    assert row.columns == {**options, "context": "Ida came.", "title": "t"}
 
 
 def test_texts() -> None:

@@ -10,19 +10,19 @@ from regard.predict import Model
 
 
 def test_scores_are_cosines_and_the_best_come_first(model: Model) -> None:
-    found = single(model.search(TEXTS, "lovely and warm", top=4))
+    result = single(model.search(TEXTS, "lovely and warm", top=4))
     vectors, query = model.embed(TEXTS), model.embed(["lovely and warm"])[0]
     cosines = [float(vector @ query / np.linalg.norm(vector) / np.linalg.norm(query)) for vector in vectors]
     order = sorted(range(len(TEXTS)), key=lambda row: (-round(cosines[row], 6), row))[:4]
-    assert [match.row for match in found] == order
-    assert [match.score for match in found] == pytest.approx([cosines[row] for row in order], abs=1e-5)
-    assert [match.passage for match in found] == [TEXTS[row] for row in order]
+    assert [match.row for match in result] == order
+    assert [match.score for match in result] == pytest.approx([cosines[row] for row in order], abs=1e-5)
+    assert [match.passage for match in result] == [TEXTS[row] for row in order]
     assert len(single(model.search(TEXTS, "film", top=100))) == len(TEXTS)
 
 
 def test_several_queries_give_a_list_each(model: Model) -> None:
-    found = model.search(TEXTS, ["a lovely film", "cold and dull"], top=1)
-    assert [[match.text for match in matches] for matches in found if isinstance(matches, list)] == [
+    result = model.search(TEXTS, ["a lovely film", "cold and dull"], top=1)
+    assert [[match.text for match in matches] for matches in result if isinstance(matches, list)] == [
         ["a lovely film"],
         ["cold and dull"],
     ]

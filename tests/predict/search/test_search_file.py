@@ -57,8 +57,8 @@ def test_ten_thousand_rows(trained: Path, tmp_path: Path) -> None:
         path = tmp_path / f"{count}.txt"
         path.write_text("".join(f"{TEXTS[row % 6]} number {row} and more of it\n" for row in range(count)))
         argv = [sys.executable, "-c", MEASURE, str(trained), str(path), str(count)]
-        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
-        return float(said[0]), float(said[1]), int(said[2]) / 1024
+        message = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+        return float(message[0]), float(message[1]), int(message[2]) / 1024
 
     small, large = measure(1000), measure(10_000)
     assert large[2] - small[2] < 60  # MB

@@ -45,8 +45,8 @@ def test_a_cache_that_does_not_fit_is_made_again(model: Model, file: Path, damag
             next(model.network.parameters()).data.mul_(1.01)
     result = search(model, file, "a film")
     assert not result.cached
-    fresh = search(model, file, "a film", use_cache=False)
-    assert result.matches == fresh.matches
+    uncached = search(model, file, "a film", use_cache=False)
+    assert result.matches == uncached.matches
     assert search(model, file, "a film").cached
     if damage == "model":
         assert len(caches(file.parent)) == 2

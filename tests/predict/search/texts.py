@@ -9,8 +9,8 @@ from regard.predict.search.passages import Match
 TEXTS = ["a lovely film", "a dull film", "the worst of the year", "great and warm", "cold and dull", "a lovely film"]
 
 
-def single(found: list[Match] | list[list[Match]]) -> list[Match]:
-    return [match for match in found if isinstance(match, Match)]
+def single(results: list[Match] | list[list[Match]]) -> list[Match]:
+    return [match for match in results if isinstance(match, Match)]
 
 
 def caches(folder: Path) -> list[Path]:

@@ -54,9 +54,9 @@ def test_a_step_compiles_whole(preprocessing: Preprocessing) -> None:
     network = from_preset("tiny-gpt2").network
 
     def loss(inputs: Inputs) -> torch.Tensor:
-        drawn = task.prepare(inputs)
-        found = task.loss(network(drawn.tokens, at=drawn.at), drawn)
-        return found.sum / found.count
+        prepared = task.prepare(inputs)
+        result = task.loss(network(prepared.tokens, at=prepared.at), prepared)
+        return result.sum / result.count
 
     inputs = task.examples([DocumentRecord(TEXT)], preprocessing, labeled=True).take([0])
     torch._dynamo.reset()

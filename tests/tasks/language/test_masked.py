@@ -21,9 +21,9 @@ TEXT = "the old man went to the market and the market was closed so the old man 
 
 
 def batch(*lengths: int, seed: int = 0, pairs: bool = True) -> Inputs:
-    luck = torch.Generator().manual_seed(seed)
-    ids = torch.randint(5, V, (sum(lengths),), generator=luck)
-    labels = {"next": torch.randint(2, (len(lengths),), generator=luck)} if pairs else {}
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, V, (sum(lengths),), generator=generator)
+    labels = {"next": torch.randint(2, (len(lengths),), generator=generator)} if pairs else {}
     tokens = Ragged.from_flat(ids, lengths, segments=torch.zeros_like(ids))
     by_token = {"learn": torch.zeros(len(ids), dtype=torch.int8), "begins": (ids % 2).to(torch.int8)}
     return Inputs(tokens, labels, by_token, rows=len(lengths))
@@ -35,14 +35,14 @@ def test_a_fixed_shape_hides_as_many_words_and_never_those_that_fill_it() -> Non
     torch.manual_seed(0)
     counts: dict[str, list[int]] = {"plain": [], "steady": []}
     for _ in range(200):
-        for name, given in (("plain", plain), ("steady", steady)):
-            found = task.prepare(given)
-            assert found.at is not None
-            kept = found["words"] != IGNORE
-            assert (found.at[kept] < 440).all()
-            assert torch.equal(found["words"][kept], given.tokens.ids[found.at[kept]])
-            counts[name].append(int(kept.sum()))
-    assert len(found["words"]) == max_masked(1024, 0.15)
+        for name, inputs in (("plain", plain), ("steady", steady)):
+            result = task.prepare(inputs)
+            assert result.at is not None
+            retained = result["words"] != IGNORE
+            assert (result.at[retained] < 440).all()
+            assert torch.equal(result["words"][retained], inputs.tokens.ids[result.at[retained]])
+            counts[name].append(int(retained.sum()))
+    assert len(result["words"]) == max_masked(1024, 0.15)
     mean, other = np.mean(counts["plain"]), np.mean(counts["steady"])
     error = (440 * 0.15 * 0.85 / 200) ** 0.5
     assert abs(mean - 440 * 0.15) < 4 * error
@@ -56,9 +56,9 @@ def test_a_step_in_fixed_shapes_compiles_whole(follows: bool, unit: Unit) -> Non
     network = from_preset("tiny-bert", heads=task.heads).network.train()
 
     def loss(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
-        drawn = task.prepare(inputs)
-        found = task.loss(network(drawn.tokens, at=drawn.at), drawn)
-        return found.sum, found.count
+        prepared = task.prepare(inputs)
+        result = task.loss(network(prepared.tokens, at=prepared.at), prepared)
+        return result.sum, result.count
 
     torch._dynamo.reset()
     with torch._dynamo.config.patch(error_on_recompile=True):
@@ -141,14 +141,14 @@ def test_whole_words_are_hidden_or_none_of_their_tokens(steady: bool) -> None:
     torch.manual_seed(0)
     hidden = 0
     for _ in range(100):
-        found = task.prepare(inputs)
-        assert found.at is not None
-        chosen = set(found.at[found["words"] != IGNORE].tolist())
+        result = task.prepare(inputs)
+        assert result.at is not None
+        chosen = set(result.at[result["words"] != IGNORE].tolist())
         hidden += len(chosen)
-        for held in places.values():
-            assert len(chosen & set(held)) in (0, len(held))
-        assert chosen <= {at for held in places.values() for at in held}
+        for rows in places.values():
+            assert len(chosen & set(rows)) in (0, len(rows))
+        assert chosen <= {at for rows in places.values() for at in rows}
     tokens = sum(map(len, places.values()))
     assert 0.24 * tokens < hidden / 100 < 0.36 * tokens
-    loss = task.loss(checkpoint.network(found.tokens, at=found.at), found)
+    loss = task.loss(checkpoint.network(result.tokens, at=result.at), result)
     assert loss.count.item() == len(chosen)

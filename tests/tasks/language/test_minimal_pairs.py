@@ -34,8 +34,8 @@ def masked(tmp_path: Path) -> tuple[Preprocessing, transformers.BertForMaskedLM,
         for weight in model.parameters():
             weight.mul_(4)
     model.save_pretrained(tmp_path)
-    found = read_folder(tmp_path)
-    return Preprocessing(words, found.config), model, found.network
+    checkpoint = read_folder(tmp_path)
+    return Preprocessing(words, checkpoint.config), model, checkpoint.network
 
 
 def costs(
@@ -43,10 +43,10 @@ def costs(
 ) -> list[float]:
     task = MinimalPairs.of(network)
     assert task is not None
-    found = answer_records(task, network_runner(network, task), pairs, preprocessing, device=CPU, batch_tokens=tokens)
-    said = [answer.json() for _, answer in found]
-    assert all(one["windows"] == 1 for one in said)
-    return [one[name] for one in said for name in ("cost_good", "cost_bad")]
+    result = answer_records(task, network_runner(network, task), pairs, preprocessing, device=CPU, batch_tokens=tokens)
+    answers = [answer.json() for _, answer in result]
+    assert all(one["windows"] == 1 for one in answers)
+    return [one[name] for one in answers for name in ("cost_good", "cost_bad")]
 
 
 def test_pseudo_likelihoods_hide_one_token_at_a_time(
@@ -74,13 +74,15 @@ def test_likelihoods_of_a_causal_model(tmp_path: Path) -> None:
     config = transformers.GPT2Config(vocab_size=words.size, n_embd=32, n_layer=2, n_head=2, n_positions=64)
     theirs = transformers.GPT2LMHeadModel(config).eval()
     theirs.save_pretrained(tmp_path)
-    found = read_folder(tmp_path)
+    checkpoint = read_folder(tmp_path)
     expected = []
     for text in TEXTS:
         ids = torch.tensor([[words.bos, *words.encode(text).ids]])
         with torch.no_grad():
             expected.append(float(theirs(ids, labels=ids).loss) * (ids.shape[1] - 1))
-    assert costs(found.network, Preprocessing(words, found.config), PAIRS) == pytest.approx(expected, abs=1e-4)
+    assert costs(checkpoint.network, Preprocessing(words, checkpoint.config), PAIRS) == pytest.approx(
+        expected, abs=1e-4
+    )
 
 
 def test_a_frame_that_a_causal_model_has_is_given_but_not_scored() -> None:
@@ -107,12 +109,12 @@ def test_pairs_are_counted_over_all_and_by_kind(
     sentences = [(right, "number"), (right, "number"), (wrong, "order")]
     pairs = [MinimalRecord(one, other, kind) for (one, other), kind in sentences]
     task = MinimalPairs(hides=True)
-    found = score_records(task, network_runner(network, task), pairs, preprocessing, device=CPU)
-    assert {name: one.value for name, one in found.scores.items()} == pytest.approx(
+    result = score_records(task, network_runner(network, task), pairs, preprocessing, device=CPU)
+    assert {name: one.value for name, one in result.scores.items()} == pytest.approx(
         {"accuracy": 2 / 3, "accuracy number": 1.0, "accuracy order": 0.0}
     )
-    assert (found.rows, found.main) == (3, "accuracy")
-    assert found.scores["accuracy"].low < 2 / 3 < found.scores["accuracy"].high
+    assert (result.rows, result.main) == (3, "accuracy")
+    assert result.scores["accuracy"].low < 2 / 3 < result.scores["accuracy"].high
     assert set(score_records(task, network_runner(network, task), pairs[:2], preprocessing, device=CPU).scores) == {
         "accuracy"
     }

@@ -14,6 +14,6 @@ def test_frequent_words_are_tokens() -> None:
 
 
 def test_rare_characters_are_unknown() -> None:
-    found = train_tokenizer_from_texts([CORPUS], size=90, alphabet=30)
-    assert found.unk in found.encode("東京").ids
-    assert found.unk not in found.encode("the market").ids
+    result = train_tokenizer_from_texts([CORPUS], size=90, alphabet=30)
+    assert result.unk in result.encode("東京").ids
+    assert result.unk not in result.encode("the market").ids

@@ -35,10 +35,10 @@ def test_what_is_no_number_is_skipped() -> None:
 
 
 def test_a_loss_far_from_the_usual_is_skipped_once_it_is_known_what_is_usual() -> None:
-    guard, luck = LossGuard(torch.device("cpu")), torch.Generator().manual_seed(0)
+    guard, generator = LossGuard(torch.device("cpu")), torch.Generator().manual_seed(0)
     assert not judged(guard, 2.0)
     for _ in range(MIN_STEPS):
-        assert not judged(guard, 1.0 + 0.1 * float(torch.randn((), generator=luck)))
+        assert not judged(guard, 1.0 + 0.1 * float(torch.randn((), generator=generator)))
     assert not judged(guard, 1.9), "far from the usual, but no worse than the start"
     assert judged(guard, 50.0)
     assert not judged(guard, 1.0)
@@ -51,22 +51,22 @@ def test_a_hard_start_is_no_spike() -> None:
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
     """The loss of those steps, counted from 0, is not a number."""
-    loss, seen = Classify.loss, iter(range(10**6))
+    loss, recorded = Classify.loss, iter(range(10**6))
 
     def changed(self: Classify, output: object, inputs: object) -> Loss:
-        found = loss(self, output, inputs)  # type: ignore[arg-type]
-        factor: Tensor | float = float("nan") if next(seen) in steps else 1.0
-        return Loss(found.sum * factor, found.count)
+        result = loss(self, output, inputs)  # type: ignore[arg-type]
+        factor: Tensor | float = float("nan") if next(recorded) in steps else 1.0
+        return Loss(result.sum * factor, result.count)
 
     monkeypatch.setattr(Classify, "loss", changed)
 
 
 def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[TrainingEvent] = []
+    events: list[TrainingEvent] = []
     spoiled(monkeypatch, {2})
-    done = small(tmp_path / "run", steps=6, dev_fraction=0.0, log_every=2, progress=said.append)
+    done = small(tmp_path / "run", steps=6, dev_fraction=0.0, log_every=2, progress=events.append)
     assert done.skipped == 1
-    notes = [event.values["text"] for event in said if event.kind == "note"]
+    notes = [event.values["text"] for event in events if event.kind == "note"]
     assert len(notes) == 1
     assert "1 step was skipped" in notes[0]
     logs = [line for line in read_metrics(tmp_path / "run") if line["kind"] == "log"]

@@ -57,7 +57,7 @@ def test_merged_network_computes_the_same(preset: str) -> None:
 def test_so_many_are_trained() -> None:
     network = from_preset("tiny-bert", heads={"sequence": 3}).network
     add_lora(network, SOME, seed=0)
-    trained = {name: held.numel() for name, held in network.named_parameters() if held.requires_grad}
+    trained = {name: parameter.numel() for name, parameter in network.named_parameters() if parameter.requires_grad}
     small = {name: size for name, size in trained.items() if not name.startswith("heads.")}
     layers, width, inner = 2, 32, 64
     dense = [(width, 3 * width), (width, width), (width, inner), (inner, width)]

@@ -24,27 +24,29 @@ from regard.training.settings import Lora
 @pytest.mark.parametrize("gradient_checkpointing", [False, True])
 def test_states_of_a_token(preset: str, gradient_checkpointing: bool) -> None:
     """Saved tensors of a pass, each memory counted once, against the formula."""
-    found = from_preset(preset, heads={}, vocabulary=100)
-    network = found.network.train()
+    checkpoint = from_preset(preset, heads={}, vocabulary=100)
+    network = checkpoint.network.train()
     network.main.gradient_checkpointing = gradient_checkpointing
     set_dropout(network, 0.0)  # attention on the CPU keeps its weights where some are dropped, and no GPU does
     weights = {parameter.untyped_storage().data_ptr() for parameter in network.parameters()}
-    kept: dict[int, int] = {}
+    storage_bytes: dict[int, int] = {}
     alive = []
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
+            storage_bytes[storage.data_ptr()] = storage.nbytes()
             alive.append(tensor)
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         network(Ragged.of([[7] * 32] * 16))
-    counted = per_token(found.config, (), half=False, gradient_checkpointing=gradient_checkpointing)
-    real = sum(kept.values()) / (16 * 32)
+    counted = per_token(checkpoint.config, (), half=False, gradient_checkpointing=gradient_checkpointing)
+    real = sum(storage_bytes.values()) / (16 * 32)
     if gradient_checkpointing:
-        real += per_token(found.config, (), half=False) / found.config.layers  # of the block that is done again
+        real += (
+            per_token(checkpoint.config, (), half=False) / checkpoint.config.layers
+        )  # of the block that is done again
     assert 0.6 < counted / real < 1.7, (counted, real)
 
 
@@ -73,9 +75,9 @@ def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_said(small: Callable[..., TrainResult], tmp_path: Path) -> None:
-    said: list[TrainingEvent] = []
-    small(tmp_path / "run", steps=1, dev_fraction=0.0, progress=said.append)
-    plans = [event.values for event in said if event.kind == "plan"]
+    events: list[TrainingEvent] = []
+    small(tmp_path / "run", steps=1, dev_fraction=0.0, progress=events.append)
+    plans = [event.values for event in events if event.kind == "plan"]
     assert len(plans) == 1
     parts = plans[0]["weights"] + plans[0]["gradients"] + plans[0]["optimizer"]
     assert plans[0]["bytes"] == parts + plans[0]["tokens_at_once"] * plans[0]["per_token"]

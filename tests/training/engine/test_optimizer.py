@@ -41,16 +41,16 @@ def by_name(network: Network, settings: Settings) -> dict[str, tuple[float, floa
 
 
 def test_norms_and_biases_do_not_decay(network: Transformer) -> None:
-    found = by_name(network, Settings(weight_decay=0.1))
-    assert found.keys() == dict(network.named_parameters()).keys()
-    for name, (share, decay) in found.items():
+    result = by_name(network, Settings(weight_decay=0.1))
+    assert result.keys() == dict(network.named_parameters()).keys()
+    for name, (share, decay) in result.items():
         assert share == 1
         assert decay == (0.0 if "norm" in name or name.endswith("bias") else 0.1), name
 
 
 def test_rates_by_layer(network: Transformer) -> None:
-    found = by_name(network, Settings(layerwise_lr_decay=0.5))
-    shares = {name: share for name, (share, _) in found.items()}
+    result = by_name(network, Settings(layerwise_lr_decay=0.5))
+    shares = {name: share for name, (share, _) in result.items()}
     assert {shares[name] for name in shares if name.startswith("heads.")} == {1.0}
     assert {shares[name] for name in shares if ".layers.1." in name} == {0.5}
     assert {shares[name] for name in shares if ".layers.0." in name} == {0.25}
@@ -61,15 +61,15 @@ def test_rates_by_layer(network: Transformer) -> None:
 
 
 def test_layers_that_share_their_weights_are_one_layer() -> None:
-    found = by_name(from_preset("tiny-albert", heads={"sequence": 3}).network, Settings(layerwise_lr_decay=0.5))
-    assert {share for name, (share, _) in found.items() if ".layers." in name} == {0.5}
-    assert {share for name, (share, _) in found.items() if ".embeddings." in name} == {0.25}
+    checkpoint = by_name(from_preset("tiny-albert", heads={"sequence": 3}).network, Settings(layerwise_lr_decay=0.5))
+    assert {share for name, (share, _) in checkpoint.items() if ".layers." in name} == {0.5}
+    assert {share for name, (share, _) in checkpoint.items() if ".embeddings." in name} == {0.25}
 
 
 def test_what_the_first_layer_reads_does_not_learn_faster_than_it() -> None:
-    found = by_name(from_preset("tiny-t5").network, Settings(layerwise_lr_decay=0.5))
-    assert {found[f"{side}.bias.table.weight"][0] for side in ("encoder", "decoder")} == {0.25}
-    assert found["encoder.norm.weight"][0] == 1.0
+    checkpoint = by_name(from_preset("tiny-t5").network, Settings(layerwise_lr_decay=0.5))
+    assert {checkpoint[f"{side}.bias.table.weight"][0] for side in ("encoder", "decoder")} == {0.25}
+    assert checkpoint["encoder.norm.weight"][0] == 1.0
 
 
 def test_embeddings_of_a_recurrent_network() -> None:
@@ -97,19 +97,19 @@ def test_what_it_remembers_is_given_back(network: Transformer) -> None:
             parameter.grad = torch.full_like(parameter, 0.01 * (number + 1))
         optimizer.step()
 
-    begun = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    first = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
     one = build_optimizer(network, fill_from_recipe(Settings()), lr=0.1)
     stepped(one)
-    kept = {name: tensor.clone() for name, tensor in named_state(network, one).items()}
+    saved_state = {name: tensor.clone() for name, tensor in named_state(network, one).items()}
     stepped(one)
     twice = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
     with torch.no_grad():
         for name, parameter in network.named_parameters():
-            parameter.copy_(begun[name])
+            parameter.copy_(first[name])
     other = build_optimizer(network, fill_from_recipe(Settings()), lr=0.1)
     stepped(other)
-    restore_state(network, fresh := build_optimizer(network, fill_from_recipe(Settings()), lr=0.1), kept)
-    stepped(fresh)
+    restore_state(network, new_optimizer := build_optimizer(network, fill_from_recipe(Settings()), lr=0.1), saved_state)
+    stepped(new_optimizer)
     assert all(torch.equal(parameter, twice[name]) for name, parameter in network.named_parameters())
 
 

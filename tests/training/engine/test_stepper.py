@@ -31,14 +31,14 @@ TASK = Classify(names=("a", "b", "c"))
 
 
 def batch(lengths: list[int], seed: int = 0) -> Inputs:
-    luck = torch.Generator().manual_seed(seed)
-    tokens = Ragged.of([torch.randint(5, 99, (n,), generator=luck).tolist() for n in lengths])
-    labels = torch.randint(0, 3, (len(lengths),), generator=luck)
-    weights = torch.rand(len(lengths), generator=luck) + 0.5
+    generator = torch.Generator().manual_seed(seed)
+    tokens = Ragged.of([torch.randint(5, 99, (n,), generator=generator).tolist() for n in lengths])
+    labels = torch.randint(0, 3, (len(lengths),), generator=generator)
+    weights = torch.rand(len(lengths), generator=generator) + 0.5
     return Inputs(tokens, {"label": labels, "weight": weights}, rows=len(lengths))
 
 
-def fresh(dropout: float = 0.0) -> Transformer:
+def new_network(dropout: float = 0.0) -> Transformer:
     network = from_preset("tiny-bert", heads={"sequence": 3}, seed=1).network.train()
     set_dropout(network, dropout)
     assert isinstance(network, Transformer)
@@ -50,7 +50,7 @@ def stepper(network: Transformer, clip: float = 0.0) -> Stepper:
 
 
 def expected_norm(inputs: Inputs) -> tuple[float, float]:
-    network = fresh()
+    network = new_network()
     loss = TASK.loss(network(inputs.tokens), inputs)
     (loss.sum / loss.count).backward()
     grads = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
@@ -60,7 +60,7 @@ def expected_norm(inputs: Inputs) -> tuple[float, float]:
 @pytest.mark.parametrize("clip", [0.0, 0.05])
 def test_loss_and_norm_are_those_of_the_mean(clip: float) -> None:
     inputs = batch([9, 5, 3])
-    made = stepper(fresh(), clip)
+    made = stepper(new_network(), clip)
     made.part(inputs)
     made.update()
     loss, norm = expected_norm(inputs)
@@ -71,7 +71,7 @@ def test_loss_and_norm_are_those_of_the_mean(clip: float) -> None:
 
 def test_clipping_is_torch_clipping() -> None:
     """AdamW hides the length of a gradient; plain descent shows it."""
-    inputs, network = batch([9, 5, 3]), fresh()
+    inputs, network = batch([9, 5, 3]), new_network()
     made = stepper(network, clip=0.05)
     made.optimizer = torch.optim.SGD(network.parameters(), lr=1.0, fused=True)
     before = [parameter.detach().clone() for parameter in network.parameters()]
@@ -89,20 +89,20 @@ def recomputed(network: Transformer) -> Transformer:
 def gradients(network: Transformer, inputs: Inputs) -> dict[str, Tensor]:
     torch.manual_seed(3)
     TASK.loss(network(inputs.tokens), inputs).sum.backward()
-    return {name: held.grad for name, held in network.named_parameters() if held.grad is not None}
+    return {name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None}
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_recomputed_states_give_the_same_gradients(dropout: float) -> None:
     inputs = batch([9, 9, 5, 3])
-    plain, again = gradients(fresh(dropout), inputs), gradients(recomputed(fresh(dropout)), inputs)
+    plain, again = gradients(new_network(dropout), inputs), gradients(recomputed(new_network(dropout)), inputs)
     assert plain.keys() == again.keys()
     for name in plain:
         torch.testing.assert_close(again[name], plain[name], rtol=0, atol=1e-6)
 
 
 def test_recomputing_keeps_less() -> None:
-    def kept(network: Transformer) -> int:
+    def saved_numbers(network: Transformer) -> int:
         sizes: list[int] = []
 
         def count(tensor: torch.Tensor) -> torch.Tensor:
@@ -113,7 +113,7 @@ def test_recomputing_keeps_less() -> None:
             network(batch([64] * 8).tokens)
         return sum(sizes)
 
-    assert kept(recomputed(fresh())) < 0.5 * kept(fresh())
+    assert saved_numbers(recomputed(new_network())) < 0.5 * saved_numbers(new_network())
 
 
 def test_a_training_that_recomputes(small: Train, digest: Callable[[Path], str], tmp_path: Path) -> None:
@@ -122,18 +122,18 @@ def test_a_training_that_recomputes(small: Train, digest: Callable[[Path], str],
     assert digest(tmp_path / "plain") == digest(tmp_path / "again")
 
 
-def short_of_memory(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
+def short_of_memory(monkeypatch: pytest.MonkeyPatch, limit: int) -> list[int]:
     """No more than so many tokens at once have room."""
-    part, seen = Stepper.part, []
+    part, recorded = Stepper.part, []
 
     def tight(self: Stepper, inputs: Inputs) -> None:
-        seen.append(inputs.tokens.ids.numel())
-        if seen[-1] > most:
+        recorded.append(inputs.tokens.ids.numel())
+        if recorded[-1] > limit:
             raise torch.OutOfMemoryError("no room")
         part(self, inputs)
 
     monkeypatch.setattr(Stepper, "part", tight)
-    return seen
+    return recorded
 
 
 def test_out_of_memory_means_more_parts_and_the_same_step(
@@ -141,16 +141,16 @@ def test_out_of_memory_means_more_parts_and_the_same_step(
 ) -> None:
     ten: dict[str, Any] = {"steps": 10, "dropout": 0.0, "dev_fraction": 0.0}
     small(tmp_path / "plain", **ten)
-    said: list[TrainingEvent] = []
+    events: list[TrainingEvent] = []
     with monkeypatch.context() as patch:
-        seen = short_of_memory(patch, 150)
-        small(tmp_path / "tight", **ten, progress=said.append)
+        recorded = short_of_memory(patch, 150)
+        small(tmp_path / "tight", **ten, progress=events.append)
     plain, tight = (load_file(tmp_path / name / "model.safetensors") for name in ("plain", "tight"))
     assert max(float((plain[name] - tight[name]).abs().max()) for name in plain) < 1e-6
-    notes = [event.values["text"] for event in said if event.kind == "note"]
+    notes = [event.values["text"] for event in events if event.kind == "note"]
     assert len(notes) == 2
     assert "128 tokens at once from now on" in notes[-1]
-    assert sum(size > 150 for size in seen) == 2
+    assert sum(size > 150 for size in recorded) == 2
     with monkeypatch.context() as patch:
         short_of_memory(patch, 1)
         with pytest.raises(RegardError, match=r"not enough memory for 1 token at once\. Use a smaller batch_tokens"):
@@ -159,10 +159,10 @@ def test_out_of_memory_means_more_parts_and_the_same_step(
 
 def test_what_fills_a_fixed_shape_has_no_part_in_the_step() -> None:
     inputs = batch([9, 5, 3])
-    made = stepper(fresh())
+    made = stepper(new_network())
     made.part(inputs.fixed(tokens=64, sequences=16, max_length=16))
     made.update()
-    plain = stepper(fresh())
+    plain = stepper(new_network())
     plain.part(replace(inputs))
     plain.update()
     for mine, theirs in zip(made.parameters, plain.parameters, strict=True):

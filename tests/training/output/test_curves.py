@@ -12,14 +12,14 @@ def line(step, **scores):
 
 
 @pytest.fixture
-def drawn(monkeypatch, tmp_path):
+def draw_axes(monkeypatch, tmp_path):
     """Draws these lines, and gives the axes of scores back."""
 
     def draw(lines, **settings):
-        kept = []
-        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: kept.append(figure))
+        figures = []
+        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
         draw_curves(lines, tmp_path / "curves.png", **settings)
-        return kept[0].axes if kept else []
+        return figures[0].axes if figures else []
 
     return draw
 
@@ -27,12 +27,12 @@ def drawn(monkeypatch, tmp_path):
 LOGS = [{"kind": "log", "step": step, "loss": 1 / step} for step in (1, 2, 3)]
 
 
-def test_scores_of_one_kind_share_a_picture_with_what_is_usual(drawn):
+def test_scores_of_one_kind_share_a_picture_with_what_is_usual(draw_axes):
     scores = [line(step, masked_accuracy=step / 10, perplexity=9.0, next_accuracy=0.5) for step in (1, 2)]
-    _, axis = drawn([*LOGS, *scores], baseline={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
+    _, axis = draw_axes([*LOGS, *scores], baseline={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
-    told = [text.get_text() for text in axis.texts]
-    assert told == ["unigram baseline 0.060", "unigram baseline 0.510", "best 0.2000"]
+    messages = [text.get_text() for text in axis.texts]
+    assert messages == ["unigram baseline 0.060", "unigram baseline 0.510", "best 0.2000"]
 
 
 @pytest.mark.parametrize(
@@ -43,25 +43,25 @@ def test_scores_of_one_kind_share_a_picture_with_what_is_usual(drawn):
         {"micro_f1": 0.5, "accuracy": 0.4},
     ],
 )
-def test_one_score_has_its_name_above_it(drawn, scores):
+def test_one_score_has_its_name_above_it(draw_axes, scores):
     """Scores of other kinds have other scales: they are not drawn with it."""
-    _, axis = drawn([*LOGS, line(2, **scores)])
+    _, axis = draw_axes([*LOGS, line(2, **scores)])
     assert axis.get_title() == "dev " + next(iter(scores)).replace("_", " ")
     assert axis.get_legend() is None
     assert axis.lines[0].get_ydata() == [0.5]
 
 
-def test_a_score_that_is_not_always_there_is_drawn_where_it_is(drawn):
+def test_a_score_that_is_not_always_there_is_drawn_where_it_is(draw_axes):
     scores = [line(1, masked_accuracy=0.1), line(2, masked_accuracy=0.2, next_accuracy=0.5)]
-    _, axis = drawn([*LOGS, *scores])
+    _, axis = draw_axes([*LOGS, *scores])
     assert [len(one.get_xdata()) for one in axis.lines[:2]] == [2, 1]
 
 
-def test_without_scores_there_is_the_loss_alone_and_without_steps_nothing(drawn):
-    assert len(drawn(LOGS)) == 1
-    assert drawn([]) == []
+def test_without_scores_there_is_the_loss_alone_and_without_steps_nothing(draw_axes):
+    assert len(draw_axes(LOGS)) == 1
+    assert draw_axes([]) == []
 
 
-def test_a_loss_that_is_not_known_is_left_out(drawn):
-    axes = drawn([*LOGS, {"kind": "log", "step": 4, "loss": None}])
+def test_a_loss_that_is_not_known_is_left_out(draw_axes):
+    axes = draw_axes([*LOGS, {"kind": "log", "step": 4, "loss": None}])
     assert len(axes[0].lines[0].get_xydata()) == 4

@@ -18,9 +18,9 @@ def test_events_hold_every_number_and_are_told_on(tmp_path):
             "score", 20, 20, {"dev_loss": 0.5, "main": "accuracy", "best": True, "scores": {"accuracy": 0.9}}, epoch=1.0
         )
     )
-    found = EventAccumulator(str(tmp_path / "events")).Reload()
-    assert [event.step for event in found.Scalars("train/loss")] == [10]
-    assert found.Scalars("dev/accuracy")[0].value == pytest.approx(0.9)
+    result = EventAccumulator(str(tmp_path / "events")).Reload()
+    assert [event.step for event in result.Scalars("train/loss")] == [10]
+    assert result.Scalars("dev/accuracy")[0].value == pytest.approx(0.9)
     assert [event.kind for event in events] == ["log", "score"]
 
 

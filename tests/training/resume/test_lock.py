@@ -82,13 +82,13 @@ def test_overwrite_refuses_to_replace_what_regard_has_not_written(small: Train, 
 def test_overwrite_keeps_the_files_of_others(small: Train, tmp_path: Path) -> None:
     """Over a finished training, over one that was stopped, and over a folder that never held one."""
     for _ in range(2):
-        kept = [put(tmp_path / "run", name) for name in ("notes.txt", "data/rows.csv", "lexicon.model")]
+        remaining = [put(tmp_path / "run", name) for name in ("notes.txt", "data/rows.csv", "lexicon.model")]
         small(tmp_path / "run", **TWO, overwrite=True)
-        assert {path.read_text() for path in kept} == {"mine"}
-    kept.append(put(tmp_path / "run", "state/notes.txt"))
+        assert {path.read_text() for path in remaining} == {"mine"}
+    remaining.append(put(tmp_path / "run", "state/notes.txt"))
     with pytest.raises(FolderError, match=r"state/"):
         small(tmp_path / "run", **TWO, overwrite=True)
-    kept.pop().unlink()
+    remaining.pop().unlink()
     (tmp_path / "run/state").rmdir()
 
     def stop(event: TrainingEvent) -> None:
@@ -97,9 +97,9 @@ def test_overwrite_keeps_the_files_of_others(small: Train, tmp_path: Path) -> No
 
     with pytest.raises(Stopped):
         small(tmp_path / "run", **TWO, overwrite=True, progress=stop)
-    kept.append(put(tmp_path / "run", "state/notes.txt"))  # into the state of a training that has not ended
+    remaining.append(put(tmp_path / "run", "state/notes.txt"))  # into the state of a training that has not ended
     small(tmp_path / "run", **TWO, overwrite=True)
-    assert {path.read_text() for path in kept} == {"mine"}
+    assert {path.read_text() for path in remaining} == {"mine"}
     assert [path.name for path in (tmp_path / "run/state").iterdir()] == ["notes.txt"]
 
 

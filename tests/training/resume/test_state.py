@@ -100,9 +100,9 @@ def test_a_state_of_an_older_version_goes_on_and_is_called_unchecked(
     whole: Path, small: Train, digest: Digest, stopped: Path
 ) -> None:
     as_older_version(stopped)
-    heard: list[TrainingEvent] = []
-    small(stopped, **LONG, resume=True, progress=heard.append)
-    assert [event.values["text"] for event in heard if event.kind == "note"] == [loop.UNCHECKED]
+    events: list[TrainingEvent] = []
+    small(stopped, **LONG, resume=True, progress=events.append)
+    assert [event.values["text"] for event in events if event.kind == "note"] == [loop.UNCHECKED]
     assert digest(stopped) == digest(whole)
 
 

@@ -80,9 +80,11 @@ def test_nothing_else_is_changed(tmp_path_factory: pytest.TempPathFactory, rows:
     folder = tmp_path_factory.mktemp("fix")
     content = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in rows)
     write_fixed_copy(write_file(folder / "a.jsonl", content), folder / "b.jsonl")
-    kept = [json.loads(line) for line in (folder / "b.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    wanted = dict.fromkeys((clean(text), label) for text, label in rows if clean(text).strip())
-    assert {(row["text"].strip(), row["label"]) for row in kept} == {(text.strip(), label) for text, label in wanted}
+    stored = [json.loads(line) for line in (folder / "b.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    expected = dict.fromkeys((clean(text), label) for text, label in rows if clean(text).strip())
+    assert {(row["text"].strip(), row["label"]) for row in stored} == {
+        (text.strip(), label) for text, label in expected
+    }
 
 
 def test_sentences_without_tags(tmp_path: Path) -> None:

@@ -31,12 +31,12 @@ def test_entities_start_with_b(tmp_path: Path) -> None:
 
 
 def test_start_of_an_answer_that_occurs_once_is_corrected(tmp_path: Path) -> None:
-    def asked(answer: str, start: int) -> dict[str, Any]:
+    def question(answer: str, start: int) -> dict[str, Any]:
         return {"question": f"{answer}?", "id": answer, "answers": [{"text": answer, "answer_start": start}]}
 
     article = {
         "title": "T",
-        "paragraphs": [{"context": "a b c, a d", "qas": [asked("b", 0), asked("a", 1), asked("d", 9)]}],
+        "paragraphs": [{"context": "a b c, a d", "qas": [question("b", 0), question("a", 1), question("d", 9)]}],
     }
     done = write_fixed_copy(write_file(tmp_path / "a.json", json.dumps({"data": [article]})), tmp_path / "b.jsonl")
     answers = dict(fields(read(tmp_path / "b.jsonl"), "id", "answers"))

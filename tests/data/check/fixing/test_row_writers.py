@@ -38,8 +38,8 @@ def test_json_rows_keep_their_columns_in_a_table(tmp_path: Path, name: str) -> N
     rows += [*many, {"text": "three", "label": "x", "note": "late"}]
     path = write_file(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write_fixed_copy(path, tmp_path / name)
-    found = list(read(tmp_path / name))
-    assert fields(found, "text", "label") == [(row["text"], row["label"]) for row in rows]
+    results = list(read(tmp_path / name))
+    assert fields(results, "text", "label") == [(row["text"], row["label"]) for row in rows]
     more = write_file(tmp_path / "c.jsonl", path.read_text() + '{"text": "four", "label": "y", "source": "z"}\n')
     with pytest.raises(InputError, match=r'a row has "source", which the first row does not have.*ends in \.jsonl'):
         write_fixed_copy(more, tmp_path / f"more-{name}")

@@ -39,9 +39,9 @@ def test_copy_is_read_back(tmp_path: Path, name: str, content: str, out: str) ->
     target = tmp_path / (out if "." in out else f"b{Path(name).suffix}")
     if name.endswith((".txt", ".conll")) and target.suffix not in (".txt", ".conll"):
         return
-    found = read(tmp_path / name).schema
+    result = read(tmp_path / name).schema
     done = write_fixed_copy(tmp_path / name, target)
-    again = list(read(target, columns=found.columns, like=found))
+    again = list(read(target, columns=result.columns, like=result))
     assert len(again) == done.rows > 0
     assert b"\xe2\x80\xa8" not in target.read_bytes() or name == "a.jsonl"
 

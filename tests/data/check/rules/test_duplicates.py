@@ -27,15 +27,15 @@ def test_leaks_and_unknown_labels_between_splits(tmp_path: Path) -> None:
     write_file(tmp_path / "valid.csv", csv_of(dev))
     report = check(tmp_path)
     assert [split.name for split in report.splits] == ["train", "valid"]
-    found = {finding.kind: finding for finding in report.findings}
-    assert (found["leak"].line, found["leak"].severity) == (7, "error")
-    assert "line 5 of train.csv (train)" in found["leak"].message
-    assert (found["near-leak"].lines, found["near-leak"].count) == ((8, 9), 2)
-    assert found["unknown-label"].line == 10
-    assert found["unknown-label"].file == str(tmp_path / "valid.csv")
+    results = {finding.kind: finding for finding in report.findings}
+    assert (results["leak"].line, results["leak"].severity) == (7, "error")
+    assert "line 5 of train.csv (train)" in results["leak"].message
+    assert (results["near-leak"].lines, results["near-leak"].count) == ((8, 9), 2)
+    assert results["unknown-label"].line == 10
+    assert results["unknown-label"].file == str(tmp_path / "valid.csv")
     assert (report.overlaps[0].exact, report.overlaps[0].near, report.overlaps[0].rows) == (1, 2, 9)
-    told = check(tmp_path / "train.csv", dev=tmp_path / "valid.csv")
-    assert [(one.kind, one.line) for one in told.findings] == [(one.kind, one.line) for one in report.findings]
+    options = check(tmp_path / "train.csv", dev=tmp_path / "valid.csv")
+    assert [(one.kind, one.line) for one in options.findings] == [(one.kind, one.line) for one in report.findings]
 
 
 PLACES = ("Monday", "rainy", "long", "summer")

@@ -22,10 +22,10 @@ def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
     path = write_file(tmp_path / "a.csv", rows(12, ("word " * 300, "pos")))
     corpus = write_file(tmp_path / "corpus.txt", "\n".join(good(30)))
     tokenizer = train_tokenizer([corpus], size=150)
-    asked: list[tuple[str, int]] = []
+    calls: list[tuple[str, int]] = []
 
     def forecast(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate:
-        asked.append((task, rows))
+        calls.append((task, rows))
         return TrainingEstimate("tiny", 1000, lengths.total_tokens, 10**6, "this machine", 12.0, 2.0, 5, "much")
 
     reading = TargetModel(count_with_tokenizer(tokenizer), limit=128, forecast=forecast)
@@ -35,7 +35,7 @@ def test_lengths_and_rows_over_the_limit(tmp_path: Path) -> None:
     assert report.lengths.max_length > 300
     assert report.lengths.fraction_over_limit == pytest.approx(1 / 13)
     assert sum(report.lengths.counts) == report.lengths.rows == 13
-    assert asked == [("classify", 13)]
+    assert calls == [("classify", 13)]
     assert report.estimate is not None
     assert report.estimate.tokens == report.lengths.total_tokens
     assert check(path).lengths is not None

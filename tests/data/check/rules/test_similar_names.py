@@ -10,7 +10,7 @@ from regard.data.check.rules.similar_names import edit_distance, similar_names
 
 
 @pytest.mark.parametrize(
-    ("counts", "found"),
+    ("counts", "results"),
     [
         ({"positive": 9, "postive": 1}, [("postive", "positive")]),
         ({"positive": 9, "negative": 3}, []),
@@ -24,8 +24,8 @@ from regard.data.check.rules.similar_names import edit_distance, similar_names
         ({"PER": 90, "ORG": 1, "LOC": 3}, []),
     ],
 )
-def test_similar_names(counts: dict[str, int], found: list[tuple[str, str]]) -> None:
-    assert [(rare, frequent) for rare, frequent, _ in similar_names(counts)] == found
+def test_similar_names(counts: dict[str, int], results: list[tuple[str, str]]) -> None:
+    assert [(rare, frequent) for rare, frequent, _ in similar_names(counts)] == results
 
 
 @given(st.text(alphabet="abc", max_size=6), st.text(alphabet="abc", max_size=6))

@@ -25,6 +25,6 @@ def test_decimal_commas(tmp_path: Path) -> None:
 
 def test_a_quote_left_open_is_given_up_and_takes_one_line(tmp_path: Path) -> None:
     path = write_file(tmp_path / "a.csv", 'text,label\n"open,a\n' + "word,b\n" * 20_000 + '"last",c\n')
-    seen: list[DataError] = []
-    assert sum(1 for _ in read(path, on_bad=seen.append)) == 20_001
-    assert [error.line for error in seen] == [2]
+    recorded: list[DataError] = []
+    assert sum(1 for _ in read(path, on_bad=recorded.append)) == 20_001
+    assert [error.line for error in recorded] == [2]

@@ -40,5 +40,5 @@ def test_a_first_row_of_many_long_lines_is_recognised(
     text = "one line, of many\n" * 40_000
     path = write_file(tmp_path / "a.csv", f'text,label\n"{text}",1.5\n"{text}",2\n')
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
-    found = fields(read("-" if piped else path), "text", "label")
-    assert found == [(text, 1.5), (text, 2.0)]
+    result = fields(read("-" if piped else path), "text", "label")
+    assert result == [(text, 1.5), (text, 2.0)]

@@ -29,14 +29,14 @@ def whole(path: Path, value: Any, indent: int | None = None) -> Path:
     return path
 
 
-def found_entities(path: Path, **told: Any) -> list[tuple[str, tuple[Entity, ...]]]:
-    reader = read(path, **told)
+def found_entities(path: Path, **options: Any) -> list[tuple[str, tuple[Entity, ...]]]:
+    reader = read(path, **options)
     assert reader.schema.task == "tag"
     return [(record.text, record.entities) for record in reader if isinstance(record, TagRecord)]
 
 
-def found_labels(path: Path, **told: Any) -> list[tuple[str, Any]]:
-    reader = read(path, **told)
+def found_labels(path: Path, **options: Any) -> list[tuple[str, Any]]:
+    reader = read(path, **options)
     assert reader.schema.task == "classify"
     return [(record.text, record.label) for record in reader if isinstance(record, ClassifyRecord)]
 
@@ -124,8 +124,8 @@ def test_spacy_documents_of_version_2(tmp_path: Path) -> None:
     tokens = [{"id": number, "orth": word, "ner": tag} for number, (word, tag) in enumerate(words)]
     sentence = {"tokens": tokens, "brackets": []}
     path = whole(tmp_path / "a.json", [{"id": 0, "paragraphs": [{"raw": "x", "sentences": [sentence, sentence]}]}])
-    wanted = ("Ada Lund moved to Oslo", (ADA, Entity(18, 22, "LOC")))
-    assert found_entities(path) == [wanted, wanted]
+    expected = ("Ada Lund moved to Oslo", (ADA, Entity(18, 22, "LOC")))
+    assert found_entities(path) == [expected, expected]
     assert read(path).schema.scheme == "bilou"
     raw = {"raw": TEXT, "sentences": [sentence], "entities": TRIPLES, "cats": []}
     assert found_entities(whole(tmp_path / "b.json", [{"id": 0, "paragraphs": [raw]}])) == [(TEXT, (ADA, OSLO))]
@@ -167,11 +167,11 @@ def test_label_studio_choices(tmp_path: Path) -> None:
     tasks = [task(1, "fine", chosen("pos")), task(2, "bad", chosen("neg"))]
     assert found_labels(whole(tmp_path / "a.json", tasks)) == [("fine", "pos"), ("bad", "neg")]
     several = [task(1, "fine", chosen("pos", "new")), task(2, "bad", chosen("neg"))]
-    wanted = [("fine", ("pos", "new")), ("bad", ("neg",))]
-    assert found_labels(whole(tmp_path / "b.json", several)) == wanted
+    expected = [("fine", ("pos", "new")), ("bad", ("neg",))]
+    assert found_labels(whole(tmp_path / "b.json", several)) == expected
     extra = {"annotation_id": 4, "lead_time": 2.0}
     small = [{"text": "fine", "mood": {"choices": ["pos", "new"]}, **extra}, {"text": "bad", "mood": "neg", **extra}]
-    assert found_labels(whole(tmp_path / "min.json", small)) == wanted
+    assert found_labels(whole(tmp_path / "min.json", small)) == expected
 
 
 def test_label_studio_annotations_that_cannot_be_used(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_label_studio_annotations_that_cannot_be_used(tmp_path: Path) -> None:
 def test_annotations_of_several_kinds_are_asked_about(tmp_path: Path) -> None:
     tasks = [task(1, TEXT, marked(STUDIO[0]), chosen("pos")), task(2, OTHER, chosen("neg"))]
     path = whole(tmp_path / "a.json", tasks)
-    says = r"spans \(ner\) and classes \(mood\). Say which to read: --columns entities=ner or --columns label=mood"
-    with pytest.raises(DataError, match=says):
+    message = r"spans \(ner\) and classes \(mood\). Say which to read: --columns entities=ner or --columns label=mood"
+    with pytest.raises(DataError, match=message):
         read(path)
     assert found_labels(path, task="classify") == [(TEXT, "pos"), (OTHER, "neg")]
     assert found_labels(path, columns={"label": "mood"}) == [(TEXT, "pos"), (OTHER, "neg")]
@@ -258,7 +258,7 @@ def test_offsets_are_code_points_unless_the_text_of_the_span_says_otherwise(tmp_
 
 
 @pytest.mark.parametrize(
-    ("spans", "says"),
+    ("spans", "message"),
     [
         ([[0, 8, "PER"], [4, 12, "LOC"]], r"the entity 4 to 12 \(LOC\) overlaps the one before, which ends at 8"),
         ([[0, 9, "PER"]], "begins or ends with a space: 'Ada Lund '. Write 0 to 8"),
@@ -268,13 +268,13 @@ def test_offsets_are_code_points_unless_the_text_of_the_span_says_otherwise(tmp_
         ([{"start": 0, "end": 8, "labels": ["PER"], "text": "Oslo"}], 'says "Oslo", but 0 to 8 is "Ada Lund"'),
     ],
 )
-def test_spans_that_cannot_be_used_are_named_and_skipped(tmp_path: Path, spans: Any, says: str) -> None:
+def test_spans_that_cannot_be_used_are_named_and_skipped(tmp_path: Path, spans: Any, message: str) -> None:
     good = {"text": TEXT, "label": TRIPLES}
     path = lines(tmp_path / "a.jsonl", good, {"text": TEXT, "label": spans}, good)
-    with pytest.raises(DataError, match=rf"a.jsonl line 2, column .*{says}"):
+    with pytest.raises(DataError, match=rf"a.jsonl line 2, column .*{message}"):
         list(read(path))
     reader = read(path, skip_bad=tmp_path / "bad.jsonl")
     assert len(list(reader)) == 2
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
-    found = check(path)
-    assert (found.task, found.rows, found.bad_rows, found.findings[0].line) == ("tag", 2, 1, 2)
+    result = check(path)
+    assert (result.task, result.rows, result.bad_rows, result.findings[0].line) == ("tag", 2, 1, 2)
