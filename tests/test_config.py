@@ -98,7 +98,7 @@ def test_the_model_config_stays_readable():
         ),
     ],
 )
-def test_a_wrong_setting_names_the_choices_or_the_mend(wrong, message):
+def test_a_wrong_setting_names_the_choices_or_the_fix(wrong, message):
     with pytest.raises(InputError, match=message):
         wrong()
 

@@ -132,7 +132,7 @@ def flags(settings: Any, prefix: str = "", *, nested: bool = True) -> list[str]:
     return results
 
 
-def test_every_setting_of_a_verb_is_on_its_page() -> None:
+def test_every_setting_of_a_command_is_on_its_page() -> None:
     for command, about in cli.COMMANDS.items():
         page = (ROOT / "docs" / f"{command}.md").read_text(encoding="utf-8")
         known = flags(about.arguments, nested=command == "train")  # which is where those of a training are told

@@ -164,7 +164,7 @@ def test_classes_and_confusion_are_in_every_output(
     assert stdout["classes"]["bad"] == asdict(result.classes["bad"])
 
 
-def test_a_picture_that_cannot_be_drawn_is_refused_first(
+def test_a_plot_that_is_not_possible_is_refused_first(
     trained: Path, reviews_csv: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, wrong in (("matrix.txt", "does not end in .png"), ("no/matrix.png", "does not exist")):
@@ -175,7 +175,7 @@ def test_a_picture_that_cannot_be_drawn_is_refused_first(
 def test_columns_named_for_the_training_are_remembered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], write_rows: Callable[..., Path], reviews: Any
 ) -> None:
-    """Where a file has them; otherwise its columns are recognised as usual."""
+    """Where a file has them; otherwise its columns are recognized by default."""
     folder = tmp_path / "model"
     header = ("text", "opinion", "stars")
     rows = [("nothing", text, label) for text, label in reviews(60)]

@@ -70,7 +70,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("model", ["masked", "causal", "recurrent"])
-def test_pairs_are_recognised_and_scored(model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_pairs_are_recognized_and_scored(model: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder, data = request.getfixturevalue(model), rows(tmp_path / "pairs.jsonl", PAIRS)
     result = regard.evaluate(folder, data, output=tmp_path / "a.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
@@ -123,7 +123,7 @@ def test_a_line_that_is_wrong_is_named_or_skipped(causal: Path, tmp_path: Path, 
     assert json.loads((tmp_path / "bad.jsonl").read_text())["line"] == 2
 
 
-def test_a_model_without_words_is_told_what_it_can_do(trained: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_model_without_tokenizer_names_what_it_can_do(trained: Path, tmp_path: Path) -> None:
     data = rows(tmp_path / "pairs.jsonl", PAIRS)
     with pytest.raises(
         InputError, match=r"minimal pairs, but .* no masked or causal language model head.*model\.predict\(texts\)"
@@ -160,7 +160,9 @@ def sliding(theirs: Any, ids: list[int], *, window: int, stride: int) -> tuple[f
 
 
 @pytest.mark.parametrize(("window", "stride"), [(32, 32), (32, 8), (24, 23), (64, 1)])
-def test_sliding_windows_are_those_of_the_usual_recipe(causal: Path, tmp_path: Path, window: int, stride: int) -> None:
+def test_sliding_windows_are_those_of_the_transformers_guide(
+    causal: Path, tmp_path: Path, window: int, stride: int
+) -> None:
     import transformers
 
     text = "\n\n".join(TEXTS[number % 4] + "." for number in range(12)) + "\n"

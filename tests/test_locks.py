@@ -87,7 +87,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "cannot be written" in refused(tmp_path / "file" / "run")
 
 
-def test_where_the_file_system_has_no_locks_the_owner_is_asked_for(
+def test_without_file_locks_the_process_id_of_the_owner_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unsupported(*_: Any) -> None:

@@ -80,7 +80,7 @@ def test_gradients_reach_every_token_through_mean_and_the_greatest_through_max()
 
 @given(sequences.filter(len), st.data())
 @few
-def test_select_takes_sequences_in_the_order_asked(rows, data):
+def test_select_takes_sequences_in_the_given_order(rows, data):
     chosen = data.draw(st.lists(st.integers(-len(rows), len(rows) - 1), max_size=5))
     remaining = [rows[i] for i in chosen]
     same(Ragged.of(rows, segments=rows).select(chosen), Ragged.of(remaining, segments=remaining))
@@ -137,6 +137,6 @@ def test_to_moves_every_tensor():
         (lambda: Ragged.of([[]]).fixed(tokens=9, sequences=9, max_length=9), "a batch without tokens"),
     ],
 )
-def test_wrong_use_says_what_was_given_and_how_to_mend_it(wrong, message):
+def test_wrong_use_names_what_was_given_and_how_to_fix_it(wrong, message):
     with pytest.raises(InputError, match=message):
         wrong()

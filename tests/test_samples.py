@@ -65,7 +65,7 @@ def test_every_file_but_code_and_readme_has_a_name() -> None:
     assert there == set(samples.FILES.values())
 
 
-def test_an_unknown_name_is_told_the_nearest() -> None:
+def test_an_unknown_name_is_reported_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r'no sample "mesages"\. Did you mean "messages"\?'):
         samples.path("mesages")
     with pytest.raises(InputError, match=r"Choose one of: corpus, english-spanish, messages, places, questions\."):
@@ -102,7 +102,7 @@ def test_places_are_iob2() -> None:
     assert sum(sentence[0][1] != "O" for sentence in tagged) >= 30
 
 
-def test_answers_stand_where_they_are_said_to_stand() -> None:
+def test_answers_are_at_their_positions() -> None:
     assert json.loads(read("questions"))["version"] == "v2.0"
     assert len(passages()) >= 62
     for passage in passages():

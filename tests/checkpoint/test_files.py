@@ -103,7 +103,7 @@ def test_a_snapshot_of_the_hub_links_to_its_own_blobs_only(tmp_path: Path) -> No
         (b'{"a": ' + b"1" * 5000 + b"}", "cannot be read"),
     ],
 )
-def test_broken_json_is_told_with_its_place(folder: Path, content: bytes, message: str) -> None:
+def test_broken_json_is_reported_with_its_line(folder: Path, content: bytes, message: str) -> None:
     (folder / "config.json").write_bytes(content)
     with pytest.raises(FolderError, match=message):
         read_json(folder, "config.json")
@@ -157,7 +157,7 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     assert contents(tmp_path / "model") == {"a": "new"}
 
 
-def test_a_filled_folder_is_refused_unless_told(tmp_path: Path) -> None:
+def test_a_filled_folder_is_refused_without_overwrite(tmp_path: Path) -> None:
     target = filled(tmp_path / "model", a="old")
     with pytest.raises(FolderError, match=r"exists and is not empty\. Name a new folder"), atomic_folder(target):
         pytest.fail("the body ran")
@@ -174,7 +174,7 @@ def test_a_folder_that_fills_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     assert contents(target) == {"b": "someone else's"}
 
 
-def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_reported(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("I am a file")
     with pytest.raises(FolderError, match="is a file; expected a folder"), atomic_folder(tmp_path / "model"):
         pytest.fail("the body ran")

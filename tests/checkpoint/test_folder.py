@@ -88,7 +88,7 @@ def test_a_head_that_is_there_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tiny-bert", "tiny-roberta", "tiny-distilbert", "tiny-electra", "tiny-modernbert"])
 @pytest.mark.parametrize("there", [{}, {"masked": 0}, {"token": 3}])
-def test_a_head_that_is_not_there_starts_anew_and_says_so(tmp_path: Path, name: str, there: dict[str, int]) -> None:
+def test_a_missing_head_is_randomly_initialized_and_reported(tmp_path: Path, name: str, there: dict[str, int]) -> None:
     folder = written(tmp_path / "model", name, there)
     before, checkpoint = read_folder(folder), read_folder(folder, heads={"sequence": 3})
     assert {"heads.sequence.output.weight", "heads.sequence.output.bias"} <= set(checkpoint.new_tensors)
@@ -102,7 +102,7 @@ def test_a_head_that_is_not_there_starts_anew_and_says_so(tmp_path: Path, name: 
     assert not any(tensor.is_meta for tensor in right.values())
 
 
-def test_a_head_with_more_classes_starts_anew(tmp_path: Path) -> None:
+def test_a_head_with_more_classes_is_randomly_initialized(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"sequence": 3}, labels=("a", "b", "c"))
     checkpoint = read_folder(folder, heads={"sequence": 5})
     assert checkpoint.new_tensors == ("heads.sequence.output.weight", "heads.sequence.output.bias")
@@ -122,7 +122,7 @@ def test_a_head_of_tokens_is_not_taken_for_one_of_texts(tmp_path: Path) -> None:
     assert not torch.equal(checkpoint.network.get_parameter("heads.sequence.output.weight"), stored)
 
 
-def test_fresh_weights_follow_the_seed_in_the_order_of_the_network(tmp_path: Path) -> None:
+def test_random_weights_follow_the_seed_in_the_order_of_the_network(tmp_path: Path) -> None:
     """And not the order of a set of names, which differs from one process to the next."""
     folder = written(tmp_path / "model", "tiny-roberta", {})
     torch.manual_seed(0)
@@ -135,12 +135,12 @@ def test_fresh_weights_follow_the_seed_in_the_order_of_the_network(tmp_path: Pat
         assert torch.equal(tensor, torch.empty(tensor.shape).normal_(0, 0.02))
 
 
-def test_a_base_may_be_asked_for_alone(tmp_path: Path) -> None:
+def test_the_base_model_can_be_read_alone(tmp_path: Path) -> None:
     folder = written(tmp_path / "model", "tiny-bert", {"masked": 0, "next": 0})
     assert list(read_folder(folder, heads={}).network.heads) == []
 
 
-def test_an_unknown_head_is_told(tmp_path: Path) -> None:
+def test_an_unknown_head_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'head "sequnce" is not known\. Did you mean "sequence"\?'):
         read_folder(written(tmp_path / "model", "tiny-bert"), heads={"sequnce": 2})
 

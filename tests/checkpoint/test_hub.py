@@ -26,7 +26,7 @@ def test_a_path_below_a_folder_is_no_hub_id(folder: Path, monkeypatch: pytest.Mo
     assert not looks_like_hub_id("model/not-there")
 
 
-def test_missing_extras_are_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extras_are_reported_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     monkeypatch.setitem(sys.modules, MINILM, None)
     with pytest.raises(MissingExtra, match=r'"org/model" from the hub needs .* pip install "regard\[hub\]"'):

@@ -50,7 +50,7 @@ def test_links_out_of_the_folder_stay_links(tmp_path: Path) -> None:
     assert texts(tmp_path / "far") == {"file": "mine"}
 
 
-def test_a_folder_without_a_manifest_keeps_what_is_not_recognised(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_keeps_what_is_not_recognized(tmp_path: Path) -> None:
     folder = tmp_path / "old"
     write(folder, *MINE, "README.md", "metrics.jsonl", "tokenizer.json")
     assert owned(folder) == set()
@@ -63,7 +63,7 @@ def test_a_folder_without_a_manifest_keeps_what_is_not_recognised(tmp_path: Path
     }
 
 
-def test_a_folder_of_an_older_version_is_recognised(trained: Path, tmp_path: Path) -> None:
+def test_a_folder_of_an_older_version_is_recognized(trained: Path, tmp_path: Path) -> None:
     model = regard.load(trained)
     for name in files_of(trained) - {MANIFEST}:
         (tmp_path / name).write_bytes((trained / name).read_bytes())

@@ -88,7 +88,7 @@ def test_every_class_there_has_its_heads_here() -> None:
             assert family.architecture(heads) == kind
 
 
-def test_heads_without_a_class_there_are_told_from_those_with_one() -> None:
+def test_heads_without_a_class_are_refused() -> None:
     with pytest.raises(FolderError, match="gpt2 has no class with the heads sequence; it has GPT2Model: none"):
         FAMILIES["gpt2"].architecture(["sequence"])
 

@@ -35,7 +35,7 @@ def test_a_folder_stands_before_a_preset_of_its_name(folder: Path, monkeypatch: 
     assert open_checkpoint("tiny-gpt2")[0].family == "bert"
 
 
-def test_a_preset_is_drawn_from_a_seed() -> None:
+def test_a_preset_is_initialized_from_a_seed() -> None:
     one, other, third = (
         from_preset("tiny-bert", dtype=torch.float32, seed=seed).network.state_dict() for seed in (0, 0, 1)
     )

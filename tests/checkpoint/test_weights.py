@@ -166,14 +166,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_header_is_told(tmp_path: Path, kind: str) -> None:
+def test_a_broken_header_is_reported(tmp_path: Path, kind: str) -> None:
     (tmp_path / SINGLE).write_bytes(BROKEN[kind])
     with pytest.raises(FolderError, match=r"model\.safetensors is damaged or cut short: .* Copy or download it again"):
         stored_tensors(tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.999])
-def test_a_truncated_file_is_told_and_nothing_is_loaded(bert: Path, share: float) -> None:
+def test_a_truncated_file_is_reported_and_nothing_is_loaded(bert: Path, share: float) -> None:
     whole = (bert / SINGLE).read_bytes()
     (bert / SINGLE).write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(FolderError, match="is damaged or cut short"):
@@ -204,7 +204,7 @@ def test_weights_that_are_no_numbers_are_named(bert: Path, dtype: torch.dtype, v
     assert "earlier checkpoint" in lines[3]
 
 
-def test_numbers_too_large_for_the_asked_format_are_told(bert: Path) -> None:
+def test_numbers_too_large_for_the_chosen_format_are_reported(bert: Path) -> None:
     tensors = load_file(bert / SINGLE)
     tensors["pooler.dense.bias"][-1] = 1e6
     save_file(tensors, bert / SINGLE)

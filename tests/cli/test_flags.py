@@ -9,7 +9,7 @@ from regard import cli
 
 
 @pytest.mark.parametrize("command", ["train", "pretrain", "evaluate", "generate", "translate", "vectors"])
-def test_help_asks_nobody_for_none(capsys: Capture, command: str) -> None:
+def test_help_never_shows_none(capsys: Capture, command: str) -> None:
     assert cli.main([command, "--help"]) == 0
     assert "None" not in capsys.readouterr().out
 
@@ -23,7 +23,7 @@ def test_help_asks_nobody_for_none(capsys: Capture, command: str) -> None:
         (["--schedule", "None"], "invalid choice 'None' for argument '--schedule'. Expected one of ('linear',"),
     ],
 )
-def test_a_wrong_value_is_said_in_words(capsys: Capture, argv: list[str], message: str) -> None:
+def test_a_wrong_value_is_explained(capsys: Capture, argv: list[str], message: str) -> None:
     assert cli.main(["train", "data.csv", "--out", "run", *argv]) == 2
     err = capsys.readouterr().err
     assert message in err

@@ -83,7 +83,9 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str], argv: list[str], mes
         (["embed", "minilm", "a", "--batch-tokens", "0"], "at least 1 token"),
     ],
 )
-def test_what_a_user_can_mend_is_1(capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
+def test_errors_that_a_user_can_fix_have_status_1(
+    capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
     status, out, err = run(capsys, *argv)
     assert (status, out) == (1, "")
     assert err.startswith("regard: ")

@@ -159,7 +159,7 @@ def test_a_bad_row_is_named_or_listed(
         ("a.jsonl", '{"translation": {"en": "a"}}', {}, "there are 1 languages in the first row"),
     ],
 )
-def test_a_bad_file_is_said(
+def test_a_bad_file_is_reported(
     tmp_path: Path, name: str, content: str | bytes, options: dict[str, Any], message: str
 ) -> None:
     path = write_file(tmp_path / name, content)
@@ -188,7 +188,7 @@ def test_a_bad_file_is_said(
         (("data.csv",), {}, "1 aligned files were given"),
     ],
 )
-def test_wrong_use_is_said(
+def test_wrong_use_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, options: dict[str, Any], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -242,7 +242,7 @@ def test_an_object_is_checked_and_listed_whole_wherever_the_reading_of_its_list_
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.csv.gz"])
-def test_a_file_that_changes_is_said(tmp_path: Path, name: str) -> None:
+def test_a_file_that_changes_is_reported(tmp_path: Path, name: str) -> None:
     rows = ("text,label\n" + f"{'text ' * 50},a\n" * 3_000).encode()
     content = gzip.compress(rows, 1) if name.endswith("gz") else rows
     path = write_file(tmp_path / name, content)

@@ -123,6 +123,6 @@ def test_every_kind_of_record_is_divided() -> None:
         (2, PARTS, '2 records in 2 groups leave none for "'),
     ],
 )
-def test_what_cannot_be_is_said(count: int, parts: dict[str, float], message: str) -> None:
+def test_invalid_arguments_are_refused(count: int, parts: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         split_records(records(count), parts)

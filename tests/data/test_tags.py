@@ -69,7 +69,7 @@ def test_entities_are_the_runs(runs: list[tuple[int, str | None]]) -> None:
         (["B-PER", "O", "I-PER"], "iob2"),  # broken, and no IOB1 either
     ],
 )
-def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
+def test_schemes_are_recognized(tags: list[str], scheme: str) -> None:
     assert infer_scheme([tags]) == scheme
 
 
@@ -88,7 +88,7 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
         (["B-PER"], "iob2", "2 tokens but 1 tag; expected one tag per token"),
     ],
 )
-def test_broken_tags_are_said(tags: list[str], scheme: str, message: str) -> None:
+def test_broken_tags_are_reported(tags: list[str], scheme: str, message: str) -> None:
     with pytest.raises(DataError, match=f"f.conll line 3, column tags: (token . .*: )?{message}"):
         TagRecord.from_tokens(["w0", "w1"], tags, scheme=scheme, place=Place("f.conll", 3))
 

@@ -68,7 +68,7 @@ def cut_at(row, ends):
 
 @settings(max_examples=60, deadline=None)
 @given(rows=st.integers(1, 5), words=st.integers(1, 700), count=st.integers(1, 12), seed=st.integers(0, 99))
-def test_the_likeliest_words_are_those_of_topk(rows, words, count, seed):
+def test_the_most_likely_words_are_those_of_topk(rows, words, count, seed):
     """Also where many are forbidden, and where the words do not go evenly into strands."""
     values = torch.randn(rows, words, generator=torch.Generator().manual_seed(seed))
     values[:, :: 1 + seed % 3] = float("-inf") if seed % 2 else -3.0

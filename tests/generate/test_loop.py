@@ -31,7 +31,7 @@ def test_greedy_equals_transformers(both, prompts, ours, theirs):
     assert model.generate_ids(prompts, max_tokens=20, **ours) == expected
 
 
-def test_what_ends_a_sequence_is_told(both, prompts):
+def test_the_finish_reason_is_reported(both, prompts):
     _, model = both
     results = [rows[0] for rows in model.continuations(prompts, max_tokens=20)]
     forced = model.writer.special.forced_last is not None
@@ -89,7 +89,7 @@ def test_several_samples_of_a_prompt_differ_and_the_first_is_the_only_one(decode
     assert [list(rows[0].ids) for rows in result] == model.generate_ids(prompts, max_tokens=12, sample=True, seed=0)
 
 
-def test_what_is_drawn_follows_the_probabilities():
+def test_samples_follow_the_probabilities():
     logits = torch.tensor([[0.0, 1.0, float("-inf"), 2.0, -1.0]])
     sampled = torch.rand(40000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     counts = torch.bincount(sample(logits.expand(40000, -1), sampled), minlength=5) / 40000
@@ -97,7 +97,7 @@ def test_what_is_drawn_follows_the_probabilities():
     assert torch.allclose(counts, logits.softmax(-1)[0], atol=0.01)
 
 
-def test_what_was_drawn_highest_is_still_a_word():
+def test_the_highest_random_number_still_samples_a_token():
     logits = torch.tensor([[0.0, 1.0, float("-inf")]])
     top = torch.tensor([1 - 2**-53], dtype=torch.float64)
     assert sample(logits, top).tolist() == [1]

@@ -106,7 +106,7 @@ def test_banned_words_equal_transformers():
         assert torch.equal(ours[row : row + 1], theirs(ids.unsqueeze(0), scores()[row : row + 1].clone()))
 
 
-def test_no_end_before_the_least_length():
+def test_no_end_before_the_minimum_length():
     theirs = MinNewTokensLengthLogitsProcessor(LENGTHS[0] - NEW, 4, torch.tensor([2, 7]))
     ours = applied(DecodingSettings(min_tokens=4), SpecialIds(eos=(2, 7)))
     assert torch.equal(ours[:1], theirs(histories()[0].unsqueeze(0), scores()[:1]))

@@ -73,7 +73,7 @@ def test_nothing_of_a_stop_is_ever_given_out(text, stops):
     assert "".join(result) == truncate_at_stop(text, stops)
 
 
-def test_what_may_become_a_stop_is_held_back():
+def test_a_possible_start_of_a_stop_string_is_delayed():
     assert partial_stop_length("abc##", ["###"]) == 2
     assert partial_stop_length("abc", ["cd", "bcd"]) == 2
     assert partial_stop_length("abc", ["x"]) == 0

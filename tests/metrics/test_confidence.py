@@ -134,7 +134,7 @@ def test_interval_leaves_out_replicates_of_nothing() -> None:
     assert (alone.value, alone.low, alone.high) == (3.0, 3.0, 3.0)
 
 
-def test_pairs_are_seen_through_the_noise_that_both_share() -> None:
+def test_the_paired_bootstrap_ignores_shared_noise() -> None:
     random = np.random.default_rng(4)
     hard = random.normal(size=2000)
     better, worse = hard + 0.05 + 0.3 * random.normal(size=2000), hard

@@ -36,7 +36,7 @@ def entity_report() -> ClassificationReport:
 @pytest.mark.parametrize(
     "report", [label_report(2), label_report(90), multi_report(), entity_report()], ids=["2", "90", "multi", "entity"]
 )
-def test_every_kind_is_drawn(report: ClassificationReport, tmp_path: Path) -> None:
+def test_every_kind_is_plotted(report: ClassificationReport, tmp_path: Path) -> None:
     save_report(report, tmp_path / "report.part", rows=500)
     assert (tmp_path / "report.part").read_bytes().startswith(b"\x89PNG")
     save_report(report, tmp_path / "report.svg", format="svg", rows=500)

@@ -106,7 +106,7 @@ def test_gated_units_multiply_the_bent_half_with_the_other(name, activation):
 
 
 @pytest.mark.parametrize("name", ["relu", "gelu", "gelu-tanh", "silu", "tanh"])
-def test_plain_units_bend_between_two_products(name):
+def test_the_activation_of_plain_units_is_between_two_products(name):
     torch.manual_seed(0)
     unit, x = FeedForward(replace(CONFIG, activation=name)), torch.randn(3, 16)
     modules = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu-tanh": nn.GELU("tanh"), "silu": nn.SiLU(), "tanh": nn.Tanh()}

@@ -146,7 +146,7 @@ def test_a_step_needs_a_token_of_every_sequence(build):
         network.step(Ragged.of([[1], []]), cache)
 
 
-def test_an_empty_cache_has_seen_nothing():
+def test_an_empty_cache_has_no_tokens():
     cache = Cache.empty(layers=2, sequences=3, device=torch.device("cpu"), capacity=8)
     assert (len(cache), len(cache.layers), cache.capacity, cache.max_length) == (3, 2, 8, 0)
     assert cache.lengths.tolist() == [0, 0, 0]

@@ -73,7 +73,7 @@ def test_an_encoder_and_decoder_with_biases_compile_as_one(build, tokens):
     assert counter.frame_count == 2
 
 
-def test_compiled_training_with_dropout_runs_and_draws_anew(build, tokens):
+def test_compiled_training_with_dropout_runs_and_samples_each_time(build, tokens):
     config = replace(SMALL["bert"], attention=AttentionConfig(4, dropout=0.5), dropout=0.0)
     network = build(config, {"masked": 0}).train()
     run, counter = compiled(network)

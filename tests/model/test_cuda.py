@@ -152,7 +152,7 @@ def run(network, batch):
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiny-")])
-def test_a_network_says_on_the_gpu_what_it_says_on_the_cpu(name):
+def test_a_network_gives_the_same_result_on_gpu_and_cpu(name):
     preset = PRESETS[name]
     network = build_network(preset.config, preset.heads).eval()
     initialize(network, preset.config, generator=torch.Generator().manual_seed(0))
@@ -195,7 +195,7 @@ def test_learning_in_half_precision_is_one_graph(sizes):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_replayed_launches_say_what_the_network_says(compiled):
+def test_replayed_launches_give_the_result_of_the_network(compiled):
     config = transformer_config("bert-tiny")
     network = Transformer(config, {"pooled": 0, "sequence": 3}).eval().cuda()
     initialize(network, config, generator=torch.Generator("cuda").manual_seed(0))
@@ -217,7 +217,7 @@ def test_replayed_launches_say_what_the_network_says(compiled):
     assert len(replay.recordings) < len(batches)
 
 
-def test_a_compiled_model_says_on_the_gpu_what_it_says_on_the_cpu():
+def test_a_compiled_model_gives_the_same_result_on_gpu_and_cpu():
     checkpoint = from_preset("tiny-bert", dtype=torch.float32)
     ids = [[(7 * i + n) % 90 for i in range(n)] for n in (1, 60, 7, 33, 500)]
     expected = [output.hidden for output in Model(checkpoint).outputs(ids)]

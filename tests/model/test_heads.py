@@ -13,7 +13,7 @@ BERT = transformer_config("tiny-bert")
 
 
 @torch.no_grad()
-def test_each_head_says_as_much_as_its_kind_asks(build, tokens):
+def test_each_head_has_the_output_shape_of_its_kind(build, tokens):
     batch = tokens([4, 9])
     shapes = {"masked": (13, 100), "language": (13, 100), "token": (13, 3), "span": (13, 2), "replaced": (13, 1)}
     shapes |= {"sequence": (2, 3)}
@@ -25,7 +25,7 @@ def test_each_head_says_as_much_as_its_kind_asks(build, tokens):
 
 
 @torch.no_grad()
-def test_the_next_sentence_stands_beside_the_main_head(build, tokens):
+def test_next_sentence_logits_are_separate_from_the_main_head(build, tokens):
     output = build("tiny-bert", {"masked": 0, "next": 0})(tokens([4, 9]))
     assert (output.logits.shape, output.next_sentence.shape, output.pooled.shape) == ((13, 100), (2, 2), (2, 32))
     alone = build("tiny-bert", {"next": 0})(tokens([4, 9]))
@@ -69,7 +69,7 @@ def test_masked_words_are_transformed_normed_and_scored_by_the_embeddings(build,
 
 
 @torch.no_grad()
-def test_the_next_word_is_scaled_and_given_its_fixed_bias_where_told(build, tokens):
+def test_output_logits_are_scaled_and_get_a_fixed_bias_if_set(build, tokens):
     t5, batch = build("tiny-t5"), tokens([6])
     output = t5(batch, batch)
     expected = output.hidden * 32**-0.5 @ t5.heads["language"].output.weight.T

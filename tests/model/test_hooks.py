@@ -75,7 +75,7 @@ def test_shared_layers_are_seen_once_for_each_run(build, tokens):
         recorded.runs("encoder.layer.0")
 
 
-def test_recording_keeps_the_graph_only_when_asked(build, tokens):
+def test_recording_keeps_the_graph_only_if_set(build, tokens):
     network, batch = build("tiny-bert"), tokens([4])
     with record(network, "encoder.layers.0") as recorded:
         network(batch)

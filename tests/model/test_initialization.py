@@ -22,7 +22,7 @@ def made(config, heads=None, *, seed=0):
 
 
 @pytest.mark.parametrize("name", ["tiny-bert", "tiny-modernbert", "tiny-llama", "tiny-t5", "tiny-bart", "tiny-electra"])
-def test_every_weight_is_drawn_and_the_seed_decides(name):
+def test_every_weight_is_random_and_the_seed_decides(name):
     made_of = preset(name)
     one, same, other = (made(made_of.config, made_of.heads, seed=seed).state_dict() for seed in (0, 0, 1))
     for path, weight in one.items():
@@ -34,7 +34,7 @@ def test_every_weight_is_drawn_and_the_seed_decides(name):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_weights_of_learned_scores_are_drawn(score):
+def test_weights_of_learned_scores_are_finite(score):
     network = made(replace(WIDE, attention=AttentionConfig(4, kv_heads=2, score=score)))
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 

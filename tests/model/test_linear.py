@@ -11,7 +11,7 @@ from regard.model.linear import FEW, SEVERAL, Linear, can_pack, pack_weights
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 16, 64, 65])
-def test_few_rows_or_many_say_the_same(rows, bias):
+def test_few_rows_or_many_give_the_same_result(rows, bias):
     ours = Linear(24, 40, bias=bias)
     theirs = nn.Linear(24, 40, bias=bias)
     theirs.load_state_dict(ours.state_dict())
@@ -22,7 +22,7 @@ def test_few_rows_or_many_say_the_same(rows, bias):
         torch.testing.assert_close(message, theirs(x))
 
 
-def test_what_learns_or_is_cast_goes_the_usual_way():
+def test_training_and_autocast_do_not_use_the_inference_kernel():
     layer, x = Linear(8, 8), torch.randn(16, 8)
     assert not layer.is_cpu_inference(x)
     with torch.no_grad():
@@ -41,7 +41,7 @@ packs = pytest.mark.skipif(not can_pack(), reason="torch has no oneDNN with Arm'
 @torch.no_grad()
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("rows", [0, 1, SEVERAL, 7, FEW[0], 33, FEW[-1], 200])
-def test_a_weight_laid_out_for_reading_says_the_same(rows, bias):
+def test_a_weight_laid_out_for_reading_gives_the_same_result(rows, bias):
     layer, x = Linear(24, 40, bias=bias), torch.randn(rows, 24)
     plain = layer(x)
     pack_weights(layer)
@@ -95,7 +95,7 @@ CHANGES = {
 @packs
 @torch.no_grad()
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_weight_that_was_changed_is_laid_out_anew(change):
+def test_a_weight_that_was_changed_is_laid_out_again(change):
     """Many times: what is freed may come back at the same place."""
     layer, x = Linear(256, 256), torch.randn(32, 256)
     pack_weights(layer)

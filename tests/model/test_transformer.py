@@ -68,7 +68,7 @@ def test_a_gradient_flows_to_every_parameter(build, tokens, name):
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_what_is_said_at_some_places_is_what_the_whole_says_there(build, tokens, name):
+def test_logits_at_some_positions_are_those_of_the_whole(build, tokens, name):
     """Pooled vectors too, and the gradients: what the last layer leaves out is what nobody reads."""
     batch, target, at = tokens([4, 7, 1]), tokens([5, 6, 1], seed=1), torch.tensor([1, 9, 3])
     results = []
@@ -142,7 +142,7 @@ def test_a_decoder_does_not_see_what_comes_after(build, tokens):
         assert (one[5:] - two[5:]).abs().min(0).values.max() > 0
 
 
-def test_shared_layers_share_and_run_as_often_as_told(build):
+def test_shared_layers_run_as_often_as_set(build):
     network = build(replace(transformer_config("tiny-albert"), layers=6, distinct_layers=2))
     assert len(network.encoder.layers) == 2
     assert [network.encoder.layer_index(i) for i in range(6)] == [0, 0, 0, 1, 1, 1]

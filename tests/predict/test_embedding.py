@@ -141,7 +141,7 @@ def test_the_first_of_a_long_text_is_the_mean_over_its_windows() -> None:
     assert np.allclose(model.embed([word_text(20)], pooling="first")[0], expected, atol=1e-5)
 
 
-def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
+def test_progress_is_reported_up_to_the_last_text(minilm: Model) -> None:
     reports: list[Progress] = []
     minilm.embed([*TEXTS, TEXTS[0]], batch_tokens=12, progress=reports.append)
     assert [report.done for report in reports] == sorted(report.done for report in reports)
@@ -164,7 +164,7 @@ def test_progress_is_told_up_to_the_last_text(minilm: Model) -> None:
         (None, "a list of texts was expected, not None."),
     ],
 )
-def test_texts_that_cannot_be_read_are_told(minilm: Model, texts: Any, message: str) -> None:
+def test_texts_that_cannot_be_read_are_reported(minilm: Model, texts: Any, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         minilm.embed(texts)
 
@@ -185,12 +185,12 @@ def test_texts_may_come_one_by_one(minilm: Model) -> None:
         ({"batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
-def test_settings_that_cannot_be_used_are_told(minilm: Model, settings: dict[str, Any], message: str) -> None:
+def test_settings_that_cannot_be_used_are_refused(minilm: Model, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         minilm.embed(["a"], **settings)
 
 
-def test_a_text_without_a_token_is_told() -> None:
+def test_a_text_without_a_token_is_reported() -> None:
     tokenizer = word_tokenizer(special=False)
     tokenizer.backend.normalizer = tokenizers.normalizers.Replace("\u200b", "")
     model = Model(random_checkpoint("tiny-gpt2"), tokenizer)
@@ -198,7 +198,7 @@ def test_a_text_without_a_token_is_told() -> None:
         model.embed(["w1", "\u200b"])
 
 
-def test_a_tokenizer_of_another_model_is_told() -> None:
+def test_a_tokenizer_of_another_model_is_reported() -> None:
     small = dataclasses.replace(preset("tiny-bert").config, vocabulary=50)
     network = build_on_meta(small, {})
     set_tensors(network, {path: torch.zeros(tensor.shape) for path, tensor in network.named_parameters()})

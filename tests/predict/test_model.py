@@ -45,7 +45,7 @@ def test_saved_and_loaded_gives_the_same_outputs(name: str, tmp_path: Path) -> N
     assert (again.family, again.task, again.config) == (model.family, model.task, model.config)
 
 
-def test_a_folder_is_not_overwritten_unless_told(tmp_path: Path) -> None:
+def test_a_folder_is_not_overwritten_by_default(tmp_path: Path) -> None:
     model = Model(random_checkpoint("tiny-bert"))
     model.save(tmp_path / "model")
     with pytest.raises(FolderError, match="exists and is not empty"):

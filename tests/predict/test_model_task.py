@@ -31,7 +31,7 @@ from regard.text.tokenizer import Tokenizer
         ("tiny-t5", {"language": 0}, "translate"),
     ],
 )
-def test_the_task_is_told_by_the_heads(name: str, heads: dict[str, int], task: str | None) -> None:
+def test_the_task_is_recognized_by_the_heads(name: str, heads: dict[str, int], task: str | None) -> None:
     assert Model(random_checkpoint(name, heads)).task == task
 
 

@@ -127,7 +127,7 @@ def test_segments_are_heeded() -> None:
         (BERT, {"ids": [[1]], "batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],
 )
-def test_ids_that_cannot_be_read_are_told(name: str, options: dict[str, Any], message: str) -> None:
+def test_ids_that_cannot_be_read_are_reported(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         Model(random_checkpoint(name)).outputs(**options)
     assert message in str(caught.value)

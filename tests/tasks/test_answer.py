@@ -98,7 +98,7 @@ def test_a_window_without_the_whole_answer_points_to_its_first_token(small, task
     assert 1 <= holding < len(examples)
 
 
-def test_a_question_that_leaves_no_room_is_named(small, task):
+def test_a_question_as_long_as_the_window_is_named(small, task):
     record = AnswerRecord("1", "a dog", "who is it? " * 20, (), place=Place("dev.json", row=3))
     with pytest.raises(DataError, match=r"^dev.json row 3: the question has \d+ tokens: .* nothing is left"):
         task.examples([record], small.preprocessing(window=30), labeled=True)

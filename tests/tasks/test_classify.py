@@ -55,7 +55,7 @@ def test_kinds_are_not_mixed():
         Classify.from_records(rows)
 
 
-def test_one_label_is_nothing_to_tell_apart():
+def test_one_label_is_refused():
     with pytest.raises(InputError, match=r'one label only \("a"\)'):
         Classify.from_records([ClassifyRecord("x", "a")])
 
@@ -78,14 +78,14 @@ def test_a_setting_that_would_do_nothing_is_refused(labeled, kind, settings):
         Classify.from_records(labeled(kind), **settings)
 
 
-def test_windows_without_room_for_a_word_are_refused(small, labeled):
+def test_windows_too_short_for_a_token_are_refused(small, labeled):
     with pytest.raises(InputError, match="windows of 2 tokens are too small for a text and 2 special tokens"):
         Classify.from_records(labeled("single")).examples(
             labeled("single"), small.preprocessing(window=2), labeled=True
         )
 
 
-def test_an_unknown_label_is_told_with_the_nearest(small, labeled):
+def test_an_unknown_label_is_reported_with_the_nearest(small, labeled):
     task = Classify(names=("negative", "positive"))
     record = ClassifyRecord("x", "postive", place=Place("labels.csv", 17))
     expected = r'^labels\.csv line 17, column label: the label "postive" is not .* Did you mean "positive"\?'
@@ -149,7 +149,7 @@ def window_logits(*windows):
     return [np.array(window, np.float32) for window in windows]
 
 
-def test_the_likeliest_label_of_all_windows():
+def test_the_most_likely_label_of_all_windows():
     answer = Classify(names=("a", "b")).answer(ClassifyRecord("x"), window_logits([1.0, 0.0], [0.0, 3.0]))
     assert isinstance(answer, LabelAnswer)
     chance = torch.tensor([0.5, 1.5]).softmax(0)[1].item()

@@ -122,7 +122,7 @@ def test_gradients_of_a_blank_part_are_nothing(preprocessing: Preprocessing) -> 
     assert all(weight.grad is None or not weight.grad.any() for weight in network.parameters())
 
 
-def test_labels_that_do_not_fit_are_said() -> None:
+def test_labels_that_do_not_fit_are_reported() -> None:
     assert Embed.from_settings(Embed.from_records(LIKE).settings()) == Embed.from_records(LIKE)
     with pytest.raises(DataError, match="is no number"):
         Embed.from_records([PairRecord("a", "b", "yes")])

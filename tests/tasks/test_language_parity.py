@@ -123,7 +123,7 @@ def test_loss_and_gradients_are_those_of_transformers(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", CASES)
 @torch.no_grad()
-def test_what_a_batch_says_is_what_its_sequences_say(name: str, tmp_path: Path) -> None:
+def test_a_batch_gives_the_sums_of_its_sequences(name: str, tmp_path: Path) -> None:
     """Sums over sequences are the loss of the batch, and rows of a batch are told apart."""
     config, kind, task = CASES[name]
     torch.manual_seed(0)

@@ -58,7 +58,7 @@ def test_parts_of_speech_are_counted_by_the_word():
     assert isinstance(task.meter(), TokenMeter)
 
 
-def test_one_tag_is_nothing_to_tell_apart():
+def test_one_tag_is_refused():
     with pytest.raises(InputError, match=r'one tag only \("X"\)'):
         Tag.from_records([TagRecord.from_tokens(["a"], ["X"], scheme="plain")])
 
@@ -71,7 +71,7 @@ def test_weights_are_the_inverse_of_how_often_a_tag_is_seen(tagged):
     assert task.label_smoothing == 0.1
 
 
-def test_an_unknown_tag_is_told_with_its_word_and_the_nearest(small, task):
+def test_an_unknown_tag_is_reported_with_its_word_and_the_nearest(small, task):
     record = TagRecord.from_tokens(["in", "Rome"], ["O", "B-LOK"])
     with pytest.raises(DataError, match=r'the tag "B-LOK" of word 1 "Rome" is not .* Did you mean "B-LOC"\?'):
         task.examples([record], small.preprocessing(), labeled=True)
@@ -172,7 +172,7 @@ def test_entities_are_whole_words_with_their_mean_probability(task):
         (["B-PER", "I-LOC"], ["PER Anna", "LOC Berg"]),
     ],
 )
-def test_broken_tags_are_mended_as_conlleval_reads_them(task, tags, expected):
+def test_broken_tags_are_fixed_as_conlleval_reads_them(task, tags, expected):
     record = TagRecord.from_tokens(["Anna", "Berg"], None)
     answer = task.answer(record, [window_tags(task, *tags)])
     assert [f"{one.label} {one.text}" for one in answer.entities] == expected

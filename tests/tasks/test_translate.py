@@ -298,7 +298,7 @@ def test_files_of_unequal_length_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_a_translation_does_not_depend_on_what_stands_beside_it(small, beams):
+def test_a_translation_does_not_depend_on_its_batch(small, beams):
     """How long it may get is its own source's to say, not that of the longest in its batch."""
     checkpoint = from_preset("tiny-gru-additive", vocabulary=small.tokenizer.size)
     with torch.no_grad():
@@ -400,7 +400,7 @@ def test_vocabularies_that_cannot_be_apart(small, tmp_path):
         train(samples.path("messages"), preset="tiny-bert", **(options | {"task": "classify"}))
 
 
-def test_a_prefix_is_what_the_folder_says_or_what_is_told(small, tmp_path):
+def test_the_prefix_is_from_the_folder_or_the_setting(small, tmp_path):
     """T5 names its translations in task_specific_params; a training keeps what it was told as its own."""
     german = "translate English to German: "
     checkpoint = with_special_token_ids(from_preset("tiny-t5", vocabulary=small.tokenizer.size), small.tokenizer)

@@ -126,7 +126,7 @@ def test_the_text_is_the_same_in_utf8(encoding: str, size: int) -> None:
         ("one\ntwo\nthree".encode("utf-32-le") + b"\xff\xff\xff\xff", "utf-32-le"),
     ],
 )
-def test_damage_is_told_with_its_line(raw: bytes, encoding: str) -> None:
+def test_damage_is_reported_with_its_line(raw: bytes, encoding: str) -> None:
     with pytest.raises(DataError, match=f"a.csv line 3: is not {encoding}: .* --encoding"):
         as_utf8(io.BytesIO(raw), encoding, "a.csv").read()  # type: ignore[arg-type]
 

@@ -33,7 +33,7 @@ def model(pretrained: PretrainResult) -> Model:
     return load(pretrained.folder, device="cpu")
 
 
-def test_both_sides_are_learned_and_told_apart(pretrained: PretrainResult) -> None:
+def test_both_directions_are_learned_and_scored(pretrained: PretrainResult) -> None:
     assert list(pretrained.scores) == ["perplexity", "nll", "perplexity_ahead", "perplexity_back"]
     ahead, back = (pretrained.scores[f"perplexity_{side}"].value for side in ("ahead", "back"))
     assert max(ahead, back) < 0.9 * pretrained.baseline["perplexity"]
@@ -118,6 +118,6 @@ def test_a_frozen_encoder_keeps_its_weights(pretrained: PretrainResult, model: M
         ({"lora": {"rank": 2}}, "lora.rank is not possible for a recurrent network"),
     ],
 )
-def test_wrong_use_is_said(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_wrong_use_is_an_error(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         pretrain([CORPUS], out=tmp_path / "run", steps=1, **{**SMALL, **options})

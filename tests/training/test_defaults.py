@@ -62,7 +62,7 @@ def test_settings_of_the_user_override_the_defaults() -> None:
     assert chosen_settings(Settings.of(overrides), result) == []
 
 
-def test_only_what_is_unusual_is_said() -> None:
+def test_only_settings_that_differ_from_the_default_are_reported() -> None:
     overrides = Settings(dropout=0.1)
     message = chosen_settings(overrides, chosen("transformer-small", dropout=0.1))
     assert message == [
@@ -102,7 +102,7 @@ PRETRAINING = {  # the rate and the warm-up that 16,384 tokens a step get, as be
 
 @pytest.mark.parametrize("name", PRETRAINING)
 @pytest.mark.parametrize("factor", [1, 8])
-def test_pretraining_takes_rates_that_were_seen_to_learn(name: str, factor: int) -> None:
+def test_pretraining_takes_learning_rates_that_were_measured(name: str, factor: int) -> None:
     config = from_preset(name, weights=False).config
     size = DataSize(1_000_000, 512.0, 512)
     settings = Settings(steps=800, batch_tokens=factor * 16_384)

@@ -86,7 +86,7 @@ def test_a_dev_set_that_is_the_training_set(tmp_path: Path, reviews_csv: Path) -
         train(reviews_csv, tmp_path / "run", dev=reviews_csv)
 
 
-def test_a_few_rows_in_both_are_said(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
+def test_a_few_rows_in_both_are_reported(tmp_path: Path, write_rows: Write, reviews: Reviews) -> None:
     rows = reviews(40)
     data = write_rows(tmp_path / "train.csv", rows)
     dev = write_rows(tmp_path / "dev.csv", [*reviews(20, seed=1), rows[0]])

@@ -205,7 +205,7 @@ def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tok
     assert np.abs(own.embed(["barley"]) - first.embed(["barley"])).max() > 1e-3
 
 
-def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_asked(tmp_path: Path) -> None:
+def test_a_vocabulary_is_learned_by_default_and_a_given_store_is_kept(tmp_path: Path) -> None:
     options = {"preset": "bert-tiny", "steps": 2, **SMALL, "dev": [CORPUS]}
     result = pretrain([CORPUS], out=tmp_path / "run", store=tmp_path / "tokens", **options)
     assert (tmp_path / "tokens" / "train" / "tokens.bin").exists()
@@ -233,14 +233,16 @@ def test_a_vocabulary_is_learned_where_none_is_given_and_a_store_is_kept_where_a
         ({"learning": 3}, 'there is no setting "learning"'),
     ],
 )
-def test_what_cannot_be_is_said(
+def test_invalid_arguments_are_refused(
     options: dict[str, Any], message: str, tmp_path: Path, words: dict[str, Tokenizer]
 ) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         run(options.pop("objective", "mlm"), tmp_path / "run", words, **{"preset": "tiny-bert", **options})
 
 
-def test_files_that_are_missing_and_folders_that_are_full_are_said(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+def test_files_that_are_missing_and_folders_that_are_full_are_reported(
+    tmp_path: Path, words: dict[str, Tokenizer]
+) -> None:
     with pytest.raises(InputError, match="is not a file"):
         pretrain([tmp_path / "no.txt"], out=tmp_path / "run", preset="tiny-bert", tokenizer=words["mlm"])
     (tmp_path / "full").mkdir()
@@ -272,7 +274,7 @@ def test_whole_words_are_pretrained_on(objective: str, tmp_path: Path, words: di
     assert evaluate(load(tmp_path / "words", device="cpu"), tmp_path / "text.txt").scores["perplexity"].value > 1
 
 
-def test_an_old_name_is_spoken_of_once(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
+def test_an_old_name_is_reported_once(tmp_path: Path, words: dict[str, Tokenizer]) -> None:
     with pytest.warns(UserWarning, match="learning_rate") as warned:
         run("mlm", tmp_path / "run", words, steps=1, learning_rate=1e-3, dev_fraction=0.0)
     assert len(warned) == 1

@@ -96,7 +96,7 @@ def test_a_training_goes_on_from_its_folder(result: PretrainResult, tmp_path: Pa
     assert more.scores["nll"].value < result.scores["nll"].value + 0.02
 
 
-def test_windows_longer_than_the_usual_are_kept(tmp_path: Path) -> None:
+def test_windows_longer_than_the_default_are_possible(tmp_path: Path) -> None:
     pretrain([CORPUS], out=tmp_path / "run", steps=1, window=700, **SMALL)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"]["window"] == 700
 

@@ -37,7 +37,7 @@ def test_schedules_of_the_trainer() -> None:
             assert Settings.of({"lr_scheduler_type": old}).schedule == ours
 
 
-def test_what_is_not_needed_is_said() -> None:
+def test_settings_that_are_not_needed_are_reported() -> None:
     for name in NOT_NEEDED:
         with pytest.warns(UserWarning, match=f'"{name}" is not needed: '):
             assert Settings.of({name: 4}) == Settings()

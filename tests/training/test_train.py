@@ -30,7 +30,7 @@ def test_a_model_is_trained_scored_and_written(trained: Path) -> None:
 
 
 @pytest.mark.parametrize("preset", ["tiny-gpt2", "tiny-t5"])
-def test_a_family_without_the_head_is_told(tmp_path: Path, reviews_csv: Path, preset: str) -> None:
+def test_a_family_without_the_head_is_reported(tmp_path: Path, reviews_csv: Path, preset: str) -> None:
     family = preset.removeprefix("tiny-")
     message = (
         rf"classify needs a sequence head, but models of the family {family} \(.*Start from an encoder such as minilm"
@@ -42,7 +42,7 @@ def test_a_family_without_the_head_is_told(tmp_path: Path, reviews_csv: Path, pr
         train(reviews_csv, tmp_path / "run", preset=None, start=folder)
 
 
-def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Path) -> None:
+def test_recognized_data_and_chosen_settings_are_reported(tmp_path: Path, reviews_csv: Path) -> None:
     events: list[TrainingEvent] = []
     result = train(reviews_csv, tmp_path / "run", lr=None, progress=events.append)
     first = events[0]
@@ -56,7 +56,7 @@ def test_what_was_recognised_and_chosen_is_told(tmp_path: Path, reviews_csv: Pat
     assert set(result.json()) >= {"task", "rows", "scores", "seconds", "folder"}
 
 
-def test_a_preset_with_room_for_more_words_is_no_cause_to_warn(tmp_path: Path, reviews_csv: Path) -> None:
+def test_a_vocabulary_smaller_than_the_preset_gives_no_warning(tmp_path: Path, reviews_csv: Path) -> None:
     train(reviews_csv, tmp_path / "run", preset="bert-tiny", steps=1, epochs=None)
     assert regard.load(tmp_path / "run", device="cpu").config.vocabulary < 30_522
 

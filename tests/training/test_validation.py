@@ -37,7 +37,7 @@ def test_too_little_memory_for_a_score_is_met_with_smaller_batches(
     assert scores[0] == scores[1]
 
 
-def test_too_little_memory_for_text_that_is_held_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_for_validation_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loss, text = Masked.loss, samples.path("corpus")
 
     def small(self: Masked, output: Any, inputs: Any) -> Loss:

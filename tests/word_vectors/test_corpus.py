@@ -91,7 +91,7 @@ def test_joining_is_the_plain_loop(text: list[int], threshold: float) -> None:
     assert [{MARK: "MARK", LINE: "LINE"}.get(int(i)) or words[i] for i in result] == expected
 
 
-def test_what_cannot_be_is_told(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "a b c")
     with pytest.raises(InputError, match="expected at least 2"):
         read_words([path])

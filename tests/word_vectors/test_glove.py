@@ -39,7 +39,7 @@ def test_counts_are_the_plain_loops(ids: list[int], window: int, chunk: int, dat
     assert result.dropped == 0
 
 
-def test_past_the_most_the_lightest_pairs_are_forgotten_and_told() -> None:
+def test_past_the_limit_the_lightest_pairs_are_dropped_and_reported() -> None:
     ids = np.array([0, 1] * 50 + [2, 3, 4, 5])
     every = count_cooccurrences(ids, np.array([0, 104]), 6, window=2)
     few = count_cooccurrences(ids, np.array([0, 104]), 6, window=2, max_pairs=6)
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_vectors() -> None:
 
 
 @pytest.mark.parametrize("options", [{"width": 0}, {"epochs": 0}, {"lr": 0.0}, {"x_max": -1.0}])
-def test_what_cannot_be_is_told(options: dict[str, Any]) -> None:
+def test_invalid_arguments_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         GloveSettings(**options)
     with pytest.raises(InputError, match="window is 0"):

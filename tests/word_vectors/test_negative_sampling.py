@@ -88,7 +88,7 @@ def test_skipgram_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None
 def test_cbow_gradients_are_the_plain_loops(tables: tuple[Any, Any]) -> None:
     inner, outer = tables
     blocks, negatives = some_blocks(), 3.0
-    blocks.weights_BLC[0, 0] = 0  # a centre without neighbours teaches nothing
+    blocks.weights_BLC[0, 0] = 0  # a center without neighbors has no loss
     wanted_inner, wanted_outer = np.zeros((WORDS, WIDTH)), np.zeros((WORDS, WIDTH))
     for b in range(3):
         for i in range(4):
@@ -164,7 +164,7 @@ def test_frequent_words_are_left_out_now_and_then() -> None:
     assert remaining == pytest.approx(20_000 * float(model.keep_probability() @ [0.9, 0.09, 0.01]), rel=0.05)
 
 
-def test_drawn_words_follow_their_counts() -> None:
+def test_sampled_words_follow_their_counts() -> None:
     counts = np.array([1000, 100, 10])
     model = NegativeSampling(counts, NegativeSamplingSettings(window=1, subsample=0))
     sampled = np.concatenate([b.negatives_BK.ravel() for b in model.batches(np.zeros(4000, int), np.array([0, 4000]))])
@@ -198,19 +198,19 @@ def test_progress_ends_at_the_end() -> None:
 @pytest.mark.parametrize(
     "options", [{"kind": "glove"}, {"width": 0}, {"window": 0}, {"epochs": 0}, {"lr": 0.0}, {"subsample": -1.0}]
 )
-def test_settings_that_cannot_be_are_told(options: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         NegativeSamplingSettings(**options)
 
 
 @pytest.mark.parametrize(("ids", "bounds"), [([0, 7], [0, 2]), ([0, -1], [0, 2]), ([], [0, 0]), ([0, 1], [0, 1])])
-def test_texts_that_cannot_be_are_told(ids: list[int], bounds: list[int]) -> None:
+def test_invalid_texts_are_refused(ids: list[int], bounds: list[int]) -> None:
     model = NegativeSampling(np.ones(WORDS, np.int64), NegativeSamplingSettings())
     with pytest.raises(InputError):
         model.train(np.array(ids, int), np.array(bounds))
 
 
-def test_too_few_words_are_told() -> None:
+def test_too_few_words_are_reported() -> None:
     with pytest.raises(InputError, match="at least 2"):
         NegativeSampling(np.array([3]), NegativeSamplingSettings())
 

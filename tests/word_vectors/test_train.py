@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_vectors(kind: Any, planted: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_stage_is_told_to_its_end(kind: Any, planted: Path) -> None:
+def test_every_stage_is_reported_to_its_end(kind: Any, planted: Path) -> None:
     stages: dict[str, Progress] = {}
     train_vectors(
         [planted],
@@ -84,6 +84,6 @@ def test_every_stage_is_told_to_its_end(kind: Any, planted: Path) -> None:
     assert len(stages) == (3 if kind == "glove" else 2)
 
 
-def test_a_kind_that_is_none_is_told() -> None:
+def test_an_unknown_kind_is_an_error() -> None:
     with pytest.raises(InputError, match='Did you mean "skipgram"'):
         VectorSettings(kind="skipgrm")  # type: ignore[arg-type]  # on purpose

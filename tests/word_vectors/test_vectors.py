@@ -30,7 +30,7 @@ def test_nearest_are_the_greatest_cosines(vectors: WordVectors) -> None:
 
 
 @pytest.mark.parametrize("method", ["add", "mul"])
-def test_analogies_leave_out_what_was_asked_with(vectors: WordVectors, method: str) -> None:
+def test_analogies_leave_out_the_words_of_the_query(vectors: WordVectors, method: str) -> None:
     assert vectors.analogy("man", "king", "woman", method=method)[0].word == "queen"  # type: ignore[arg-type]  # add, mul
     results = [near.word for near in vectors.analogy("man", "boy", "woman", top=9, method=method)]  # type: ignore[arg-type]  # add, mul
     assert results[0] == "girl"
@@ -72,7 +72,7 @@ def test_an_unknown_word_says_the_nearest_spelling(vectors: WordVectors) -> None
         vectors["zzzzzz"]
 
 
-def test_what_cannot_be_is_told(vectors: WordVectors) -> None:
+def test_invalid_arguments_are_refused(vectors: WordVectors) -> None:
     with pytest.raises(InputError, match="twice"):
         WordVectors(("a", "a"), np.zeros((2, 3), np.float32))
     with pytest.raises(InputError, match="do not match"):

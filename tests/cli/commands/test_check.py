@@ -43,7 +43,7 @@ def test_json_has_the_shape_of_the_contract(bad: Path, capsys: pytest.CaptureFix
     assert out["lengths"]["limit"] == 512
 
 
-def test_what_a_translator_takes_is_told_of_a_named_model_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_training_of_a_translator_is_estimated_for_a_named_model_only(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = str(samples.path("english-spanish"))
     assert cli.main(["check", pairs, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["estimate"] is None
@@ -88,7 +88,7 @@ def test_page_copy_dev_columns_and_skipped_rows(bad: Path, tmp_path: Path, capsy
         (["--model", "bert-tny"], 'Did you mean "bert-tiny"'),
     ],
 )
-def test_wrong_use_is_said(
+def test_wrong_use_is_an_error(
     bad: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], message: str
 ) -> None:
     monkeypatch.chdir(bad.parent)

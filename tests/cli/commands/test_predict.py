@@ -187,7 +187,7 @@ def test_only_questions_have_a_context(capsys: Capture, trained: Path, page: Pat
 
 
 @pytest.mark.parametrize("command", ["predict", "embed", "generate", "translate"])
-def test_texts_that_are_files_are_asked_about(capsys: Capture, trained: Path, page: Path, command: str) -> None:
+def test_texts_that_are_file_names_are_refused(capsys: Capture, trained: Path, page: Path, command: str) -> None:
     status, _, err = run(capsys, command, trained, "a text", "./page.txt")
     assert status == 2
     assert '"./page.txt" is a file' in err

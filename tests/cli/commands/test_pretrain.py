@@ -35,7 +35,9 @@ def test_scores_are_on_stdout_and_what_was_chosen_on_stderr(
     assert "none: no validation text" in capsys.readouterr().out
 
 
-def test_a_preset_with_too_few_words_is_told_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_names_a_preset_with_too_small_a_vocabulary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "letters.txt"
     path.write_text("".join(f"{chr(0x4E00 + number)} and then\n\n" for number in range(200)), encoding="utf-8")
     assert cli.main(["pretrain", str(path), "--preset", "tiny-bert", "--out", str(tmp_path / "run")]) == 1
@@ -53,7 +55,7 @@ def test_a_preset_with_too_few_words_is_told_by_its_name(tmp_path: Path, capsys:
         (["--preset", "tiny-bert", "--resume"], "holds no training that could be resumed", 1),
     ],
 )
-def test_wrong_use_is_said(
+def test_wrong_use_is_an_error(
     argv: list[str], message: str, status: int, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["pretrain", str(corpus), "--out", str(tmp_path / "run"), *argv]) == status

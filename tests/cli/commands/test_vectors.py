@@ -82,7 +82,7 @@ def test_learning_and_converting(capsys: pytest.CaptureFixture[str], tmp_path: P
         (["--load", "none.bin", "--nearest", "a"], "cannot be read", 1),
     ],
 )
-def test_wrong_use_is_told(
+def test_wrong_use_is_an_error(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -160,7 +160,7 @@ def test_a_million_sequences_are_planned_in_seconds() -> None:
         ([1], {"tokens": 8, "sequences": 0}, "sequences is 0"),
     ],
 )
-def test_what_cannot_be_is_said(lengths: list[int], batch_settings: dict[str, int], message: str) -> None:
+def test_invalid_arguments_are_refused(lengths: list[int], batch_settings: dict[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         BatchPlan(lengths, BatchSettings(**batch_settings))
     with pytest.raises(InputError, match="not a position"):

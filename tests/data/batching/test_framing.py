@@ -212,7 +212,7 @@ def test_no_limit_is_one_window() -> None:
     assert context_windows(BERT, run(0, 500), run(1, 500), max_tokens=None) == whole
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(
         InputError, match=r"the question has 9 tokens: with 3 special tokens, .* window of 12 tokens\. .* more than 12"
     ):

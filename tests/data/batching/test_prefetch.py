@@ -15,7 +15,7 @@ from regard.errors import InputError
 from regard.ragged import Ragged
 
 
-def test_the_feeder_hands_over_everything_in_order_and_anew_each_time() -> None:
+def test_the_feeder_gives_everything_in_order_each_time() -> None:
     feeder = Prefetcher(range(100), depth=3)
     assert list(feeder) == list(range(100))
     assert list(feeder) == list(range(100))

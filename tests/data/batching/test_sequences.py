@@ -10,7 +10,7 @@ from regard.text.encoding import Encoding
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 60))
-def test_every_row_is_in_one_batch_that_holds_no_more_than_asked(lengths: list[int], tokens: int) -> None:
+def test_every_row_is_in_one_batch_within_the_limit(lengths: list[int], tokens: int) -> None:
     results = list(token_batches(lengths, tokens))
     assert sorted(row for rows in results for row in rows) == list(range(len(lengths)))
     for rows in results:

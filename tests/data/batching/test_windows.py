@@ -80,6 +80,6 @@ def test_the_last_window_is_moved_until_it_is_full() -> None:
         (9, 4, -1, "cannot overlap by -1"),
     ],
 )
-def test_what_cannot_be_is_said(length: int, size: int, overlap: int, message: str) -> None:
+def test_invalid_arguments_are_refused(length: int, size: int, overlap: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
         windows(length, size=size, overlap=overlap)

@@ -128,7 +128,7 @@ def test_few_tokens_are_no_trouble(unit: Unit, count: int) -> None:
         ({"span_stop": 0.0}, "span_stop is 0 "),
     ],
 )
-def test_what_cannot_be_is_said(change: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         replace(BERT, **change)
 
@@ -309,7 +309,7 @@ def test_few_tokens_and_few_places(unit: Unit, count: int) -> None:
         fixed(ids, mask_settings, places=count + 1, words=words)
 
 
-def test_room_for_what_is_chosen() -> None:
+def test_fixed_positions_suffice_for_what_is_chosen() -> None:
     assert max_masked(16_384, 0.15) == 2688
     assert max_masked(100, 0.15) == 64
     assert max_masked(40, 0.15) == 40

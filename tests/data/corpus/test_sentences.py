@@ -57,7 +57,7 @@ def test_sentences_end_where_a_reader_says(case: str) -> None:
     assert split_sentences("  " + "\n".join(expected) + " \n") == expected
 
 
-def test_a_line_break_ends_a_sentence_only_where_told() -> None:
+def test_a_line_break_ends_a_sentence_only_if_set() -> None:
     text = "A heading\nThe text begins. It goes\n\non.\n"
     assert split_sentences(text) == ["A heading\nThe text begins.", "It goes\n\non."]
     assert split_sentences(text, lines=True) == ["A heading", "The text begins.", "It goes", "on."]

@@ -35,7 +35,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_stale_store_is_refused_with_its_mend(tmp_path: Path) -> None:
+def test_a_stale_store_is_refused_with_a_fix(tmp_path: Path) -> None:
     path, store = write(tmp_path / "a.txt", TEXT), tmp_path / "store"
     Corpus.build([path], word_level(), store)
     built = (store / "corpus.json").stat().st_mtime_ns

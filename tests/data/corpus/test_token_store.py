@@ -168,7 +168,7 @@ def test_only_what_was_not_safe_is_read_again(tmp_path: Path, monkeypatch: pytes
     assert recorded[-1].values["documents"] == 500
 
 
-def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(tmp_path: Path) -> None:
     store, good = tmp_path / "store", write(tmp_path / "good.txt", TEXT)
     (tmp_path / "bad.txt").write_bytes(b"good\n\nb\xffd\n")
     (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(os.urandom(5000).hex().encode())[:3000])

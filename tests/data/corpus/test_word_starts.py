@@ -39,6 +39,6 @@ def test_wordpiece_parts_signs_too() -> None:
     assert WordStarts.from_tokenizer(words)(ids).astype(bool).tolist() == expected
 
 
-def test_characters_do_not_tell() -> None:
+def test_character_vocabularies_do_not_mark_word_starts() -> None:
     with pytest.raises(InputError, match=r"do not mark word starts.*\"token\" or \"span\""):
         WordStarts.from_tokenizer(train_tokenizer_from_texts([TEXT], kind="char", size=60))

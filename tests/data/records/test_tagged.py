@@ -52,12 +52,12 @@ def test_tokens_slice_back_from_the_text(tokens: list[str]) -> None:
         ([(0, 4, "PER"), (3, 5, "LOC")], "3 to 5 .LOC. overlaps the one before, which ends at 4"),
     ],
 )
-def test_spans_that_cannot_be_are_said(spans: list[tuple[int, int, str]], message: str) -> None:
+def test_invalid_spans_are_refused(spans: list[tuple[int, int, str]], message: str) -> None:
     with pytest.raises(DataError, match=f"f line 2, column entities: .*{message}"):
         TagRecord.from_entities("ab cd", [Entity(*span) for span in spans], place=Place("f", 2))
 
 
-def test_an_empty_token_is_said() -> None:
+def test_an_empty_token_is_reported() -> None:
     with pytest.raises(DataError, match="column tokens: token 1 is empty"):
         TagRecord.from_tokens(["a", ""], ["O", "O"])
 

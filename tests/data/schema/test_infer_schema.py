@@ -33,7 +33,7 @@ from regard.data.readers import read
         ("a.json", '[{"src": "a", "tgt": "b"}]', "json", "translate", "source=src, target=tgt"),
     ],
 )
-def test_format_and_task_are_recognised_and_said(
+def test_format_and_task_are_recognized_and_reported(
     tmp_path: Path, name: str, content: str, format: str, task: str, columns: str
 ) -> None:
     reader = read(write_file(tmp_path / name, content))

@@ -9,7 +9,7 @@ from tests.data.helpers import text_and_label, write_file
 from regard.data.readers import read
 
 
-def test_columns_that_are_not_used_are_said(tmp_path: Path) -> None:
+def test_columns_that_are_not_used_are_reported(tmp_path: Path) -> None:
     reader = read(write_file(tmp_path / "a.csv", "\n\nid;text;label;when\n1;x;y;z\n"))
     assert str(reader.schema).endswith("unused columns: id, when")
     assert text_and_label(reader) == [("x", "y")]

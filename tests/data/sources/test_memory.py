@@ -180,7 +180,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_is_evaluated_and_asked(model: Any, kind: str) -> None:
+def test_a_model_is_evaluated_and_used(model: Any, kind: str) -> None:
     result = regard.evaluate(model, KINDS[kind]())
     assert (result.task, result.rows) == ("classify", 40)
     expected = [answer.json() for answer in model.predict([row["text"] for row in ROWS])]

@@ -32,11 +32,11 @@ def test_dropout_zeroes_a_share_scales_the_rest_and_passes_gradients_where_it_ke
     assert x.grad is not None
     assert torch.equal(x.grad, out.detach())
     assert abs(float(out.detach().mean()) - 1) < 0.002
-    again = zero.float() - 0.1  # neighbours, which share a number of the generator, know nothing of each other
+    again = zero.float() - 0.1  # neighbors share a random number but are independent
     assert abs(float((again[:, 1:] * again[:, :-1]).mean())) < 0.001
 
 
-def test_dropout_is_drawn_from_torchs_generator():
+def test_dropout_is_sampled_from_torchs_generator():
     torch.manual_seed(3)
     state = torch.get_rng_state()
     one = dropout(torch.ones(99, requires_grad=True), 0.5)

@@ -19,7 +19,7 @@ def filled_cache(network, tokens, *, capacity):
 
 @pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-llama", "tiny-t5", "tiny-bart", "tiny-transformer"])
 @torch.no_grad()
-def test_fixed_shapes_say_the_same(build, tokens, name, monkeypatch):
+def test_fixed_shapes_give_the_same_result(build, tokens, name, monkeypatch):
     monkeypatch.setattr("regard.model.kernels.decode_graphs.MIN_SLOTS", 12)  # so that the reach grows on the way
     network = build(name)
     plain, cache = (filled_cache(network, tokens, capacity=40) for _ in range(2))
@@ -60,7 +60,7 @@ def test_a_reordering_keeps_the_tensors_that_are_recorded(build, tokens):
 
 
 @torch.no_grad()
-def test_there_is_an_end_to_the_room(build, tokens):
+def test_the_capacity_is_limited(build, tokens):
     network = build("tiny-gpt2")
     cache = filled_cache(network, tokens, capacity=10)
     steps = TokenStepper(network, cache, fixed=True, limit=128)
@@ -78,7 +78,7 @@ def test_there_is_an_end_to_the_room(build, tokens):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-llama", "tiny-t5", "tiny-bart"])
 @torch.inference_mode()
-def test_recorded_steps_say_the_same(build, tokens, name, monkeypatch):
+def test_recorded_steps_give_the_same_result(build, tokens, name, monkeypatch):
     monkeypatch.setattr("regard.model.kernels.decode_graphs.MIN_SLOTS", 12)
     network = build(name).cuda()
     caches = []

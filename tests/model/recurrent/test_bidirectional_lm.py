@@ -10,7 +10,7 @@ from regard.model.recurrent.bidirectional_lm import ScalarMix, reversed_index
 from regard.ragged import Ragged
 
 
-def test_no_side_sees_what_it_is_to_say(sides):
+def test_no_direction_sees_its_target(sides):
     """A token changes the states from the left at it and after it, those from the right at it and before it."""
     one, other = (sides.encoder.all_layers(Ragged.of([[1, 2, token, 4, 5]])) for token in (3, 9))
     sides = (slice(0, 8), slice(8, 16))
@@ -44,7 +44,7 @@ def test_embeddings_as_wide_as_states():
         RecurrentConfig(20, 16, 6, kind="encoder")
 
 
-def test_layers_may_be_asked_for(sides, tokens):
+def test_layers_can_be_chosen(sides, tokens):
     batch = tokens((4, 2), vocabulary=20)
     every = sides.encoder.all_layers(batch)
     for layer in range(3):

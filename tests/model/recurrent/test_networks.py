@@ -211,7 +211,7 @@ def test_settings_that_do_not_go_together(settings, message):
         build(**settings)
 
 
-def test_wrong_use_is_said(pair):
+def test_wrong_use_is_an_error(pair):
     network = build()
     with pytest.raises(InputError, match="second batch"):
         network(pair[0])

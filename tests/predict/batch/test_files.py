@@ -56,7 +56,7 @@ def test_a_killed_run_is_resumed(trained: Path, model: Model, tmp_path: Path, mo
     assert names(output.parent) == ["a.jsonl"]
 
 
-def test_a_full_disk_is_said(model: Model) -> None:
+def test_a_full_disk_is_reported(model: Model) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with pytest.raises(FolderError, match="No space left on device"):

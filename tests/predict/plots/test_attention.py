@@ -22,7 +22,7 @@ def window() -> AttentionWindow:
     return window
 
 
-def test_every_head_of_every_layer_is_drawn(window: AttentionWindow, tmp_path: Path) -> None:
+def test_every_head_of_every_layer_is_plotted(window: AttentionWindow, tmp_path: Path) -> None:
     draw_attention(window, [0, 1, 2, 3], tmp_path / "attention.png")
     assert (tmp_path / "attention.png").read_bytes().startswith(b"\x89PNG")
 

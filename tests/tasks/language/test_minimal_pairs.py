@@ -120,7 +120,7 @@ def test_pairs_are_counted_over_all_and_by_kind(
     }
 
 
-def test_what_cannot_be_scored_is_said() -> None:
+def test_pairs_that_cannot_be_scored_are_refused() -> None:
     words, place = train_tokenizer_from_texts(TEXTS * 20, size=40), Place("pairs.jsonl", line=4)
     assert MinimalPairs.of(from_preset("tiny-bert", heads={}).network) is None
     assert MinimalPairs.of(from_preset("tiny-transformer").network) is None

@@ -34,7 +34,7 @@ def test_what_is_no_number_is_skipped() -> None:
     assert guard.counts() == (2, 0)
 
 
-def test_a_loss_far_from_the_usual_is_skipped_once_it_is_known_what_is_usual() -> None:
+def test_an_outlier_loss_is_skipped_after_enough_steps() -> None:
     guard, generator = LossGuard(torch.device("cpu")), torch.Generator().manual_seed(0)
     assert not judged(guard, 2.0)
     for _ in range(MIN_STEPS):
@@ -61,7 +61,7 @@ def spoiled(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
     monkeypatch.setattr(Classify, "loss", changed)
 
 
-def test_a_skipped_step_is_counted_and_said(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_skipped_step_is_counted_and_reported(small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[TrainingEvent] = []
     spoiled(monkeypatch, {2})
     done = small(tmp_path / "run", steps=6, dev_fraction=0.0, log_every=2, progress=events.append)

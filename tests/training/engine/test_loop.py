@@ -46,7 +46,7 @@ def test_too_little_memory_is_met_with_smaller_parts(
     assert result.steps == 10
 
 
-def test_no_memory_at_all_is_said(tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_memory_at_all_is_reported(tmp_path: Path, reviews_csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(self: Stepper, inputs: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 

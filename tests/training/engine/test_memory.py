@@ -74,7 +74,7 @@ def test_as_many_tokens_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tokens_at_once(plan, cpu, step=3000) == 3000
 
 
-def test_it_is_said(small: Callable[..., TrainResult], tmp_path: Path) -> None:
+def test_the_memory_plan_is_reported(small: Callable[..., TrainResult], tmp_path: Path) -> None:
     events: list[TrainingEvent] = []
     small(tmp_path / "run", steps=1, dev_fraction=0.0, progress=events.append)
     plans = [event.values for event in events if event.kind == "plan"]
@@ -83,7 +83,7 @@ def test_it_is_said(small: Callable[..., TrainResult], tmp_path: Path) -> None:
     assert plans[0]["bytes"] == parts + plans[0]["tokens_at_once"] * plans[0]["per_token"]
 
 
-def test_a_disk_without_room_is_told_before_the_first_step(
+def test_a_full_disk_is_reported_before_the_first_step(
     small: Callable[..., TrainResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)

@@ -27,7 +27,7 @@ def draw_axes(monkeypatch, tmp_path):
 LOGS = [{"kind": "log", "step": step, "loss": 1 / step} for step in (1, 2, 3)]
 
 
-def test_scores_of_one_kind_share_a_picture_with_what_is_usual(draw_axes):
+def test_scores_of_one_kind_share_a_plot_with_their_baselines(draw_axes):
     scores = [line(step, masked_accuracy=step / 10, perplexity=9.0, next_accuracy=0.5) for step in (1, 2)]
     _, axis = draw_axes([*LOGS, *scores], baseline={"masked_accuracy": 0.06, "next_accuracy": 0.51, "perplexity": 99.0})
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["masked accuracy", "next accuracy"]
@@ -51,7 +51,7 @@ def test_one_score_has_its_name_above_it(draw_axes, scores):
     assert axis.lines[0].get_ydata() == [0.5]
 
 
-def test_a_score_that_is_not_always_there_is_drawn_where_it_is(draw_axes):
+def test_a_score_that_is_not_always_there_is_plotted_where_it_is(draw_axes):
     scores = [line(1, masked_accuracy=0.1), line(2, masked_accuracy=0.2, next_accuracy=0.5)]
     _, axis = draw_axes([*LOGS, *scores])
     assert [len(one.get_xdata()) for one in axis.lines[:2]] == [2, 1]

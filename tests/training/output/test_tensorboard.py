@@ -7,7 +7,7 @@ from regard.training.output.metrics_log import TrainingEvent
 from regard.training.output.tensorboard import tensorboard_progress
 
 
-def test_events_hold_every_number_and_are_told_on(tmp_path):
+def test_events_hold_every_number_and_are_passed_on(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events: list[TrainingEvent] = []

@@ -34,7 +34,7 @@ def test_another_separator_of_excel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("piped", [False, True])
-def test_a_first_row_of_many_long_lines_is_recognised(
+def test_a_first_row_of_many_long_lines_is_recognized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piped: bool
 ) -> None:
     text = "one line, of many\n" * 40_000

@@ -197,7 +197,7 @@ def test_label_studio_annotations_that_cannot_be_used(tmp_path: Path) -> None:
     assert found_labels(whole(tmp_path / "b.json", [two, task(2, "x", chosen("pos"))]))[0] == ("fine", "neg")
 
 
-def test_annotations_of_several_kinds_are_asked_about(tmp_path: Path) -> None:
+def test_annotations_of_several_kinds_need_a_choice(tmp_path: Path) -> None:
     tasks = [task(1, TEXT, marked(STUDIO[0]), chosen("pos")), task(2, OTHER, chosen("neg"))]
     path = whole(tmp_path / "a.json", tasks)
     message = r"spans \(ner\) and classes \(mood\). Say which to read: --columns entities=ner or --columns label=mood"
