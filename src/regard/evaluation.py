@@ -37,7 +37,7 @@ from regard.tasks.task import Answer, Task
 from regard.tasks.translate import Translate
 
 WINDOW, OVERLAP = 1024, 0.5  # of plain text: tokens, and which share of them the next window shows again
-LOGITS = 1 << 27  # most scores of words held at once
+LOGITS = 1 << 27  # maximum number of logits in memory at once
 
 
 @dataclass(frozen=True)

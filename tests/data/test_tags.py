@@ -76,13 +76,13 @@ def test_schemes_are_recognized(tags: list[str], scheme: str) -> None:
 @pytest.mark.parametrize(
     ("tags", "scheme", "message"),
     [
-        (["O", "I-PER"], "iob2", r'"I-PER" carries on an entity, but stands after "O"\. Open it with B-'),
-        (["B-PER", "I-LOC"], "iob2", r'"I-LOC" carries on .* after "B-PER"'),
-        (["B-PER", "O"], "iobes", '"O" stands after "B-PER", but the entity of that is not closed'),
+        (["O", "I-PER"], "iob2", r'"I-PER" continues an entity, but comes after "O"\. Open it with B-'),
+        (["B-PER", "I-LOC"], "iob2", r'"I-LOC" continues .* after "B-PER"'),
+        (["B-PER", "O"], "iobes", '"O" comes after "B-PER", but that entity is not closed'),
         (["B-PER", "B-PER"], "iobes", '"B-PER" opens an entity, but the one of "B-PER" is not closed'),
         (["O", "B-PER"], "bilou", '"B-PER" is the last tag of the sentence, but its entity is not closed'),
-        (["E-PER", "O"], "iobes", '"E-PER" carries on an entity, but stands after "O"'),
-        (["S-PER", "E-PER"], "iobes", '"E-PER" carries on an entity, but stands after "S-PER"'),
+        (["E-PER", "O"], "iobes", '"E-PER" continues an entity, but comes after "O"'),
+        (["S-PER", "E-PER"], "iobes", '"E-PER" continues an entity, but comes after "S-PER"'),
         (["X-PER", "O"], "iob2", '"X-PER" is no tag of the scheme iob2; expected "O", "B-…", "I-…"'),
         (["", "O"], "iob2", '"" is no tag'),
         (["B-PER"], "iob2", "2 tokens but 1 tag; expected one tag per token"),

@@ -203,7 +203,7 @@ def test_a_tokenizer_of_another_model_is_reported() -> None:
     network = build_on_meta(small, {})
     set_tensors(network, {path: torch.zeros(tensor.shape) for path, tensor in network.named_parameters()})
     model = Model(Checkpoint("bert", small, network.eval()), word_tokenizer(special=True))
-    with pytest.raises(InputError, match="text 1 holds the token 99, but this network knows 50"):
+    with pytest.raises(InputError, match="text 1 has the token 99, but this network has 50"):
         model.embed(["w1", "w2 w97"])
-    with pytest.raises(InputError, match="the text holds the token 99, but this network knows 50"):
+    with pytest.raises(InputError, match="the text has the token 99, but this network has 50"):
         model.attention("w97")

@@ -122,7 +122,7 @@ def test_segments_are_heeded() -> None:
             {"ids": [[1], [3, 4]], "segments": [[0], [0, 2]]},
             "segments: sequence 1 holds a number outside 0 to 1.",
         ),
-        (ROBERTA, {"ids": [[1]], "segments": [[0, 0]]}, "sequence 0 has 1 ids but 2 segments; give one a token."),
+        (ROBERTA, {"ids": [[1]], "segments": [[0, 0]]}, "sequence 0 has 1 ids but 2 segments; give one per token."),
         (GPT2, {"ids": [[1]], "segments": [[0]]}, "segments were given, but this network has none; leave them out."),
         (BERT, {"ids": [[1]], "batch_tokens": 0}, "batch_tokens is 0, expected at least 1 token."),
     ],

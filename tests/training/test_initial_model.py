@@ -113,7 +113,7 @@ def test_what_cannot_be_started_from(options: dict[str, Any], message: str) -> N
 
 
 def test_a_pretrained_model_keeps_its_vocabulary(encoder: Path) -> None:
-    with pytest.raises(InputError, match="has a tokenizer of its own; leave tokenizer out"):
+    with pytest.raises(InputError, match="has its own tokenizer; leave tokenizer out"):
         start(start=encoder, tokenizer=encoder)
     with pytest.raises(InputError, match="has its vocabulary already; leave vocabularies out"):
         start(start=encoder, targets=TEXTS)
@@ -131,7 +131,7 @@ def test_two_languages_have_a_vocabulary_each() -> None:
 
 
 def test_a_tokenizer_of_one_language_is_refused_for_two(tokenizer: Tokenizer) -> None:
-    with pytest.raises(InputError, match="separate vocabularies were asked for, but the tokenizer has none"):
+    with pytest.raises(InputError, match="separate vocabularies were requested, but the tokenizer has none"):
         start(Translate(), preset="tiny-transformer", tokenizer=tokenizer, targets=TEXTS)
 
 

@@ -224,7 +224,7 @@ def test_a_vocabulary_is_learned_by_default_and_a_given_store_is_kept(tmp_path: 
         ({"preset": None}, "neither of preset and start"),
         ({"start": "minilm"}, "both of preset and start"),
         ({"preset": None, "start": "tiny-bert", "tokenizer": None}, "no weights were published for it"),
-        ({"preset": None, "start": "minilm"}, "has a tokenizer of its own"),
+        ({"preset": None, "start": "minilm"}, "has its own tokenizer"),
         ({"preset": "tiny-gpt2"}, "is for networks of kind encoder, but this one (gpt2) is of kind decoder"),
         ({"preset": "tiny-roberta", "objective": "mlm+nsp"}, "family roberta have no head for next sentences"),
         ({"objective": "causal"}, "Use objective mlm"),

@@ -54,7 +54,7 @@ def read_generation(checkpoint: Checkpoint) -> tuple[SpecialIds, dict[str, Any]]
 
 
 def _settings(fields: Mapping[str, Any], *, encoder_decoder: bool, vocabulary: int) -> dict[str, Any]:
-    """Their settings under our names. `max_length` counts the start token beside an encoder, and a prompt else."""
+    """Settings of transformers under our names. `max_length` includes a decoder's start token or prompt."""
     names = SETTINGS | (SAMPLING if fields.get("do_sample") else {})
     settings = {
         ours: _checked(fields, theirs, ours) for theirs, ours in names.items() if fields.get(theirs) is not None

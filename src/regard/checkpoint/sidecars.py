@@ -1,4 +1,4 @@
-"""The small files beside the weights: labels, pooling, generation settings."""
+"""The small files next to the weights: labels, pooling, generation settings."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from regard.cli.terminal import print_error
 from regard.training.settings import NOT_NEEDED, OLD_NAMES, trainer_value
 
-# Flags of the command itself, beside those of `OLD_NAMES`.
+# Flags of the command itself, in addition to those of `OLD_NAMES`.
 OWN = {
     "output_dir": "out",
     "model_name_or_path": "start",

@@ -1,7 +1,7 @@
 """Atomic writes: a file is written completely or not at all. Links stay links; devices and pipes are written directly.
 
-A regular file is written under a hidden name beside it (`.NAME.part`) that takes its place at the end. The part is
-locked while its process lives: one that a killed process left behind is written over, one in use is an error.
+A regular file is written to a hidden file in the same folder (`.NAME.part`), which is renamed at the end. The part file
+is locked while its process runs: one that a killed process left is overwritten, one in use raises an error.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from regard.errors import DataError, FolderError, InputError
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
-    """A path to write to that takes the target's place at the end, flushed: the old file or the new one, never half.
+    """A temporary path to write to; at the end it is flushed and renamed to the target, which is never incomplete.
 
-    A link stays, and what it leads to is replaced. What is no regular file (a device, a pipe) is written to instead.
+    If the target is a link, the file it points to is replaced. A device or a pipe receives the bytes at the end.
     """
     if is_stream(target):
         with _copied_to(target) as temporary:
@@ -44,7 +44,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_text_file(target: Path) -> Iterator[TextIO]:
-    """The same for an open text file; a device or a pipe receives each line when it is written."""
+    """Like `atomic_path`, as an open text file; a device or a pipe receives each line when it is written."""
     if is_stream(target):
         with open_stream(target) as stream:
             yield stream
@@ -69,7 +69,7 @@ def put_in_place(part: Path, real: Path) -> None:
 
 @contextmanager
 def locked_part(part: Path) -> Iterator[Path]:
-    """The part, locked against other processes and made where it is not there; the lock ends with the process."""
+    """The part file, created if needed and locked against other processes; the lock ends with the process."""
     handle = _lock(part)
     try:
         yield part
@@ -92,10 +92,10 @@ def _lock(part: Path) -> int:
         with suppress(OSError):
             if os.path.samestat(os.fstat(handle), part.stat()):
                 return handle
-        os.close(handle)  # its process has just put it in place or removed it: take a new one
+        os.close(handle)  # another process has just renamed or removed it: open a new one
 
 
-# What is not a regular file
+# Devices and pipes
 
 
 def is_stream(target: Path) -> bool:
@@ -116,7 +116,7 @@ def open_stream(target: Path) -> Iterator[TextIO]:
         with open(_opened(target), "w", encoding="utf-8", newline="", buffering=1) as file:
             yield file
     except BrokenPipeError:
-        raise  # the reader has seen enough, which is no fault
+        raise  # the reader has closed the pipe, which is not an error
     except OSError as error:
         if isinstance(error, FolderError):
             raise
@@ -153,7 +153,7 @@ def _opened(target: Path) -> int:
 def _descriptor(target: Path) -> int | None:
     """The file descriptor that a name such as /dev/stdout or /dev/fd/63 refers to.
 
-    Opening the name again would cut short, or write over, what the shell has redirected it to.
+    Opening the name again would truncate or overwrite the file that the shell has redirected it to.
     """
     own = {Path(name).resolve() for name in ("/proc/self/fd", "/dev/fd")}
     path = target.absolute()
@@ -166,11 +166,11 @@ def _descriptor(target: Path) -> int | None:
     return None
 
 
-# Checks before the work
+# Checks before writing
 
 
 def real_path(target: Path) -> Path:
-    """The file itself where a link to it was named."""
+    """The path with all links resolved."""
     try:
         return target.resolve()
     except (OSError, RuntimeError, ValueError) as error:
@@ -180,11 +180,11 @@ def real_path(target: Path) -> Path:
 def check_output_path(
     target: Path, what: str, *, inputs: Iterable[Any] = (), others: Mapping[str, Path | None] | None = None
 ) -> None:
-    """Whether a file can be written there, before anything is read or computed.
+    """Raise an error if a file cannot be written there, before anything is read or computed.
 
-    inputs: what is read, as `regard.data.sources.sources.find` takes it; writing over any of its files is refused, by
-        whatever name (a relative one, a link) it is called here.
-    others: other files that are written, by what they are called.
+    inputs: sources that are read, as for `find_sources`; overwriting one of their files is an error, also through a
+        link or a relative path.
+    others: other files that are written, by the name of their option.
     """
     _check_not_input(target, what, inputs)
     for name, other in (others or {}).items():
@@ -199,7 +199,7 @@ def check_output_path(
     if real.is_dir():
         raise InputError(f"{what} {target} is a folder. Name a file.")
     if (real.exists() and not os.access(real, os.W_OK)) or not os.access(real.parent, os.W_OK):
-        raise InputError(f"{what} {target} cannot be written there. Name another place.")
+        raise InputError(f"{what} {target} cannot be written there. Name another file or folder.")
 
 
 def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
@@ -218,7 +218,7 @@ def _check_not_input(target: Path, what: str, inputs: Iterable[Any]) -> None:
 
 
 def _files(source: Any) -> Iterator[tuple[str, os.stat_result]]:
-    """The files that would be read, all splits of a folder among them, with what identifies each."""
+    """The files that would be read, including all splits of a folder, with their `os.stat` results."""
     several = source if isinstance(source, tuple | list) else [source]
     if not all(isinstance(one, str | Path) for one in several):  # rows in memory
         return
@@ -249,12 +249,12 @@ def _check_stream(target: Path, what: str) -> None:
     except OSError:
         writable = False
     if not writable:
-        raise InputError(f"{what} {target} cannot be written to. Name another place.")
+        raise InputError(f"{what} {target} cannot be written to. Name another file.")
 
 
 @contextmanager
 def file_errors(target: Path) -> Iterator[None]:
-    """Faults of the file system as errors that name the file."""
+    """Raise errors of the file system as FolderError with the name of the file."""
     try:
         yield
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""What a caller hands over in Python, checked before the network sees it."""
+"""Checks of texts and ids that are passed to the Python API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.errors import InputError, pluralize
 
 
 def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -> list[list[int]]:
-    """Sequences of ids as lists, or words about the first that cannot be read."""
+    """Sequences of ids as lists. Raises InputError for the first sequence that cannot be used."""
     rows = _rows(ids, what)
     if not rows:
         raise InputError(f"{what} is an empty list; give at least one sequence.")
@@ -19,9 +19,9 @@ def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -
         if not row:
             raise InputError(f"{what}: sequence {number} is empty; give it at least one id.")
         if min(row) < 0 or max(row) >= vocabulary:
-            place = next(i for i, token in enumerate(row) if not 0 <= token < vocabulary)
+            position = next(i for i, token in enumerate(row) if not 0 <= token < vocabulary)
             raise InputError(
-                f"{what}: sequence {number}, position {place}: id {row[place]} is outside the vocabulary, "
+                f"{what}: sequence {number}, position {position}: id {row[position]} is outside the vocabulary, "
                 f"whose ids are 0 to {vocabulary - 1}. Was it made by another tokenizer?"
             )
         if max_tokens is not None and len(row) > max_tokens:
@@ -33,7 +33,7 @@ def check_ids(ids: Any, what: str, *, vocabulary: int, max_tokens: int | None) -
 
 
 def check_segments(segments: Any, ids: list[list[int]], *, kinds: int) -> list[list[int]]:
-    """One segment a token for each sequence of ids."""
+    """Segment ids as lists, one per token of each sequence. Raises InputError if they do not match the ids."""
     if kinds == 0:
         raise InputError("segments were given, but this network has none; leave them out.")
     rows = _rows(segments, "segments")
@@ -41,14 +41,14 @@ def check_segments(segments: Any, ids: list[list[int]], *, kinds: int) -> list[l
         raise InputError(f"{pluralize(len(ids), 'sequence')} of ids but {len(rows)} of segments; give one for each.")
     for number, (tokens, row) in enumerate(zip(ids, rows, strict=True)):
         if len(tokens) != len(row):
-            raise InputError(f"sequence {number} has {len(tokens)} ids but {len(row)} segments; give one a token.")
+            raise InputError(f"sequence {number} has {len(tokens)} ids but {len(row)} segments; give one per token.")
         if min(row) < 0 or max(row) >= kinds:
             raise InputError(f"segments: sequence {number} holds a number outside 0 to {kinds - 1}.")
     return rows
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
-    """Texts with something in them, of a table its text column; that each is a text is for the tokenizer to check."""
+    """The texts as a list, none of them empty; from a table, its text column. The tokenizer checks their types."""
     from regard.data.sources.memory import is_table  # which imports the readers of all formats
 
     if isinstance(texts, Mapping) or is_table(texts):

@@ -62,7 +62,7 @@ def to_iob2(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
     for number, tag in enumerate(tags):
         if tag == "O":
             if before[0] in _unfinished(scheme):
-                raise TagError(f'"O" stands after "{before}", but the entity of that is not closed', number)
+                raise TagError(f'"O" comes after "{before}", but that entity is not closed', number)
             converted.append(tag)
         else:
             opening = _opens(tags, number, before, scheme)
@@ -90,7 +90,7 @@ def _opens(tags: Sequence[str], number: int, before: str, scheme: str) -> bool:
     going = before[0] in (_unfinished(scheme) or "BI")
     if inside and not (same and going):
         fix = "Open it with B-, or read the file as IOB1 (scheme iob1)." if scheme == "iob2" else None
-        raise TagError(f'"{tag}" carries on an entity, but stands after "{before}"', number, fix=fix)
+        raise TagError(f'"{tag}" continues an entity, but comes after "{before}"', number, fix=fix)
     if not inside and scheme != "iob2" and before != "O" and going:
         raise TagError(f'"{tag}" opens an entity, but the one of "{before}" is not closed', number)
     return not inside

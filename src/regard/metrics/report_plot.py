@@ -46,7 +46,7 @@ def save_report(report: ClassificationReport, path: Path, *, format: str = "png"
 
 
 def _matrix(confusion: ConfusionMatrix, unit: str) -> Any:
-    """Counts in cells; color is the share of the true class, blue on the diagonal and red beside it."""
+    """Counts in cells; color is the fraction of the true class, blue on the diagonal and red elsewhere."""
     from matplotlib.figure import Figure
 
     names, table, fraction = _shown(confusion)

@@ -181,7 +181,7 @@ def embed_texts(
 
 
 def check_pooling(pooling: str) -> None:
-    """Raise InputError where the name is not that of a pooling."""
+    """Raise InputError if there is no pooling of that name."""
     if pooling not in POOLS:
         raise InputError(f'{setting("pooling")} "{pooling}" is not known.{did_you_mean(pooling, [*POOLS, "auto"])}')
 

@@ -32,10 +32,10 @@ ROLES = {PairRecord: ("first", "second"), AnswerRecord: ("question", "context")}
 
 
 def as_items(data: Any) -> Iterable[Any]:
-    """What was given, one by one: the rows of a table or of a dict of columns, as dicts."""
-    from regard.data.sources.memory import is_table, splits_in_memory, table_rows  # with the readers of all formats
+    """The inputs as an iterable: the rows of a table or of a dict of columns as dicts, others unchanged."""
+    from regard.data.sources.memory import is_table, splits_in_memory, table_rows  # imports the readers of all formats
 
-    items: Iterable[Any] = data  # what cannot be gone through is refused where it is tried
+    items: Iterable[Any] = data  # what is not iterable raises an error in the caller
     if isinstance(data, Mapping):
         if splits_in_memory(data):
             names = ", ".join(map(str, data))
@@ -55,7 +55,7 @@ def _is_row(data: Mapping[str, Any]) -> bool:
 
 
 def as_list(data: Any) -> list[Any]:
-    """What was given, counted."""
+    """The inputs as a list."""
     data = as_items(data)
     if isinstance(data, str | bytes | Mapping):
         raise InputError(f"one {type(data).__name__} was given where a list was expected. Write [it].")
@@ -81,7 +81,7 @@ def as_records(data: Iterable[Any], kind: type[Any]) -> Iterator[Record]:
 
 
 def as_record(item: Any, kind: type[Any], number: int) -> Record:
-    """One of them."""
+    """One input as a record."""
     if isinstance(item, kind):
         _check(_texts(item), number, item.place)
         return item  # type: ignore[no-any-return]  # `kind` is a kind of record
@@ -92,7 +92,7 @@ def as_record(item: Any, kind: type[Any], number: int) -> Record:
             raise InputError(f"input {number} is a {type(item).__name__}; this model needs {EXPECTED[kind]}.")
         item = item.text
     if kind in ROLES:
-        first, second = _two(item, kind, number)
+        first, second = _two_texts(item, kind, number)
         _check((first, second), number, place)
         if kind is PairRecord:
             return PairRecord(first, second, place=place)
@@ -100,7 +100,7 @@ def as_record(item: Any, kind: type[Any], number: int) -> Record:
     if kind is TagRecord and _is_words(item):
         _check(item, number, place)
         return TagRecord.from_tokens(item, None, place=place)
-    text = _one(item, kind, number)
+    text = _one_text(item, kind, number)
     _check((text,), number, place)
     if kind is TagRecord:
         return TagRecord.from_text(text, place=place)
@@ -113,7 +113,7 @@ def _is_words(item: Any) -> bool:
     return isinstance(item, list | tuple) and all(isinstance(word, str) for word in item)
 
 
-def _one(item: Any, kind: type[Any], number: int) -> str:
+def _one_text(item: Any, kind: type[Any], number: int) -> str:
     if isinstance(item, Mapping):
         item = _column(item, "text", number)
     if not isinstance(item, str):
@@ -121,7 +121,7 @@ def _one(item: Any, kind: type[Any], number: int) -> str:
     return item
 
 
-def _two(item: Any, kind: type[Any], number: int) -> tuple[str, str]:
+def _two_texts(item: Any, kind: type[Any], number: int) -> tuple[str, str]:
     if isinstance(item, Mapping):
         first, second = (_column(item, role, number) for role in ROLES[kind])
     elif isinstance(item, Sequence) and not isinstance(item, str | bytes) and len(item) == 2:
@@ -159,17 +159,17 @@ def _check(texts: Iterable[str], number: int, place: Place) -> None:
             raise InputError(f"input {number} holds an empty text. Leave it out, or give it words.")
 
 
-def check_encoding(encoding: Encoding, what: str, words: int) -> None:
-    """Whether there is something to read, in tokens that the network knows."""
+def check_encoding(encoding: Encoding, what: str, vocabulary: int) -> None:
+    """Raise InputError if a text has no tokens, or tokens outside the network's vocabulary."""
     if all(encoding.special):
         raise InputError(f"{what} has no token this tokenizer can read. Leave it out, or give it words.")
-    if max(encoding.ids) >= words:
-        raise InputError(token_error(what, max(encoding.ids), words))
+    if max(encoding.ids) >= vocabulary:
+        raise InputError(token_error(what, max(encoding.ids), vocabulary))
 
 
-def token_error(what: str, token: int, words: int) -> str:
-    """That a tokenizer knows more than its network, in words."""
+def token_error(what: str, token: int, vocabulary: int) -> str:
+    """The message for a token id outside the network's vocabulary."""
     return (
-        f"{what} holds the token {token}, but this network knows {words}: the tokenizer in its folder belongs to "
+        f"{what} has the token {token}, but this network has {vocabulary}: the tokenizer in its folder belongs to "
         "another model. Copy the right one there."
     )

@@ -264,7 +264,7 @@ class Model(EmbeddingMixin, GenerationMixin):
             return Tokenizer.load(self.folder)  # its error names the files that were looked for
         if self.tokenizer is None:
             raise InputError(
-                "this model has no tokenizer (a preset has none of its own), so it cannot read texts. "
+                "this model has no tokenizer (a preset has none), so it cannot read texts. "
                 "Give ids, load a model that has one, or make it with regard.create(…, tokenizer=folder)."
             )
         return self.tokenizer

@@ -1,4 +1,4 @@
-"""Which task a model was made for: as its folder says where it was trained here, else by its heads."""
+"""The task of a model: from run.json if regard trained it, else by its heads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regard.foreign import path_inside
 from regard.model.network import Network
 from regard.model.recurrent.networks import RecurrentNetwork
 
-if TYPE_CHECKING:  # tasks and readers of data are imported where one is asked for: loading a model needs none
+if TYPE_CHECKING:  # imported when a task is needed: loading a model needs none
     from regard.predict.batch.read_options import TrainingReadOptions
     from regard.tasks.task import Task
 
 RUN = "run.json"
-# What a head allows, for messages: as a method call and as a command.
+# How to use a head, for messages: as a method call and as a command.
 HEAD_CALLS = {
     "masked": call_or_command('model.fill("… [MASK] …")', "regard fill"),
     "next": call_or_command("model.next_sentence(first, second)", "regard fill --next"),
@@ -30,17 +30,17 @@ HEAD_CALLS = {
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a folder says of the training it comes from."""
+    """What run.json records about the training of a model."""
 
     task: str
     settings: dict[str, Any]  # of the task
     window: int | None = None
     overlap: float = 0.25
-    read_as: Any = None  # what run.json says of its data
+    read_as: Any = None  # the entry "data" of run.json
 
     @property
     def data(self) -> TrainingReadOptions:
-        """How its data was read."""
+        """How the training data was read."""
         from regard.predict.batch.read_options import TrainingReadOptions
 
         return TrainingReadOptions.of(self.read_as)
@@ -55,19 +55,19 @@ def task_name(heads: Iterable[str], *, encoder: bool) -> str | None:
 
 
 def read_training_run(folder: Path | None) -> TrainingRun | None:
-    """What run.json says; None where there is none, or where it is not ours."""
+    """The content of run.json; None if there is no such file, or if regard did not write it."""
     if folder is None or not os.path.lexists(path_inside(folder, RUN)):
         return None
     run = read_json(folder, RUN)
     if "regard" not in run or not isinstance(run.get("task"), str):
         return None
-    settings, how = run.get("task_settings"), run.get("settings")
-    if not isinstance(settings, dict) or not isinstance(how, dict):
+    task_settings, settings = run.get("task_settings"), run.get("settings")
+    if not isinstance(task_settings, dict) or not isinstance(settings, dict):
         raise FolderError(f"{folder / RUN} has no task_settings or settings. Remove it to go by config.json alone.")
-    window, overlap = how.get("window"), how.get("overlap")
+    window, overlap = settings.get("window"), settings.get("overlap")
     return TrainingRun(
         run["task"],
-        settings,
+        task_settings,
         window if isinstance(window, int) else None,
         float(overlap) if isinstance(overlap, int | float) else 0.25,
         run.get("data"),
@@ -75,7 +75,7 @@ def read_training_run(folder: Path | None) -> TrainingRun | None:
 
 
 def task_for(checkpoint: Checkpoint, folder: Path | None) -> Task:
-    """The task of a model: as run.json says, else by its heads."""
+    """The task of a model: from run.json, else by its heads."""
     from regard.tasks import task_of_heads
     from regard.tasks.classify import PROBLEM_TYPES
 
@@ -104,9 +104,9 @@ def _restored(stored: TrainingRun, checkpoint: Checkpoint) -> Task:
     except (KeyError, TypeError, ValueError) as error:
         raise FolderError(f"{RUN}: task_settings cannot be used ({error!r:.200}). {fix}") from error
     _check_labels(task, checkpoint, fix)
-    there = dict(checkpoint.network.heads.items())
+    heads = dict(checkpoint.network.heads.items())
     for name, size in task.heads.items():
-        head = there.get(name)
+        head = heads.get(name)
         if head is None or (name in ("sequence", "token") and class_count(head) != size):
             present = "none" if head is None else f"one of {class_count(head)}"
             raise FolderError(
@@ -116,7 +116,7 @@ def _restored(stored: TrainingRun, checkpoint: Checkpoint) -> Task:
 
 
 def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
-    """Whether run.json names each class once, and as config.json does."""
+    """Raise FolderError unless run.json names each class once and agrees with config.json."""
     from regard.tasks.task import first_repeated
 
     names = task.labels
@@ -139,7 +139,7 @@ def _check_labels(task: Task, checkpoint: Checkpoint, fix: str) -> None:
 
 
 def no_answers_error(network: Network, name: str | None) -> InputError:
-    """That a model was not made to answer, and what it can do instead."""
+    """The error for a model without a task to predict, with what it can do instead."""
     what = f"a model for {name}" if name else "a network without a task"
     return InputError(
         f"this is {what}, so it has no answers to give. {capabilities(network)} Or train it: regard train."
@@ -147,7 +147,7 @@ def no_answers_error(network: Network, name: str | None) -> InputError:
 
 
 def capabilities(network: Network) -> str:
-    """What a model can do, in words for a message about what it cannot."""
+    """What a model can do, as a sentence for error messages."""
     from regard.tasks import task_of_heads
 
     task = task_of_heads(network.heads, encoder=network.encoder is not None)

@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Candidate(NamedTuple):
-    """A span of the context in code points, end exclusive; empty and without a place if there is no answer."""
+    """A span of the context in code points, end exclusive; empty and without a position if there is no answer."""
 
     answer: str
     start: int | None
@@ -50,7 +50,7 @@ NOTHING = Candidate("", None, None, 0.0)
 
 @dataclass(frozen=True, repr=False)
 class SpanAnswer(Answer):
-    """The answer, its place in the context, and the best few candidates with their probabilities.
+    """The answer, its position in the context, and the best few candidates with their probabilities.
 
     `answer` is empty, and `start` and `end` are None, where the context does not answer the question.
     `best` is the best text whether or not the question is left unanswered, and `no_answer` the score of no answer less

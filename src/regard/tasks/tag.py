@@ -209,12 +209,12 @@ class Tag(Task):
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
-        places = (inputs["word"] >= 0).nonzero().squeeze(1)
-        chance, tag = output.logits[places].float().softmax(1).max(1)
-        values_M = [inputs["word"][places], inputs["upto"][places], tag, chance]
+        first_tokens = (inputs["word"] >= 0).nonzero().squeeze(1)
+        chance, tag = output.logits[first_tokens].float().softmax(1).max(1)
+        values_M = [inputs["word"][first_tokens], inputs["upto"][first_tokens], tag, chance]
         columns = [values.cpu().numpy() for values in values_M]
         bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
-        cuts = np.searchsorted((places if inputs.at is None else inputs.at).cpu().numpy(), bounds)
+        cuts = np.searchsorted((first_tokens if inputs.at is None else inputs.at).cpu().numpy(), bounds)
         return [WindowTags(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
 
     def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:

@@ -132,9 +132,9 @@ def in_utf8(stream: BinaryIO, encoding: str, path: Path) -> BinaryIO:
 
 
 def _check_block(path: Path, block: bytes, line: int) -> None:
-    place = block.find(b"\0")
-    if place >= 0:
-        line += block.count(b"\n", 0, place)
+    position = block.find(b"\0")
+    if position >= 0:
+        line += block.count(b"\n", 0, position)
         raise InputError(
             f"{path} is not text: a NUL byte in line {line}. Give a text file, plain or compressed as .gz or .xz; "
             "if it is UTF-16, use --encoding utf-16 (encoding= in Python)."

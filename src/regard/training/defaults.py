@@ -34,15 +34,15 @@ class DataSize:
 
 
 def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
-    """The same settings, with those of the recipe for what was not given and depends on no size."""
-    left = {name: getattr(recipe, name) for name in RECIPE_SETTINGS if getattr(settings, name) is None}
-    return replace(settings, **left)
+    """The same settings, with the recipe's values for those that were not given and do not depend on sizes."""
+    missing = {name: getattr(recipe, name) for name in RECIPE_SETTINGS if getattr(settings, name) is None}
+    return replace(settings, **missing)
 
 
 def resolve_settings(
     settings: Settings, size: DataSize, config: Config, *, pretrained: bool, gpu: bool, recipe: Recipe = PLAIN
 ) -> Settings:
-    """The same settings with every open setting chosen."""
+    """The same settings, with a value for every setting that was not given."""
     given_warmup = settings.warmup
     settings = fill_from_recipe(settings, recipe)
     batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, gpu=gpu)
@@ -64,8 +64,8 @@ def resolve_settings(
 def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, float]:
     """A warm-up of at least the recipe's number of steps, and the fraction of its learning rate.
 
-    Where that would be more than half of all steps, the warm-up is half of them, and the learning rate is lower in
-    proportion, so that it rises no faster.
+    If that would be more than half of all steps, the warm-up is half of them, and the peak learning rate is lowered in
+    proportion, so that it rises at the same speed.
     """
     if warmup * steps >= recipe.min_warmup:
         return warmup, 1.0
@@ -76,7 +76,7 @@ def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, flo
 
 
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
-    """The settings that were chosen for the user, in words; of a recipe, those that differ from most tasks."""
+    """The settings that the user did not give, as text; of a recipe only those that differ from the defaults."""
     parts = {
         "lr": f"lr {chosen.lr:.2g}",
         "epochs": f"epochs {chosen.epochs:g}" if chosen.epochs else "",

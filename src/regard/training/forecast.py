@@ -1,7 +1,7 @@
-"""What a training will take on this machine: its speed is measured for a moment, the rest is counted.
+"""Estimate the time and memory of a training on this machine.
 
-A layer of the network is run forward and backward on random tokens for a few tenths of a second. The time of a training
-follows from that, from the steps that would be chosen for the data, and from the weights an optimizer step updates.
+One layer of the network is run forward and backward on random tokens for a few tenths of a second. The training time is
+computed from this speed, the number of steps chosen for the data, and the number of weights that the optimizer updates.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from regard.training.defaults import DataSize, resolve_settings
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
 from regard.training.settings import Settings
 
-MOMENT = 0.25  # seconds that are measured
-WORDS = 500  # of the vocabulary of the layer that is measured
-WEIGHTS = 1 << 20  # that an optimizer step is measured with
-DEV = 0.1  # share of the rows that is split off for scores
-FORWARD = 1 / 3  # of the work of a training step, for scores
-COMPILED = 40  # seconds that a GPU waits for its kernels, once
+MEASURED_SECONDS = 0.25  # duration of a measurement
+VOCABULARY = 500  # vocabulary size of the measured layer
+WEIGHTS = 1 << 20  # number of weights of the measured optimizer step
+DEV_FRACTION = 0.1  # fraction of the rows for validation
+FORWARD_FRACTION = 1 / 3  # work of a forward pass as a fraction of a training step
+COMPILE_SECONDS = 40  # time to compile the kernels on a GPU
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class MachineSpeed:
     """How fast this machine trains a network."""
 
     device: str  # in words
-    operations: float  # a second, forward and backward
-    updates: float  # of weights a second
+    operations: float  # per second, forward and backward
+    updates: float  # weights updated per second
     gpu: bool
 
 
 def forecast(
     name: str, checkpoint: Checkpoint, *, pretrained: bool, device: str = "auto"
 ) -> Callable[[str, int, LengthStatistics], TrainingEstimate | None]:
-    """A function from the task, the rows to train on and their lengths to what training would take here.
+    """A function that estimates a training from the task, the number of training rows and their lengths.
 
-    `pretrained` says that the network is fine-tuned, not trained from scratch. No weight of it is needed. For rows
-    that nothing is trained on, such as minimal pairs, the function returns None.
+    `pretrained`: the network is fine-tuned, not trained from scratch. Its weights need not be loaded. The function
+    returns None for data without a training task, such as minimal pairs.
     """
 
     def estimate(task: str, rows: int, lengths: LengthStatistics) -> TrainingEstimate | None:
@@ -76,24 +76,24 @@ def estimate_training(
     """Time and memory of a training with the settings that are chosen for such data."""
     network, config = checkpoint.network, checkpoint.config
     parameters = sum(weight.numel() for weight in network.parameters())
-    inner = max(parameters - config.vocabulary * config.width, 1)  # looking a word up costs next to nothing
-    longest = min(lengths.max_length, lengths.limit or lengths.max_length)
-    size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(longest, 1))
+    compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
+    max_length = min(lengths.max_length, lengths.limit or lengths.max_length)
+    size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(max_length, 1))
     settings = _chosen(task, size, config, pretrained=pretrained, gpu=speed.gpu)
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
     tokens = size.sequences * size.mean
     steps = max(math.ceil(epochs * tokens / batch), 1)
-    passes = epochs * (1 + DEV * FORWARD)
-    seconds = 6.0 * inner * tokens * passes / speed.operations + steps * parameters / speed.updates
-    at_once = batch if speed.gpu else min(batch, max(CPU_TOKENS, longest))
+    passes = epochs * (1 + DEV_FRACTION * FORWARD_FRACTION)
+    seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
+    micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32
     return TrainingEstimate(
         model=name,
         parameters=parameters,
         tokens=round(tokens),
-        memory=plan_memory(network, dtype=dtype).total(at_once),
+        memory=plan_memory(network, dtype=dtype).total(micro_batch),
         device=speed.device,
-        seconds=round(seconds + (COMPILED if speed.gpu else 0), 2),
+        seconds=round(seconds + (COMPILE_SECONDS if speed.gpu else 0), 2),
         epochs=epochs,
         steps=steps,
         assumptions=f"{epochs:g} epochs in {steps:,} steps of {batch:,} tokens, AdamW, all weights trained",
@@ -109,14 +109,14 @@ def _chosen(task: str, size: DataSize, config: Config, *, pretrained: bool, gpu:
 
 
 def measure_speed(config: Config, lengths: LengthStatistics, device: torch.device) -> MachineSpeed:
-    """Run a layer of such a network for a moment."""
+    """Measure the speed of one layer of such a network, and of an optimizer step."""
     gpu = device.type == "cuda"
     length = int(min(max(lengths.mean, 8), 512, lengths.limit or 512))
     tokens = (16_384 if gpu else 1024) // length * length
     with torch.random.fork_rng([device] if gpu else []):
         torch.manual_seed(0)
         layer, run = _layer(config, length, tokens, device)
-        work = 6.0 * sum(weight.numel() for weight in layer.parameters() if weight.shape[:1] != (WORDS,)) * tokens
+        work = 6.0 * sum(weight.numel() for weight in layer.parameters() if weight.shape[:1] != (VOCABULARY,)) * tokens
         operations = work / _seconds(run, device)
         updates = WEIGHTS / _seconds(_update(device), device)
     name = torch.cuda.get_device_name(device) if gpu else pluralize(os.cpu_count() or 1, "CPU core")
@@ -124,13 +124,15 @@ def measure_speed(config: Config, lengths: LengthStatistics, device: torch.devic
 
 
 def _layer(config: Config, length: int, tokens: int, device: torch.device) -> tuple[nn.Module, Callable[[], object]]:
-    """One layer as in the network; of networks that are not a single stack, matrices of their width."""
+    """One layer of the network; for recurrent networks and encoder-decoders, two matrices of the same width."""
     gpu = device.type == "cuda"
     try:
         if not isinstance(config, ModelConfig) or config.kind == "encoder-decoder":
             raise TypeError
-        network: nn.Module = build_network(replace(config, layers=1, distinct_layers=None, vocabulary=WORDS)).to(device)
-        ids = torch.randint(WORDS, (tokens,), device="cpu")
+        network: nn.Module = build_network(replace(config, layers=1, distinct_layers=None, vocabulary=VOCABULARY)).to(
+            device
+        )
+        ids = torch.randint(VOCABULARY, (tokens,), device="cpu")
         batch = Ragged.from_flat(ids, [length] * (tokens // length)).to(device)
 
         def run() -> None:
@@ -165,9 +167,9 @@ def _update(device: torch.device) -> Callable[[], object]:
 
 
 def _seconds(run: Callable[[], object], device: torch.device) -> float:
-    """The median time of a call, over as many as a moment has room for."""
+    """The median time of a call, over up to 50 calls."""
     times: list[float] = []
-    end = time.perf_counter() + MOMENT
+    end = time.perf_counter() + MEASURED_SECONDS
     while not times or (time.perf_counter() < end and len(times) < 50):
         if device.type == "cuda":
             torch.cuda.synchronize(device)

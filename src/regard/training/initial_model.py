@@ -54,29 +54,29 @@ def initial_model(
 ) -> InitialModel:
     """A network with the heads of the task, and its tokenizer.
 
-    A preset without a tokenizer learns one from the texts, at most as large as the preset's vocabulary, and another one
-    from `targets` where these have a vocabulary of their own. `prefix` is stored in config.json. The caller's random
+    For a preset without a tokenizer, one is trained on the texts, at most of the preset's vocabulary size, and another
+    one     from `targets` if these have a separate vocabulary. `prefix` is stored in config.json. The caller's random
     state is not preserved: new heads are initialized from `seed`.
     """
     torch.manual_seed(seed)
     _check_start(task, start, preset)
     if preset is not None:
         _check_network(task, preset, from_preset(preset, weights=False))
-        words = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
-        checkpoint = build_from_preset(task, preset, words, seed=seed, separate_vocabularies=targets is not None)
+        loaded = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
+        checkpoint = build_from_preset(task, preset, loaded, seed=seed, separate_vocabularies=targets is not None)
     else:
         folder = find_folder(start or "minilm")
         _check_own_tokenizer(folder, tokenizer, targets)
         _check_network(task, folder, read_folder(folder, weights=False))
         checkpoint = read_folder(folder, heads=task.heads)
-        words = open_tokenizer(tokenizer or folder)
+        loaded = open_tokenizer(tokenizer or folder)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
-    return InitialModel(_for_task(checkpoint, task, prefix), words, not checkpoint.untrained)
+    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained)
 
 
 def _check_start(task: Task, start: str | Path | None, preset: str | None) -> None:
-    """Whether a model was named, and only one."""
+    """Raise InputError if both `start` and `preset` were given, or none where the task needs one."""
     if start is not None and preset is not None:
         both = f"{setting('start', str(start))} and {setting('preset', preset)}"
         raise InputError(f"{both} were both given; give one of them.")
@@ -90,7 +90,7 @@ def _check_start(task: Task, start: str | Path | None, preset: str | None) -> No
 def _check_own_tokenizer(folder: Path, tokenizer: str | Path | Tokenizer | None, targets: Iterable[str] | None) -> None:
     """A pretrained model keeps its tokenizer and vocabulary."""
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
-        raise InputError(f"{folder} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
+        raise InputError(f"{folder} has its own tokenizer; leave {setting('tokenizer')} out, or name a preset.")
     if targets is not None:
         raise InputError(
             f"{folder} has its vocabulary already; leave {setting('vocabularies')} out, or name a preset to train "
@@ -99,7 +99,7 @@ def _check_own_tokenizer(folder: Path, tokenizer: str | Path | Tokenizer | None,
 
 
 def _for_task(checkpoint: Checkpoint, task: Task, prefix: str | None) -> Checkpoint:
-    """The checkpoint with what config.json says of the task. Once it is saved, its weights are trained."""
+    """The checkpoint with the task's fields of config.json. It is not marked as untrained, since it will be trained."""
     fields: dict[str, Any] = {}
     if task.problem_type:
         fields["problem_type"] = task.problem_type
@@ -139,8 +139,8 @@ def build_from_preset(
     sizes: dict[str, Any] = {"vocabulary": tokenizer.size}
     if separate_vocabularies and tokenizer.target is None:
         raise InputError(
-            f"separate vocabularies were asked for, but the tokenizer has none for the other language "
-            f"({TARGET_FOLDER}). Leave {setting('tokenizer')} out to learn both, or name a folder that holds both."
+            f"separate vocabularies were requested, but the tokenizer has none for the other language "
+            f"({TARGET_FOLDER}). Leave {setting('tokenizer')} out to train both, or name a folder with both."
         )
     if tokenizer.target is not None:
         _check_two_vocabularies(name)
@@ -150,7 +150,7 @@ def build_from_preset(
 
 
 def _check_two_vocabularies(name: str) -> None:
-    """Whether folders of the family can store two vocabularies."""
+    """Raise InputError if folders of the family cannot store two vocabularies."""
     family = from_preset(name, weights=False).family
     if family not in TWO_VOCABULARY_FAMILIES:
         raise InputError(
@@ -166,34 +166,35 @@ def preset_config(preset: str | None) -> Config | None:
 
 
 def _check_network(task: Task, name: str | Path, checkpoint: Checkpoint) -> None:
-    """Whether the network can do the task, before a vocabulary is learned."""
+    """Raise InputError if the network cannot do the task, before a tokenizer is trained."""
     if task.network_kind is not None and checkpoint.config.kind != task.network_kind:
         raise InputError(
             f"{task.name} needs a network of kind {task.network_kind}, but {name} is of kind "
             f"{checkpoint.config.kind}. Use one that is ({EXAMPLES}), or a preset such as transformer-small."
         )
-    there = {head for heads in family_for(checkpoint.family, checkpoint.config).classes.values() for head in heads}
-    if not there.issuperset(task.heads):
+    available = {head for heads in family_for(checkpoint.family, checkpoint.config).classes.values() for head in heads}
+    if not available.issuperset(task.heads):
         raise InputError(
             f"{task.name} needs a {' and a '.join(task.heads)} head, but models of the family {checkpoint.family} "
             f"({name}) have none here. Start from an encoder such as minilm, or name a preset such as bert-mini."
         )
 
 
-def with_special_token_ids(checkpoint: Checkpoint, words: Tokenizer) -> Checkpoint:
+def with_special_token_ids(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Checkpoint:
     """The checkpoint with the special token ids of its vocabulary in config.json, for networks that generate."""
     if checkpoint.config.kind == "encoder":
         return checkpoint
     fields = config_json(checkpoint)
     if checkpoint.config.kind == "decoder":
-        return replace(checkpoint, hf_config=fields | {"bos_token_id": words.bos, "eos_token_id": words.eos})
-    start, end = start_token(Preprocessing(words, checkpoint.config)), special_frame(words.output_tokenizer)[1][-1]
-    words = words.output_tokenizer
+        return replace(checkpoint, hf_config=fields | {"bos_token_id": tokenizer.bos, "eos_token_id": tokenizer.eos})
+    output = tokenizer.output_tokenizer
+    start = start_token(Preprocessing(tokenizer, checkpoint.config))
+    end = special_frame(output)[1][-1]
     ids = {
-        "bos_token_id": words.bos,
+        "bos_token_id": output.bos,
         "eos_token_id": end,
         "forced_eos_token_id": end,
-        "pad_token_id": start if words.pad is None else words.pad,
+        "pad_token_id": start if output.pad is None else output.pad,
         "decoder_start_token_id": start,
     }
     return replace(checkpoint, hf_config=fields | {name: number for name, number in ids.items() if name in fields})
@@ -204,12 +205,12 @@ def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:
 
 
 def learn_tokenizer(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
-    """A vocabulary for a preset, and one for the targets where these have their own."""
+    """Train a tokenizer for a preset, and a second one if `targets` are given."""
     if targets is not None:
         _check_two_vocabularies(name)
-    words = _train_tokenizer(name, texts)
-    words.target = None if targets is None else _train_tokenizer(name, targets)
-    return words
+    tokenizer = _train_tokenizer(name, texts)
+    tokenizer.target = None if targets is None else _train_tokenizer(name, targets)
+    return tokenizer
 
 
 def _train_tokenizer(name: str, texts: Iterable[str]) -> Tokenizer:
@@ -220,7 +221,7 @@ def _train_tokenizer(name: str, texts: Iterable[str]) -> Tokenizer:
 
 @contextlib.contextmanager
 def vocabulary_errors(name: str) -> Iterator[None]:
-    """No warning about a vocabulary smaller than the preset's; an error that names the preset if it is too small."""
+    """Ignore warnings about a vocabulary below the preset's size; name the preset in the error if it is too small."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the text gives")
@@ -228,13 +229,13 @@ def vocabulary_errors(name: str) -> Iterator[None]:
     except VocabularyTooSmall as error:
         raise InputError(
             f'the vocabulary of preset "{name}" is too small for the characters of this text, which need '
-            f"{error.needed} pieces at least. Use a larger preset, or a vocabulary of your own: regard tokenizer FILE "
+            f"{error.needed} tokens at least. Use a larger preset, or your own vocabulary: regard tokenizer FILE "
             "--size N --out DIR, and then --tokenizer DIR."
         ) from error
 
 
 class VocabularySpec(NamedTuple):
-    """What kind of vocabulary a preset's family has, how large it is, and whose special tokens are in it."""
+    """The kind and size of the vocabulary of a preset, and the model whose special tokens it has."""
 
     kind: str
     size: int
@@ -242,7 +243,7 @@ class VocabularySpec(NamedTuple):
 
 
 def vocabulary_of(name: str) -> VocabularySpec:
-    """The vocabulary that is learned for a preset; models of masked words get one with a mask token."""
+    """The vocabulary that is trained for a preset; masked language models get one with a mask token."""
     shape: Any = from_preset(name, weights=False)
     size: int = shape.config.vocabulary
     family = FAMILIES[shape.family]

@@ -50,7 +50,7 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
 
 
 def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
-    """Choose the settings that were left open, prepare the network and lay out the steps."""
+    """Choose the settings that were not given, prepare the network and plan the steps."""
     checkpoint = inputs.model.checkpoint
     network = checkpoint.network.to(context.device)
     settings = resolve_settings(

@@ -98,7 +98,7 @@ def plan_job(
 
 
 def _warn_of_ranks(task: Task, world: World) -> None:
-    """A loss over all pairs of a batch sees only the pairs of its own rank."""
+    """Warn that a loss over all pairs of a batch compares only the texts of one rank."""
     if world.ranks > 1 and world.is_main_process and not task.can_split:
         warnings.warn(
             f"each of {world.ranks} ranks compares the texts of its own part of a batch with each other, not those of "

@@ -122,7 +122,7 @@ def _check_model(objective: str, preset: str | None, start: Any, tokenizer: Any)
             f"({setting('start', 'minilm')})."
         )
     if start is not None and tokenizer is not None:
-        raise InputError(f"{start} has a tokenizer of its own; leave {setting('tokenizer')} out, or name a preset.")
+        raise InputError(f"{start} has its own tokenizer; leave {setting('tokenizer')} out, or name a preset.")
 
 
 def _claim(folder: Path, store: Path, *, resume: bool, overwrite: bool) -> tuple[Path, bool]:

@@ -80,7 +80,7 @@ class Lora:
     dropout: float = 0.0  # Dropout on the inputs of the update matrices.
 
     def check(self) -> None:
-        """Done by Settings: raised in here, the parser of the command line would show it without the flag."""
+        """Called by Settings: for an error in `__post_init__`, the command line would not name the flag."""
         if self.rank < 0:
             raise InputError(f"{setting('lora.rank')} is {self.rank}, expected at least 1, or 0 for none.")
         if not 0 < self.alpha < math.inf:
@@ -180,12 +180,12 @@ class Settings:
             )
 
     @classmethod
-    def of(cls, given_values: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
-        """Settings by name, old names of the Trainer too, dotted or nested for `lora`."""
+    def of(cls, overrides: Mapping[str, Any], *, start: Settings | None = None) -> Settings:
+        """Settings by name; names of the Trainer are accepted, and LoRA settings as `lora.rank` or as a dict."""
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {}
         lora = dict(vars((start or cls()).lora))
-        for name, value in given_values.items():
+        for name, value in overrides.items():
             ours = _ours(name, known)
             if ours is None:
                 continue
@@ -241,7 +241,7 @@ class TrainSettings(TypedDict, total=False):
 
 
 def trainer_value(name: str, value: Any) -> Any:
-    """The value as it is called here, where the Trainer has another word for it."""
+    """The value under the name used here, if the Trainer has another name for it."""
     known = name == "schedule" and isinstance(value, str) and value in OLD_SCHEDULES
     return OLD_SCHEDULES[value] if known else value
 
@@ -261,7 +261,7 @@ def _lora(name: str, value: Any) -> dict[str, Any]:
 
 
 def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -> Any:
-    """The value as its setting holds it, or words about what was expected. Yes and no may be true and false."""
+    """The value converted to the type of its setting. True and False are accepted for "yes" and "no"."""
     expected_type = get_type_hints(settings)[name]
     kinds = get_args(expected_type) if get_origin(expected_type) in (Union, UnionType) else (expected_type,)
     choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
@@ -289,7 +289,7 @@ def _typed(settings: type, name: str, value: Any, *, shown: str | None = None) -
 
 
 def _ours(name: str, known: set[str]) -> str | None:
-    """Our name of a setting; None where it is one that regard has no need of, which is said."""
+    """The name of a setting here; None, with a warning, for a setting of the Trainer that is not needed."""
     plain = name.replace("-", "_")
     if plain in known or plain.startswith("lora."):
         return plain

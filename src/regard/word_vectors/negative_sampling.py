@@ -174,7 +174,7 @@ class NegativeSampling:
         self.word_table, self.context_table = AdaGradTable.of(start), AdaGradTable.of(np.zeros(size, np.float32))
 
     def train(self, ids: Ints, bounds: Ints, *, progress: OnProgress | None = None) -> Floats:
-        """Go over the text, epoch after epoch; the vectors. `progress` is told centers seen, of how many, about."""
+        """Train for all epochs; returns the vectors. `progress` receives the center words so far, of about how many."""
         check_text(ids, bounds, len(self.counts))
         threads = self.settings.threads or torch.get_num_threads()
         keep = self.keep_probability() @ self.counts / self.counts.sum()

@@ -43,7 +43,7 @@ def test_the_error_names_a_preset_with_too_small_a_vocabulary(
     assert cli.main(["pretrain", str(path), "--preset", "tiny-bert", "--out", str(tmp_path / "run")]) == 1
     err = capsys.readouterr().err
     assert 'the vocabulary of preset "tiny-bert" is too small for the characters of this text, which need 2' in err
-    assert "Use a larger preset, or a vocabulary of your own: regard tokenizer FILE" in err
+    assert "Use a larger preset, or your own vocabulary: regard tokenizer FILE" in err
 
 
 @pytest.mark.parametrize(

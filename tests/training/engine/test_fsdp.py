@@ -55,7 +55,7 @@ def test_one_rank_saves_the_same_way_and_resumes_to_the_bit(
         small(tmp_path / "flipped", **TEN, resume=True)
     part.write_bytes(content)
     part.with_name("other.safetensors").write_bytes(content)
-    with pytest.raises(FolderError, match=r"shards/other\.safetensors is not of this state"):
+    with pytest.raises(FolderError, match=r"shards/other\.safetensors is not part of this state"):
         small(tmp_path / "flipped", **TEN, resume=True)
     part.with_name("other.safetensors").unlink()
     part.unlink()

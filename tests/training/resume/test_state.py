@@ -82,10 +82,10 @@ def test_a_state_of_another_network_or_version_is_refused(small: Train, stopped:
     (state / "weights.safetensors").write_bytes((state / "optimizer.safetensors").read_bytes())
     names = ("weights.safetensors", "optimizer.safetensors", "best.safetensors")
     edit_state(stopped, lambda content: content.update(files=file_digests(state, names)), new_digest=True)
-    with pytest.raises(FolderError, match="that of another network"):
+    with pytest.raises(FolderError, match="belongs to another network"):
         small(stopped, **LONG, resume=True)
     edit_state(stopped, lambda content: content.update(format=3), new_digest=True)
-    with pytest.raises(FolderError, match="has format 3, expected 2: it is of another version"):
+    with pytest.raises(FolderError, match="has format 3, expected 2: it was written by another version"):
         small(stopped, **LONG, resume=True)
     edit_state(stopped, lambda content: content["files"].update({"../../secret": "0"}), new_digest=True)
     with pytest.raises(FolderError):

@@ -25,8 +25,8 @@ def read(hf: HFConfig) -> ModelConfig:
         require_settings(hf, decoder_vocab_size=hf["vocab_size"])
     else:
         target = hf["decoder_vocab_size"] or hf["vocab_size"]
-    places = PositionConfig("sinusoidal-halves", max_tokens=hf["max_position_embeddings"])
-    return replace(bart.read(hf), positions=places, embedding_norm=False, target_vocabulary=target)
+    positions = PositionConfig("sinusoidal-halves", max_tokens=hf["max_position_embeddings"])
+    return replace(bart.read(hf), positions=positions, embedding_norm=False, target_vocabulary=target)
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def write_2017(config: ModelConfig) -> dict[str, Any]:
 
 
 def tables(config: ModelConfig) -> Mapping[str, Tensor]:
-    """The fixed tables, for readers that load them: one that computes them would lay sines and cosines in halves."""
+    """The fixed position tables, for libraries that load them instead of computing sines and cosines in halves."""
     table = sinusoidal(config.max_tokens or 0, config.width, halves=config.positions.kind == "sinusoidal-halves")
     return {name: table.clone() for name in TABLES}
 

@@ -110,7 +110,7 @@ def read(hf: HFConfig) -> ModelConfig:
 
 
 def write(config: ModelConfig) -> dict[str, Any]:
-    attention, places = config.attention, config.positions
+    attention, positions = config.attention, config.positions
     gate = {gated: plain for plain, gated in GATES.items()}.get(config.activation, config.activation)
     return {
         "vocab_size": config.vocabulary,
@@ -131,8 +131,8 @@ def write(config: ModelConfig) -> dict[str, Any]:
         "classifier_pooling": "mean" if config.pool.pooling == "mean" else "cls",
         "classifier_activation": activation_to_hf(config.pool.activation),
         "rope_parameters": {
-            "full_attention": rope_parameters(places),
-            "sliding_attention": {"rope_theta": places.local_theta or places.theta, "rope_type": "default"},
+            "full_attention": rope_parameters(positions),
+            "sliding_attention": {"rope_theta": positions.local_theta or positions.theta, "rope_type": "default"},
         },
         "pad_token_id": 50283 if config.vocabulary > 50283 else 0,
         "bos_token_id": 50281 if config.vocabulary > 50283 else None,

@@ -11,7 +11,7 @@ from regard.config import RecurrentConfig
 PARTS = (
     "encoder.tokens",
     "encoder.layers.cells",
-    "decoder.tokens",  # where it has words of its own
+    "decoder.tokens",  # if it has a separate vocabulary
     "decoder.layers.cells",
     "decoder.align.score",
     "decoder.align.join",

@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019): BERT with places counted from 2 and its own heads."""
+"""RoBERTa (Liu et al. 2019): BERT with positions counted from 2 and its own heads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from regard.errors import FolderError
 
 
 def read(hf: HFConfig) -> ModelConfig:
-    before = int(hf["pad_token_id"]) + 1  # places count from the one after the padding id
-    longest = int(hf["max_position_embeddings"]) - before
-    if longest < 1:
+    before = int(hf["pad_token_id"]) + 1  # positions are counted from the padding id + 1
+    max_tokens = int(hf["max_position_embeddings"]) - before
+    if max_tokens < 1:
         raise FolderError(f"config.json: max_position_embeddings must be more than {before} (pad_token_id + 1).")
-    return replace(bert.read(hf), positions=PositionConfig(max_tokens=longest, offset=before))
+    return replace(bert.read(hf), positions=PositionConfig(max_tokens=max_tokens, offset=before))
 
 
 def write(config: ModelConfig) -> dict[str, Any]:

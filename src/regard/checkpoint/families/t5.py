@@ -1,4 +1,4 @@
-"""T5 (Raffel et al. 2020) and its later version with gated units and an output of its own."""
+"""T5 (Raffel et al. 2020) and its later version (v1.1) with gated units and an untied output."""
 
 from __future__ import annotations
 

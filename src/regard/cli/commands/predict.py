@@ -89,9 +89,9 @@ def run(command: PredictCommand) -> None:
     if command.output is not None:
         _write(command, model, rows, context)
         return
-    waiting: deque[InputRow] = deque()
-    for answer in model.answers(_noted(rows, waiting), batch_tokens=command.batch_tokens):
-        row = waiting.popleft()
+    pending: deque[InputRow] = deque()
+    for answer in model.answers(_queued(rows, pending), batch_tokens=command.batch_tokens):
+        row = pending.popleft()
         if command.json:
             print_json(answer.json())
         else:
@@ -116,7 +116,7 @@ def _check(command: PredictCommand) -> None:
 
     output_format(command.output)
     if command.resume and is_stream(command.output):
-        raise UsageError(f"--resume was given, but --output {command.output} is no file that could be continued.")
+        raise UsageError(f"--resume was given, but --output {command.output} is not a file that can be continued.")
 
 
 def _context(command: PredictCommand, model: Model) -> str | None:
@@ -199,10 +199,10 @@ def _print_notes(command: PredictCommand, done: Predictions) -> None:
         print_status(f"the input has a column {field}, so the predicted one is called {name}.")
 
 
-def _noted(rows: Iterator[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
-    """The items of the rows; each row waits in a queue until its answer comes."""
+def _queued(rows: Iterator[InputRow], pending: deque[InputRow]) -> Iterator[Any]:
+    """The items of the rows; each row is queued until it is answered."""
     for row in rows:
-        waiting.append(row)
+        pending.append(row)
         yield row.item
 
 

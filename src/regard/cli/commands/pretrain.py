@@ -95,13 +95,13 @@ class SettingsInHelp(Settings):
 
 @dataclass(frozen=True)
 class PretrainHelp(PretrainCommand):
-    """The command as its help shows it; the flags left out here are still parsed, so that they are refused by name."""
+    """The command as its help shows it. The flags left out here are still parsed, so that an error can name them."""
 
     settings: Annotated[SettingsInHelp, arg(name="")] = field(default_factory=SettingsInHelp)
 
 
 def parse(arguments: Sequence[str], **options: Any) -> PretrainCommand:
-    """The flags, old names of transformers' Trainer among them."""
+    """Parse the flags; names of transformers' Trainer are accepted too."""
     if "-h" in arguments or "--help" in arguments:
         exit_with_help(PretrainHelp, **options)
     result: PretrainCommand = tyro.cli(PretrainCommand, args=translate_flags(arguments), **options)

@@ -23,7 +23,7 @@ from regard.text.decompress import ALWAYS_ALLOWED, MAX_RATIO
 
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 OLD_XLS = b"\xd0\xcf\x11\xe0"
-MAX_STRING_BYTES = 1 << 28  # bytes of the texts of a workbook, which are held in memory
+MAX_STRING_BYTES = 1 << 28  # maximum bytes of the texts of a workbook, which are all in memory
 MAX_ROWS = 1 << 20  # that Excel allows in a sheet
 SEARCHED_ROWS = 1000  # rows of a sheet in which one with values must be
 

@@ -1,6 +1,6 @@
 """What a file format defines: how it is detected, read and written.
 
-A format is one `Format` object in a file of its own, with one entry in `regard.data.formats.registry`:
+A format is one `Format` object in a separate file, with one entry in `regard.data.formats.registry`:
 
     def rows(stream, name, schema, on_bad):
         for number, line in read_lines(stream, name, on_bad):

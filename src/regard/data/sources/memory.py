@@ -166,7 +166,7 @@ def _frame_columns(frame: Any, name: str) -> dict[str, Any]:
     columns = list(frame.columns)
     collected = {str(column): frame[column] for column in columns}
     if len(collected) < len(columns):
-        raise DataError("two columns have the same name", file=name, expected="a name of its own for each column")
+        raise DataError("two columns have the same name", file=name, expected="a different name for each column")
     return collected
 
 

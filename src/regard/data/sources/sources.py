@@ -79,7 +79,7 @@ class Source:
         return content
 
     def copy_to_disk(self) -> None:
-        """Lay what can be read only once down in a file of its own, for formats that are read from their end."""
+        """Copy a stream into a temporary file, for formats that are read from their end."""
         if self.single_pass:
             recorded = tempfile.NamedTemporaryFile()  # noqa: SIM115 (lives as long as this source)
             self._start()

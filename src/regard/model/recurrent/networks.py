@@ -186,11 +186,11 @@ class Decoder(nn.Module):
         feed_RD = past.feed_BD[steps.rows]
         memory = None if past.encoder is None else past.encoder.select(steps.rows)
         ids = target.ids[steps.order].split(list(steps.sizes))
-        places = target.positions[steps.order].split(list(steps.sizes))
+        positions = target.positions[steps.order].split(list(steps.sizes))
         outputs: list[Tensor] = []
         weights_so_far: list[Tensor] = []
         ends: list[tuple[State, Tensor]] = []
-        for number, (ids_R, places_R) in enumerate(zip(ids, places, strict=True)):
+        for number, (ids_R, positions_R) in enumerate(zip(ids, positions, strict=True)):
             active = len(ids_R)
             if active < len(feed_RD):  # the last sequences have ended
                 ends.append((tuple(part[:, active:] for part in state), feed_RD[active:]))
@@ -198,7 +198,7 @@ class Decoder(nn.Module):
                 memory = None if memory is None else memory.first(active)
             if number and head is not None and sampling_fraction > 0:
                 ids_R = scheduled_sampling(ids_R, outputs[-1][:active], head, sampling_fraction)
-            hidden_RD, state, looked_RS = self.step(ids_R, places_R, state, feed_RD, memory)
+            hidden_RD, state, looked_RS = self.step(ids_R, positions_R, state, feed_RD, memory)
             feed_RD = hidden_RD if self.input_feeding else feed_RD
             outputs.append(self.dropout(hidden_RD))
             weights_so_far += [] if looked_RS is None else [looked_RS]
@@ -209,7 +209,7 @@ class Decoder(nn.Module):
         return hidden_ND, self.after(past, ends[::-1], steps.rows)
 
     def step(
-        self, ids_R: Tensor, places_R: Tensor, state: State, feed_RD: Tensor, memory: EncoderStates | None
+        self, ids_R: Tensor, positions_R: Tensor, state: State, feed_RD: Tensor, memory: EncoderStates | None
     ) -> tuple[Tensor, State, Tensor | None]:
         """One token of each sequence."""
         x_RE = self.dropout(self.tokens(ids_R))
@@ -218,7 +218,7 @@ class Decoder(nn.Module):
         hidden_RD, state = self.layers.run(PackedSequence(x_RE, torch.tensor([len(ids_R)])), state)
         if self.align is None or memory is None:
             return hidden_RD, state, None
-        found_R1D, looked_R1S = self.align(hidden_RD.unsqueeze(1), memory, places_R.unsqueeze(1))
+        found_R1D, looked_R1S = self.align(hidden_RD.unsqueeze(1), memory, positions_R.unsqueeze(1))
         return found_R1D.squeeze(1), state, looked_R1S.squeeze(1)
 
     @staticmethod

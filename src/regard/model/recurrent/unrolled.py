@@ -18,8 +18,8 @@ class Unrolled:
     """The tokens of a batch in the order of their steps, in each step the longest sequence first."""
 
     rows: Tensor  # (R,) the sequences with at least one token, the longest first
-    order: Tensor  # (N,) flat place of each token, step after step
-    back: Tensor  # (N,) where each flat token lies among the steps
+    order: Tensor  # (N,) flat position of each token, in the order of the steps
+    back: Tensor  # (N,) index of each flat token in that order
     sizes: tuple[int, ...]  # sequences that have a token at each step, never rising
 
     @classmethod

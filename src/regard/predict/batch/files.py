@@ -119,11 +119,11 @@ class _Work:
         """Every row with its answer as one object."""
         first_rows = list(islice(rows, self.chunk))
         columns = {name for row in first_rows for name in row.columns}
-        waiting: deque[InputRow] = deque()
-        answers = self.model.answers(_noted(chain(first_rows, rows), waiting), batch_tokens=self.batch_tokens)
+        pending: deque[InputRow] = deque()
+        answers = self.model.answers(_queued(chain(first_rows, rows), pending), batch_tokens=self.batch_tokens)
         del first_rows
         for answer in answers:
-            row = waiting.popleft()
+            row = pending.popleft()
             if not self.names:
                 self.names = dict(names) if names else answer_names(answer, columns)
             self._count(row)
@@ -142,7 +142,7 @@ class _Work:
 
 
 def answer_names(answer: Answer, columns: set[str]) -> dict[str, str]:
-    """What the fields of an answer are called beside these columns."""
+    """The names of the fields of an answer in a table with these columns."""
     names = {}
     for field in answer.json():
         name = field if field not in columns else f"predicted_{field}"
@@ -152,10 +152,10 @@ def answer_names(answer: Answer, columns: set[str]) -> dict[str, str]:
     return names
 
 
-def _noted(rows: Iterable[InputRow], waiting: deque[InputRow]) -> Iterator[Any]:
-    """What is to be answered, and a note of each row until its answer comes."""
+def _queued(rows: Iterable[InputRow], pending: deque[InputRow]) -> Iterator[Any]:
+    """The items of the rows; each row is queued until it is answered."""
     for row in rows:
-        waiting.append(row)
+        pending.append(row)
         yield row.item
 
 

@@ -1,6 +1,6 @@
 """Rows that are written one by one and survive a kill: `--resume` goes on after the last ones that are complete.
 
-Beside the output `NAME` lie `.NAME.rows.part`, the rows so far as JSON lines, and `.NAME.rows.json`, which says how
+The folder of the output `NAME` has `.NAME.rows.part`, the rows so far as JSON lines, and `.NAME.rows.json`: how
 many of them are complete and what they were made from. The part is locked while its process lives.
 """
 
@@ -123,7 +123,7 @@ class Journal:
 
 @contextmanager
 def open_journal(output: Path, identity: Mapping[str, Any], *, resume: bool) -> Iterator[Journal]:
-    """A journal beside the output. It is removed at the end, but kept where complete rows would be lost by a failure.
+    """A journal next to the output. It is removed at the end, but kept if a failure would lose complete rows.
 
     Raises FolderError where another process writes the same output, and where there is something to resume that was
     made with another `identity`.

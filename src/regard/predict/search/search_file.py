@@ -175,7 +175,7 @@ def _cache_folder(data: DataLocation, cache: str | Path | None) -> tuple[Path | 
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"the folder {folder} for the cache cannot be made: {error.strerror}.") from error
+            raise InputError(f"the folder {folder} for the cache cannot be created: {error.strerror}.") from error
         return folder, ""
     if not isinstance(data, str | Path) or not Path(data).expanduser().is_file():
         return None, "the vectors are not cached, since this is not a single file."

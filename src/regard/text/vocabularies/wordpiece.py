@@ -2,7 +2,7 @@
 
 In plain terms, it is learned as follows:
 1. Words are split at spaces and punctuation, and counted.
-2. The vocabulary starts with all characters. A character inside a word is a token of its own, written with ##.
+2. The vocabulary starts with all characters. A character inside a word is a separate token, written with ##.
 3. The most frequent pair of neighboring tokens becomes a new token, until the vocabulary has the requested size.
 
 A word is then tokenized greedily: the longest token that it starts with, then the longest ## token that the rest starts

@@ -338,7 +338,7 @@ class _Loop:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM stop after the step at hand; a second one stops at once."""
+        """Ctrl-C and SIGTERM stop after the current step; a second one stops at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -150,7 +150,7 @@ class Stepper:
         self.sums.zero_()
 
     def _clear(self, grads: list[Tensor]) -> None:
-        """Zeros where a graph or other ranks know the tensors by their place; else none, and nothing to add to."""
+        """Zero gradients if a CUDA graph or other ranks refer to the tensors by address; else None."""
         if self.record or self.run is not self.network or self.device.type != "cpu":
             torch._foreach_zero_(grads)
             return

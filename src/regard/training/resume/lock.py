@@ -1,4 +1,4 @@
-"""The folder that a training writes: checked, and locked against other processes."""
+"""The output folder of a training: checked, and locked against other processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 def exclusive(training: Callable[P, R]) -> Callable[P, R]:
     """A decorator: only one process or thread runs the function for the same folder `out`.
 
-    The ranks that torchrun started share a folder: the first of them holds the lock for all.
+    All ranks started by torchrun share a folder: the main process locks it for all of them.
     """
 
     @functools.wraps(training)
@@ -36,7 +36,7 @@ def exclusive(training: Callable[P, R]) -> Callable[P, R]:
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
-    """The folder to write; an error if it has files that must not be overwritten."""
+    """Create the output folder; an error if it has files that must not be overwritten."""
     if resume and overwrite:
         both = f"{setting('resume')} and {setting('overwrite')}"
         raise InputError(f"{both} were both given; give one of them.")
@@ -58,18 +58,18 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FolderError(f"{folder} cannot be made: {error.strerror}.") from error
+        raise FolderError(f"{folder} cannot be created: {error.strerror}.") from error
     return folder
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder in which a training would replace files that regard has not written."""
+    """Raise FolderError if a training would replace files in the folder that regard has not written."""
     names = (*MODEL, *RUN_FILES, "metrics.part")
-    lost = sorted(name for name in files_of(folder) - owned(folder) if matches(name, names))
+    foreign = sorted(name for name in files_of(folder) - owned(folder) if matches(name, names))
     if (folder / STATE).exists() and not state_files(folder):
-        lost.append(f"{STATE}/")
-    if lost:
+        foreign.append(f"{STATE}/")
+    if foreign:
         raise FolderError(
-            f"{folder} holds files that were not written by regard and would be replaced:\n{bullet_list(lost)}\n"
-            "Move them to another place, or name another folder with --out."
+            f"{folder} holds files that were not written by regard and would be replaced:\n{bullet_list(foreign)}\n"
+            "Move them to another folder, or name another folder with --out."
         )

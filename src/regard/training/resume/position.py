@@ -1,4 +1,4 @@
-"""Where a training stands, and whether what was read is such a place."""
+"""The position of a training (step, epoch, best score so far), and the check of a stored one."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ LENGTHS = {"guard": 6, "losses": 2}
 
 @dataclass
 class TrainingPosition:
-    """Where a training stands. What is random in a step depends on the seed and its number alone."""
+    """The progress of a training. Random numbers of a step depend only on the seed and the number of the step."""
 
     step: int = 0
     epoch: int = 0
-    in_epoch: int = 0  # steps of this epoch that are done
-    best: float | None = None
-    best_loss: float | None = None  # on dev, of the best weights
+    in_epoch: int = 0  # completed steps of this epoch
+    best: float | None = None  # best validation score
+    best_loss: float | None = None  # validation loss of the best weights
     best_step: int = 0
-    worse: int = 0  # scores since the best
-    skipped: int = 0  # steps, as last reported
+    worse: int = 0  # evaluations since the best
+    skipped: int = 0  # skipped steps, as last reported
     tokens: int = 0
     seconds: float = 0.0
     micro_tokens: int = 0
@@ -31,7 +31,7 @@ class TrainingPosition:
 
     @classmethod
     def of(cls, stored: Any) -> Self:
-        """The position that state.json holds. A ValueError says which field is missing or not of its type."""
+        """The position stored in state.json. Raises ValueError if a field is missing or of another type."""
         if not isinstance(stored, Mapping):
             raise ValueError(f"position is a {type(stored).__name__}, expected an object")
         known = {one.name: str(one.type) for one in fields(cls)}

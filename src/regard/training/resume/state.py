@@ -1,4 +1,4 @@
-"""Everything needed to go on with a training, saved whole: a kill at any moment leaves the old state or the new one."""
+"""The saved training state. It is replaced atomically: after a kill there is the old state or the new one."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy weights into the network, in place."""
-    for name, mine in weights_of(network).items():
-        mine.copy_(weights[name])
+    for name, parameter in weights_of(network).items():
+        parameter.copy_(weights[name])
 
 
 def save_state(
@@ -61,10 +61,10 @@ def save_state(
     best: Mapping[str, Tensor] | None,
     identity: Mapping[str, Any],
 ) -> None:
-    """Replace the state in the run's folder. Best weights that have not changed since are linked, not written again."""
+    """Replace the state in the run's folder. Best weights that have not changed are hard-linked, not written again."""
     target = folder / STATE
     try:
-        with _whole(folder) as new_folder:
+        with _new_state(folder) as new_folder:
             _save(new_folder / WEIGHTS, weights)
             _save(new_folder / OPTIMIZER, optimizer)
             digests: Digests = {}
@@ -85,10 +85,10 @@ def save_sharded(
     identity: Mapping[str, Any],
     world: World,
 ) -> None:
-    """The same where every rank holds a part: all write into one folder, and the first puts it in its place."""
+    """Like `save_state`, for sharded weights: all ranks write into one folder, and the main process renames it."""
     target = folder / STATE
     try:
-        with _whole(folder) if world.is_main_process else contextlib.nullcontext(Path()) as new_folder:
+        with _new_state(folder) if world.is_main_process else contextlib.nullcontext(Path()) as new_folder:
             save_shards(world.broadcast_path(new_folder / SHARDS), tensors)
             if world.is_main_process:
                 _write(new_folder, position, identity, {})
@@ -96,14 +96,14 @@ def save_sharded(
         raise _unsaved(error, target, position) from error
 
 
-def _whole(folder: Path) -> contextlib.AbstractContextManager[Path]:
-    """A new state for the one before; files in it that are not of a state stay."""
+def _new_state(folder: Path) -> contextlib.AbstractContextManager[Path]:
+    """A folder for the new state, which replaces the old one; other files in `state/` are kept."""
     before = state_files(folder)
     return atomic_folder(folder / STATE, overwrite=True, drop=lambda _: before, manifest=False)
 
 
 def _write(new_folder: Path, position: TrainingPosition, identity: Mapping[str, Any], known: Digests) -> None:
-    """state.json, with the digest of every file beside it and of its own content. Some may be known already."""
+    """Write state.json with the digests of all files and of its own content. `known` digests are not computed again."""
     names = {path.relative_to(new_folder).as_posix() for path in new_folder.rglob("*") if path.is_file()}
     digests = {**known, **file_digests(new_folder, sorted(names - known.keys()))}
     content = {"format": FORMAT, "position": asdict(position), "identity": dict(identity), "files": digests}
@@ -118,7 +118,7 @@ def _unsaved(error: OSError, target: Path, position: TrainingPosition) -> Folder
 
 
 def _linked(old: Path, new_folder: Path, best_step: int) -> Digests:
-    """Link the best weights of the state before where they are still the best; their name and digest then."""
+    """Hard-link the best weights of the old state if they are still the best; returns their name and digest."""
     try:
         stored = json.loads((old / POSITION).read_text(encoding="utf-8"))
         if not has_valid_digest(stored) or stored["position"]["best_step"] != best_step:
@@ -133,13 +133,13 @@ def _linked(old: Path, new_folder: Path, best_step: int) -> Digests:
 def _save(path: Path, tensors: Mapping[str, Tensor]) -> None:
     try:
         save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
-    except SafetensorError as error:  # what the system says is in its text
+    except SafetensorError as error:  # its text has the message of the system
         raise OSError(str(error)) from error
 
 
 @dataclass(frozen=True)
 class SavedState:
-    """A state that was read. `checked`: whether it has digests, and its files are those that were written."""
+    """A state that was loaded. `checked`: it has digests, and its files match them."""
 
     position: TrainingPosition
     weights: dict[str, Tensor]
@@ -156,8 +156,8 @@ def load_state(
 ) -> SavedState | None:
     """The saved state of a run; None if there is none. An error if it is damaged, or if data or settings differ.
 
-    A state of a version before digests (it has a position and an identity, and nothing else) is read as well as it can
-    be checked, and marked as not `checked`.
+    A state written before digests were added has only a position and an identity. It is loaded without comparing
+    digests, and `checked` is false.
     """
     target = folder / STATE
     if not (target / POSITION).exists():
@@ -167,31 +167,31 @@ def load_state(
     check_same(folder, _object(target, stored, "identity"), identity)
     position = _position(target, stored)
     if (position.best is None) == (BEST in names) and not _sharded(names):
-        raise _damaged(target, f"{BEST} {'is not of this state' if BEST in names else 'is missing'}")
+        raise _damaged(target, f"{BEST} {'is not part of this state' if BEST in names else 'is missing'}")
     with file_errors(target):
         saved = _read(target, position, names, parameters)
     saved = replace(saved, checked="files" in stored)
     if parameters is not None and not _fits(saved, parameters):
-        raise FolderError(f"the state in {target} is that of another network. Start over with --overwrite.")
+        raise FolderError(f"the state in {target} belongs to another network. Start over with --overwrite.")
     return saved
 
 
 def _check(target: Path, stored: Mapping[str, Any], world: World, parameters: Mapping[str, Tensor] | None) -> set[str]:
-    """The names of the state's files, after each was compared with its digest. Ranks share the work."""
-    if stored.keys() == {"position", "identity"}:  # written before there were digests
+    """The names of the state's files, after comparing each with its digest. Each rank checks a part of them."""
+    if stored.keys() == {"position", "identity"}:  # written before digests were added
         return {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()} - {POSITION}
     if stored.get("format") != FORMAT and has_valid_digest(stored):
         raise FolderError(
-            f"the state in {target} has format {str(stored.get('format'))[:20]}, expected {FORMAT}: it is of another "
-            "version of regard. Continue with that version, or start over with --overwrite."
+            f"the state in {target} has format {str(stored.get('format'))[:20]}, expected {FORMAT}: it was written "
+            "by another version of regard. Continue with that version, or start over with --overwrite."
         )
     if not has_valid_digest(stored):
         raise _damaged(target, f"{target / POSITION} is damaged: its content does not match its digest")
     digests = _object(target, stored, "files")
     for name in digests:
         path_inside(target, name)
-    mine = sorted(digests.items())[world.rank :: world.ranks]
-    problem = describe_damage(target, dict(mine))
+    checked_here = sorted(digests.items())[world.rank :: world.ranks]
+    problem = describe_damage(target, dict(checked_here))
     device = next((tensor.device for tensor in (parameters or {}).values()), torch.device("cpu"))
     if world.any_rank(problem is not None, device):
         raise _damaged(target, problem or "another rank found a file that is missing or damaged")
@@ -227,9 +227,9 @@ def _read(
     target: Path, position: TrainingPosition, names: set[str], parameters: Mapping[str, Tensor] | None
 ) -> SavedState:
     if parameters is not None and _sharded(names):
-        there = {path.relative_to(target).as_posix() for path in (target / SHARDS).rglob("*") if path.is_file()}
-        if there - names:
-            raise _damaged(target, f"{target / min(there - names)} is not of this state")
+        files = {path.relative_to(target).as_posix() for path in (target / SHARDS).rglob("*") if path.is_file()}
+        if files - names:
+            raise _damaged(target, f"{target / min(files - names)} is not part of this state")
         shards = load_shards(target / SHARDS, parameters)
         return SavedState(position, shards["weights"], shards["optimizer"], shards["best"] or None)
     for name in (WEIGHTS, OPTIMIZER):
@@ -253,19 +253,19 @@ def _fits(saved: SavedState, parameters: Mapping[str, Tensor]) -> bool:
 
 
 def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with what is not the same training; say what changed."""
+    """Raise InputError with the differences if this is not the same training."""
     changed = [name for name, value in now.items() if then.get(name) != value]
     if changed:
         both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
         lines = "; ".join(f"{name}: {old} then, {new} now" for name, (old, new) in both.items())
         raise InputError(
-            f"{folder} was begun with other settings or data, so it cannot be resumed ({lines:.600}). Give what was "
-            "given then, or start over with --overwrite."
+            f"{folder} was started with other settings or data, so it cannot be resumed ({lines:.600}). Give the "
+            "same ones, or start over with --overwrite."
         )
 
 
 def state_files(folder: Path) -> set[str]:
-    """The files of the state in a run's folder, by their path in `state/`; none where `state/` is something else."""
+    """The files of the state in a run's folder, by their path in `state/`; none if `state/` is something else."""
     target = folder / STATE
     parts = [name for name in (WEIGHTS, OPTIMIZER, SHARDS) if (target / name).exists()]
     if not (target / POSITION).is_file() or not (parts or _is_state(target)):
@@ -285,11 +285,13 @@ def _is_state(target: Path) -> bool:
 
 
 def remove_state(folder: Path) -> None:
-    """Remove the state; from a `state/` that holds something else too, its own files alone."""
+    """Remove the state. If `state/` also has other files, only the files of the state are removed."""
     target = folder / STATE
     ours = state_files(folder)
     if ours and ours == files_of(target):
-        aside = folder / f".{STATE}.{secrets.token_hex(6)}.part"  # at once: killed on the way, no half of it is left
+        aside = (
+            folder / f".{STATE}.{secrets.token_hex(6)}.part"
+        )  # renamed first, so that a kill does not leave a part of it
         target.replace(aside)
         shutil.rmtree(aside, ignore_errors=True)
         return
@@ -298,10 +300,10 @@ def remove_state(folder: Path) -> None:
 
 
 def remove_partial_state(folder: Path, *, state: bool = False) -> None:
-    """Remove what killed saves left; the state itself too if a training starts over."""
+    """Remove temporary files of killed saves; with `state`, also the state itself."""
     target, name = folder.resolve() / STATE, folder.resolve().name[:100]
     aside = list(target.parent.glob(f".{STATE}.????????????.old"))
-    if aside and not target.exists():  # killed between two names, where the system cannot exchange them
+    if aside and not target.exists():  # killed between two renames, on a system that cannot swap folders
         aside.pop().replace(target)
     whole = [*target.parent.parent.glob(f".{glob.escape(name)}.????????????.part")]
     for left in [*target.parent.glob(f".{STATE}.????????????.part"), *aside, *whole]:

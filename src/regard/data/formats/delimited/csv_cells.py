@@ -99,7 +99,7 @@ def _misquoted(error: str, place: Place, line: str, last: int) -> DataError:
         what = f"a double quote opens here and is not closed up to line {last}"
         return OpenQuote(what, file=place.file, line=place.line, column=column, fix=fix, kind="unbalanced-quotes")
     if "new-line" in error:
-        what = "a carriage return stands inside a row, outside of quotes"
+        what = "a carriage return is inside a row, outside of quotes"
     else:
         what = f"a closing double quote on line {last} is followed by more than a separator"
     return place.error(what, column=column, fix=fix, kind="unbalanced-quotes")

@@ -184,7 +184,7 @@ def _items(stream: BinaryIO, name: str, on_bad: OnBadRow, part: str | None) -> I
 
 
 def _is_json_line(start: FileStart) -> bool:
-    """Whether the first line is a JSON object of its own."""
+    """Whether the first line is a complete JSON object."""
     first, _, following = start.text.lstrip().partition("\n")
     if not first.startswith("{"):
         return False

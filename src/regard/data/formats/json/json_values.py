@@ -26,7 +26,10 @@ class JsonValues:
         self.text, self.at, self.line, self.undecoded = "", 0, 1, b""
         self.decoder = json.JSONDecoder()
         self.at_end = False
-        self.bytes, self.dropped_columns = 0, 0  # read so far; characters of the present line that are no longer held
+        self.bytes, self.dropped_columns = (
+            0,
+            0,
+        )  # read so far; characters of the current line that were dropped from memory
 
     def __iter__(self) -> Iterator[tuple[int, Any, str]]:
         self._read_more()
@@ -108,14 +111,14 @@ class JsonValues:
                 raise self._error(f"is not JSON that can be read: {error}", kind="not-json") from error
             else:
                 if end < len(self.text) or self.at_end:  # a number may go on in what is not read yet
-                    raw = self.text[self.at : end]  # only now: reading on moves what is held
+                    raw = self.text[self.at : end]  # only now: reading more moves the buffer
                     self.line += raw.count("\n")
                     self.at = end
                     return value, raw
             self._read_more()
 
     def _read_more(self) -> None:
-        """At least as much again as is held, so that trying again stays linear in all."""
+        """Read at least as much as is in the buffer, so that repeated parsing stays linear in total."""
         chunk = self.stream.read(max(1 << 18, len(self.text) - self.at))
         self.at_end = not chunk
         if self.bytes == 0:
