@@ -53,7 +53,7 @@ def flags_of(settings: Any, prefix: str = "") -> set[str]:
     return result
 
 
-FLAGS = {name for verb in cli.COMMANDS.values() for name in flags_of(verb.arguments)}
+FLAGS = {name for command in cli.COMMANDS.values() for name in flags_of(command.arguments)}
 
 
 def marked() -> list[tuple[str, str]]:

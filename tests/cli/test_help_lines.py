@@ -36,25 +36,6 @@ def test_pretrain_hides_settings_that_it_does_not_use(capsys: pytest.CaptureFixt
     assert any("--weight-decay" in line for line in lines)
 
 
-@pytest.mark.parametrize("name", ["train", "pretrain"])
-def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A new flag belongs in `regard.cli.help_groups.GROUPS`."""
-    assert cli.main([name, "--help"]) == 0
-    boxes = re.split(r"\n ([\w ]+?) *\n -+ *\n", capsys.readouterr().out)  # without a terminal, lines instead of boxes
-    flags = {title: re.findall(r"^ +--([a-z][\w.-]*)", box, re.MULTILINE) for title, box in batched(boxes[1:])}
-    assert list(flags) == ["positional arguments", "options", *(f"{title} options" for title in GROUPS)]
-    shown = [flag for one in flags.values() for flag in one]
-    assert len(shown) == len(set(shown))
-    known = {flag.replace("_", "-") for flag in _names(cli.COMMANDS[name].arguments)}
-    hidden = set() if name == "train" else {"class-balance", "label-smoothing", "vocabularies", "prefix"}
-    assert set(shown) == known - hidden
-    assert flags["options"] == (["config"] if name == "train" else [])
-
-
-def batched(parts: list[str]) -> list[tuple[str, str]]:
-    return list(zip(parts[::2], parts[1::2], strict=True))
-
-
 def test_settings_in_the_docs_are_the_help_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """The table in docs/train.md has every setting, in the order of the help, with its help line."""
     assert cli.main(["train", "--help"]) == 0

@@ -26,8 +26,8 @@ def written(runs: list[tuple[int, str | None]], scheme: str) -> list[str]:
         if label is None:
             tags += ["O"] * length
         elif scheme == "iob1":
-            beside = bool(tags) and tags[-1] != "O" and tags[-1][2:] == label
-            tags += [f"{'B' if beside else 'I'}-{label}"] + [f"I-{label}"] * (length - 1)
+            adjacent = bool(tags) and tags[-1] != "O" and tags[-1][2:] == label
+            tags += [f"{'B' if adjacent else 'I'}-{label}"] + [f"I-{label}"] * (length - 1)
         elif scheme == "iob2":
             tags += [f"B-{label}"] + [f"I-{label}"] * (length - 1)
         else:
