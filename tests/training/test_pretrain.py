@@ -188,6 +188,7 @@ def test_resuming_a_finished_pretraining_returns_its_result(
     assert not (tmp_path / "run.corpus").exists()
     with pytest.raises(FolderError, match="its training ended, and nothing is left to resume; it had other settings"):
         run(objective, tmp_path / "run", words, steps=3, resume=True)
+    assert not (tmp_path / "run.corpus").exists()
 
 
 def test_a_model_goes_on_with_ones_own_text(tmp_path: Path, words: dict[str, Tokenizer]) -> None:

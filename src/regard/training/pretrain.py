@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from regard.checkpoint.manifest import RUN
 from regard.data.batching.framing import Frame
 from regard.data.corpus.masking import Unit
 from regard.data.corpus.text_source import OBJECTIVES, Objective, Stream, TextSource
@@ -86,17 +88,15 @@ def pretrain(
     text_folder = Path(store or f"{out}.corpus").expanduser()
     text_files = TextFiles(files, dev, objective, text_folder, encoding=encoding, overwrite=overwrite)
     folder, resume = _claim(Path(out).expanduser(), text_files.store, resume=resume, overwrite=overwrite)
-    with preserved_random_state(device):
+    with preserved_random_state(device), contextlib.ExitStack() as stack:
         context = RunContext.join(folder, device, resume=resume, progress=progress)
+        stack.enter_context(_store_of_run(text_files, context, keep=store is not None))
         words = text_tokenizer(text_files, preset=preset, start=start, tokenizer=tokenizer)
         task = objective_task(objective, words, mask_rate=mask_rate, mask_unit=mask_unit)
         model = _initial_model(task, words, user_settings, objective, start=start, preset=preset)
         texts = load_text(text_files, words, user_settings, context)
         inputs = _pretraining_inputs(texts, task, model, user_settings, objective, str(preset or start))
-        result = run_pipeline(context, inputs, PretrainResult)
-        if store is None and context.world.is_main_process:
-            text_files.remove_store()
-        return result
+        return run_pipeline(context, inputs, PretrainResult)
 
 
 def _pretraining_settings(user_settings: Mapping[str, Any], preset: str | None) -> Settings:
@@ -134,6 +134,20 @@ def _claim(folder: Path, store: Path, *, resume: bool, overwrite: bool) -> tuple
     restart = resume and store.is_dir() and not has_state
     resume = resume and not restart
     return claim(folder, resume=resume, overwrite=overwrite or restart), resume
+
+
+@contextlib.contextmanager
+def _store_of_run(text_files: TextFiles, context: RunContext, *, keep: bool) -> Iterator[None]:
+    """Remove the tokenized text after a run, unless it is to be kept or a stopped run needs it to resume."""
+    had_ended = context.resume and (context.folder / RUN).exists() and not (context.folder / STATE).exists()
+    try:
+        yield
+    except BaseException:
+        keep = keep or not had_ended
+        raise
+    finally:
+        if not keep and context.world.is_main_process:
+            text_files.remove_store()
 
 
 def objective_task(objective: str, tokenizer: Tokenizer, *, mask_rate: float, mask_unit: Unit) -> Task:
