@@ -92,7 +92,7 @@ def test_padding_has_no_target() -> None:
 def test_some_batches_have_no_fixed_shape() -> None:
     tokens = Ragged.of([[1, 2]])
     for inputs in (Inputs(tokens, at=torch.tensor([0])), Inputs(tokens, target=tokens)):
-        with pytest.raises(InputError, match="has no fixed shape"):
+        with pytest.raises(InputError, match="cannot be padded to a fixed shape"):
             inputs.fixed(tokens=8, sequences=2, max_length=8)
 
 
