@@ -57,12 +57,12 @@ def trained(args: argparse.Namespace, preset: str, settings: dict[str, Any]) -> 
             scores.append([event.step, round(time.perf_counter() - began, 1), event.values])
             print(scores[-1], flush=True)
 
-    with tempfile.TemporaryDirectory() as place:
-        folder, cut = Path(place), int(0.9 * len(text))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, cut = Path(temporary), int(0.9 * len(text))
         (folder / "train.txt").write_text(text[:cut])
         (folder / "valid.txt").write_text(text[cut:])
         words = train_tokenizer([folder / "train.txt"], kind="char", size=500)
-        found = regard.pretrain(
+        result = regard.pretrain(
             [folder / "train.txt"],
             dev=[folder / "valid.txt"],
             objective="causal",
@@ -80,11 +80,11 @@ def trained(args: argparse.Namespace, preset: str, settings: dict[str, Any]) -> 
     return {
         "preset": preset,
         "parameters": sum(one.numel() for one in model.network.parameters()),
-        "nll": found.scores["nll"].value,
-        "scores": {name: score.value for name, score in found.scores.items()},
+        "nll": result.scores["nll"].value,
+        "scores": {name: score.value for name, score in result.scores.items()},
         "seconds": seconds,
-        "steps": found.steps,
-        "tokens": found.tokens,
+        "steps": result.steps,
+        "tokens": result.tokens,
         "curve": scores,
         "settings": settings,
         "machine": torch.cuda.get_device_name() if args.device != "cpu" else "cpu",

@@ -47,10 +47,10 @@ class Row:
         return self.peer_ms / self.ours_ms
 
 
-def lengths(count: int, mean: float, *, rng: random.Random, spread: float = 1.0, longest: int = 512) -> list[int]:
-    """Log-normal lengths with that mean, cut at `longest`; the greater the spread, the more padding."""
+def lengths(count: int, mean: float, *, rng: random.Random, spread: float = 1.0, max_length: int = 512) -> list[int]:
+    """Log-normal lengths with that mean, cut at `max_length`; the greater the spread, the more padding."""
     centre = math.log(mean) - spread**2 / 2
-    return [min(longest, max(3, round(rng.lognormvariate(centre, spread)))) for _ in range(count)]
+    return [min(max_length, max(3, round(rng.lognormvariate(centre, spread)))) for _ in range(count)]
 
 
 def median_times(*calls: Callable[[], object], rounds: int, warm: int = 1) -> list[float]:
@@ -90,7 +90,7 @@ def _wait() -> None:
 
 
 class SeparateProcess:
-    """A fresh process with its own environment (None: without that variable), which is asked one thing at a time."""
+    """A new process with its own environment (None: without that variable), which is asked one thing at a time."""
 
     def __init__(self, environment: Mapping[str, str | None]) -> None:
         self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
@@ -125,7 +125,7 @@ def _set(environment: Mapping[str, str | None]) -> None:
 
 def memory_note(peer_keeps_memory: bool) -> str:
     """What a table says about freed memory."""
-    return f"each in a process of its own; {'both keep' if peer_keeps_memory else 'regard keeps'} {KEEP_NOTE}"
+    return f"each in a separate process; {'both keep' if peer_keeps_memory else 'regard keeps'} {KEEP_NOTE}"
 
 
 def machine() -> str:
@@ -156,17 +156,17 @@ def plot(rows: Sequence[Row], title: str, peer: str, path: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(8, 0.55 * len(rows) + 1.4), layout="constrained")
-    places = range(len(rows))
-    bars = axes.barh(places, [row.ratio for row in rows], color="#3b6ea8", height=0.62)
+    rows_y = range(len(rows))
+    bars = axes.barh(rows_y, [row.ratio for row in rows], color="#3b6ea8", height=0.62)
     labels = axes.bar_label(bars, [f"{row.ratio:.2f}×" for row in rows], padding=5)
     for label in labels:
         label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
         label.set_zorder(5)
-    for place, row in zip(places, rows, strict=True):
+    for y, row in zip(rows_y, rows, strict=True):
         if row.target is not None:
-            axes.plot([row.target] * 2, [place - 0.38, place + 0.38], color="#c0504d", linewidth=2)
+            axes.plot([row.target] * 2, [y - 0.38, y + 0.38], color="#c0504d", linewidth=2)
     axes.axvline(1, color="#888888", linewidth=1, linestyle=":")
-    axes.set_yticks(places, [row.case for row in rows])
+    axes.set_yticks(rows_y, [row.case for row in rows])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.12 * max(max(row.ratio, row.target or 0) for row in rows))
     axes.set_xlabel(f"times as fast as {peer} (dotted: equal; red: target)")

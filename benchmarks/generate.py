@@ -5,7 +5,7 @@
     python benchmarks/generate.py --tiny           # small networks, to see that it runs
     python benchmarks/generate.py --peer-keeps-memory  # transformers keeps freed memory too, as regard does
 
-Each runs in a process of its own, started as its users start it; the two take turns, one waits while the other runs.
+Each runs in a separate process, started as its users start it; the two take turns, one waits while the other runs.
 Prompts have different lengths: transformers gets them padded on the left with their mask (sources on the right), regard
 as they are. Neither may end early, so both do the same number of steps. Every case first checks that both say the same
 (in bf16 rounding may choose another word of two that are alike, so there the first words are compared).
@@ -27,7 +27,7 @@ from common import DEFAULT_ALLOCATOR, KEEP_MEMORY, Row, SeparateProcess, alterna
 
 PROMPTS, NEW = 16, 128
 TARGETS = {"cpu": 1.4, "cuda": 6.0}
-LOADED: dict[str, Any] = {}  # what a process of its own holds between two calls
+LOADED: dict[str, Any] = {}  # what a process keeps between two calls
 
 
 def gpt2(tiny: bool) -> transformers.PreTrainedModel:
@@ -93,8 +93,8 @@ def quiet() -> None:
 
 
 def padded(rows: Sequence[Sequence[int]], device: str, *, left: bool) -> dict[str, torch.Tensor]:
-    longest = max(map(len, rows))
-    fill = [[0] * (longest - len(row)) for row in rows]
+    max_length = max(map(len, rows))
+    fill = [[0] * (max_length - len(row)) for row in rows]
     ids = [[*more, *row] if left else [*row, *more] for row, more in zip(rows, fill, strict=True)]
     ones = [[1] * len(row) for row in rows]
     mask = [[*more, *row] if left else [*row, *more] for row, more in zip(ones, fill, strict=True)]
@@ -103,7 +103,7 @@ def padded(rows: Sequence[Sequence[int]], device: str, *, left: bool) -> dict[st
 
 def case(name: str, there: transformers.PreTrainedModel, device: str, args: argparse.Namespace, *, beams: int) -> Row:
     rng = random.Random(0)
-    sizes = lengths(args.prompts, 32, rng=rng, spread=0.6, longest=128)
+    sizes = lengths(args.prompts, 32, rng=rng, spread=0.6, max_length=128)
     rows = [[rng.randrange(2, there.config.vocab_size) for _ in range(size)] for size in sizes]
     new = args.new
     with (

@@ -45,59 +45,59 @@ class Clock(transformers.TrainerCallback):
             self.seconds, self.steps = now - self.start, state.global_step - self.warm
 
 
-def encode(records: Sequence[Record], tokenizer: Any, task: Task, longest: int) -> list[dict[str, Any]]:
-    """Rows as the usual example scripts of transformers make them: cut at `longest`, questions in windows."""
+def encode(records: Sequence[Record], tokenizer: Any, task: Task, max_length: int) -> list[dict[str, Any]]:
+    """Rows as the example scripts of transformers make them: cut at `max_length`, questions in windows."""
     if isinstance(records[0], TagRecord):
-        return [_tagged(record, tokenizer, task, longest) for record in records if isinstance(record, TagRecord)]
+        return [_tagged(record, tokenizer, task, max_length) for record in records if isinstance(record, TagRecord)]
     if isinstance(records[0], AnswerRecord):
-        return _answered([record for record in records if isinstance(record, AnswerRecord)], tokenizer, longest)
+        return _answered([record for record in records if isinstance(record, AnswerRecord)], tokenizer, max_length)
     both = [texts(record) for record in records]
     second = None if both[0][1] is None else [pair[1] for pair in both]
-    found = tokenizer([pair[0] for pair in both], second, truncation=True, max_length=longest)
+    encodings = tokenizer([pair[0] for pair in both], second, truncation=True, max_length=max_length)
     rows = []
     for number, record in enumerate(records):
         assert isinstance(record, ClassifyRecord | PairRecord)
-        row = {name: found[name][number] for name in found}
+        row = {name: encodings[name][number] for name in encodings}
         rows.append(row | {"labels": task.target(record)})  # type: ignore[attr-defined]
     return rows
 
 
-def _tagged(record: TagRecord, tokenizer: Any, task: Task, longest: int) -> dict[str, Any]:
+def _tagged(record: TagRecord, tokenizer: Any, task: Task, max_length: int) -> dict[str, Any]:
     numbers = {name: number for number, name in enumerate(task.labels or ())}
-    found = tokenizer(list(record.tokens), is_split_into_words=True, truncation=True, max_length=longest)
+    encodings = tokenizer(list(record.tokens), is_split_into_words=True, truncation=True, max_length=max_length)
     labels, before = [], None
-    for word in found.word_ids():
+    for word in encodings.word_ids():
         first = word is not None and word != before
         labels.append(numbers[record.tags[word]] if first and record.tags is not None else -100)
         before = word
-    return {**found, "labels": labels}
+    return {**encodings, "labels": labels}
 
 
-def _answered(records: Sequence[AnswerRecord], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
-    found = tokenizer(
+def _answered(records: Sequence[AnswerRecord], tokenizer: Any, max_length: int) -> list[dict[str, Any]]:
+    encodings = tokenizer(
         [record.question for record in records],
         [record.context for record in records],
         truncation="only_second",
-        max_length=longest,
+        max_length=max_length,
         stride=128,
         return_overflowing_tokens=True,
         return_offsets_mapping=True,
     )
     rows = []
-    for number, owner in enumerate(found["overflow_to_sample_mapping"]):
+    for number, owner in enumerate(encodings["overflow_to_sample_mapping"]):
         answers = records[owner].answers
         assert answers
         start, end = answers[0].start, answers[0].start + len(answers[0].text)
         spans = [
             span if kind == 1 else None
-            for span, kind in zip(found["offset_mapping"][number], found.sequence_ids(number), strict=True)
+            for span, kind in zip(encodings["offset_mapping"][number], encodings.sequence_ids(number), strict=True)
         ]
-        inside = [place for place, span in enumerate(spans) if span is not None]
+        inside = [position for position, span in enumerate(spans) if span is not None]
         first, last = 0, 0
         if inside and spans[inside[0]][0] <= start and spans[inside[-1]][1] >= end:  # type: ignore[index]
-            first = max(place for place in inside if spans[place][0] <= start)  # type: ignore[index]
-            last = min(place for place in inside if spans[place][1] >= end)  # type: ignore[index]
-        row = {name: found[name][number] for name in ("input_ids", "token_type_ids", "attention_mask")}
+            first = max(position for position in inside if spans[position][0] <= start)  # type: ignore[index]
+            last = min(position for position in inside if spans[position][1] >= end)  # type: ignore[index]
+        row = {name: encodings[name][number] for name in ("input_ids", "token_type_ids", "attention_mask")}
         rows.append(row | {"start_positions": first, "end_positions": last})
     return rows
 
@@ -122,11 +122,11 @@ def train(
     warm: int = 20,
     workers: int = 4,
 ) -> dict[str, float]:
-    """Run the Trainer; seconds, real tokens a second, and the share of padding."""
+    """Run the Trainer; seconds, real tokens a second, and the fraction of padding."""
     transformers.logging.set_verbosity_error()
     tokenizer = transformers.AutoTokenizer.from_pretrained(start)
     few = records if steps < 0 else records[: (steps + 4) * data_set.batch]  # a short run reads no more
-    rows = encode(few, tokenizer, task, data_set.longest)
+    rows = encode(few, tokenizer, task, data_set.max_length)
     settings: dict[str, Any] = {}
     if task.labels is not None:
         settings = {"num_labels": len(task.labels), "id2label": dict(enumerate(task.labels))}

@@ -4,8 +4,8 @@
     python benchmarks/pretraining.py tune --start TINY --data ../shared/data --out benchmarks/results
     python benchmarks/pretraining.py tune --tokenizer FOLDER --data ../shared/data     # from random weights
 
-SST-2's rows are phrases, most of them pieces of others, so a random part of them is no new text. Sentences that are no
-piece of another row are held out here, and every row that is a piece of one of those is left out of the training.
+SST-2's rows are phrases, most of them parts of other rows, so a random split would validate on training text. Here the
+validation rows are sentences that are no part of another row, and their parts are removed from the training rows.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def main() -> None:
 
 
 def pretrained(args: argparse.Namespace) -> None:
-    """The tiny model, its curves and its scores on articles that were held out."""
+    """The tiny model, its curves and its scores on validation articles."""
     began = time.perf_counter()
 
     def on_event(event: Any) -> None:
         if event.kind != "log" or event.step % 1000 == 0:
             print(f"{time.perf_counter() - began:.0f} s", event.kind, event.step, event.values, flush=True)
 
-    found = pretrain(
+    result = pretrain(
         args.files,
         out=args.keep,
         objective="mlm+nsp",
@@ -83,12 +83,12 @@ def pretrained(args: argparse.Namespace) -> None:
     )
     for name in ("curves.png", "metrics.jsonl"):
         shutil.copy(args.keep / name, args.out / f"pretrain-{name}")
-    text = {**found.json(), "folder": args.keep.name}
+    text = {**result.json(), "folder": args.keep.name}
     write(args.out, {"pretrain": text, "minutes": (time.perf_counter() - began) / 60})
 
 
 def tuned(args: argparse.Namespace) -> None:
-    """Accuracy on whole sentences of SST-2 that were held out, once a seed."""
+    """Accuracy on the validation sentences of SST-2, once per seed."""
     data = whole_sentences(SETS["sst2"].load(args.data))
     if args.labels is not None:
         data = replace(data, train=random.Random(0).sample(list(data.train), args.labels))
@@ -101,14 +101,14 @@ def tuned(args: argparse.Namespace) -> None:
             write(args.out, {**line, "lr": args.lr, "seed": seed, "accuracy": run.scores["accuracy"].value})
 
 
-def whole_sentences(data: LabeledData, *, share: float = 0.2, seed: int = 0) -> LabeledData:
-    """The same rows split anew: a share of the longest ones for dev, and no piece of those left to learn from."""
+def whole_sentences(data: LabeledData, *, fraction: float = 0.2, seed: int = 0) -> LabeledData:
+    """A new split of the rows: a fraction of the whole sentences for validation, without their parts in training."""
     records: list[Record] = [*data.train, *data.dev]
     rows = [tuple(texts(record)[0].split()) for record in records]
     known = set(rows)
     inside = {piece for row in known for piece in pieces(row) if piece != row and piece in known}
-    held = [number for number, row in enumerate(rows) if row not in inside]
-    chosen = set(random.Random(seed).sample(held, int(share * len(held))))
+    sentences = [number for number, row in enumerate(rows) if row not in inside]
+    chosen = set(random.Random(seed).sample(sentences, int(fraction * len(sentences))))
     gone = {piece for number in chosen for piece in pieces(rows[number])}
     return replace(
         data,

@@ -2,7 +2,7 @@
 
     python benchmarks/rates.py corpus.txt --out benchmarks/results --minutes 9 --workers 10
 
-Each run is a process of its own; each row is written as soon as it is measured. `share` 1 is the chosen rate.
+Each run is a separate process; each row is written as soon as it is measured. `share` 1 is the chosen rate.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def jobs(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def measured(corpus: Path, job: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """One run in a process of its own."""
+    """One run in a separate process."""
     command = [sys.executable, __file__, str(corpus), "--one", json.dumps(job)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=True)
@@ -91,8 +91,8 @@ def measured(corpus: Path, job: dict[str, Any], seconds: float) -> dict[str, Any
             time.sleep(5)
             return measured(corpus, job, seconds - 5)
         return {"error": error.stderr[-400:]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def run(
@@ -124,17 +124,17 @@ def run(
             pretrain([corpus], out=Path(folder) / "asked", store=store, progress=stop, **common)
         lr = share * chosen["lr"] if lr is None else lr
         began = time.monotonic()
-        found = pretrain([corpus], out=Path(folder) / "run", store=store, lr=lr, **common)
+        result = pretrain([corpus], out=Path(folder) / "run", store=store, lr=lr, **common)
         lines = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
     losses = [line["loss"] for line in lines if line["kind"] == "log" and line["loss"] is not None]
-    scores = {name: score.value for name, score in found.scores.items()}
+    scores = {name: score.value for name, score in result.scores.items()}
     return {
         "lr": lr,
         "loss": sum(losses[-4:]) / len(losses[-4:]),
         "lowest": min(losses),
         "dev": math.log(scores["perplexity"]) if "perplexity" in scores else None,
-        "unigram": math.log(found.baseline["perplexity"]) if "perplexity" in found.baseline else None,
-        "skipped": found.skipped,
+        "unigram": math.log(result.baseline["perplexity"]) if "perplexity" in result.baseline else None,
+        "skipped": result.skipped,
         "seconds": round(time.monotonic() - began, 1),
     }
 

@@ -134,8 +134,8 @@ def read_first(args: argparse.Namespace, data: LabeledData) -> None:
     """Hidden words of all reviews but those scored on, then labels: each seed learns from the same reading."""
     began = time.perf_counter()
     args.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place:
-        folder, more = Path(place), args.data / "imdb/unlabeled.txt.gz"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, more = Path(temporary), args.data / "imdb/unlabeled.txt.gz"
         own = folder / "labeled.txt"
         own.write_text("\n\n".join(" ".join(text.split()) for text in texts_of(data.train)), encoding="utf-8")
         words = train_tokenizer([own, more], kind="wordpiece", size=WORDS)
@@ -160,12 +160,12 @@ def read_first(args: argparse.Namespace, data: LabeledData) -> None:
         for seed in args.seeds:
             before = time.perf_counter()
             settings = {"epochs": 4, "lr": args.lr, "batch_tokens": 8192, "seed": seed, "overwrite": True}
-            found = train(data, out=folder / "tuned", start=folder / "read", **settings)
+            result = train(data, out=folder / "tuned", start=folder / "read", **settings)
             line = {
                 "network": f"{args.preset}, hidden words first",
-                "accuracy": found.scores["accuracy"].value,
-                "low": found.scores["accuracy"].low,
-                "high": found.scores["accuracy"].high,
+                "accuracy": result.scores["accuracy"].value,
+                "low": result.scores["accuracy"].low,
+                "high": result.scores["accuracy"].high,
                 "seed": seed,
                 "seconds of reading": read,
                 "seconds of labels": time.perf_counter() - before,

@@ -12,19 +12,19 @@ from regard.training.load_data import LabeledData, load_data
 
 @dataclass(frozen=True)
 class DataSet:
-    """Where it lies, how it is read, and how transformers' Trainer is usually run on it."""
+    """Where its files are, how they are read, and how transformers' Trainer is usually run on it."""
 
     path: str
     batch: int
     epochs: float
     lr: float
     read: dict[str, Any] = field(default_factory=dict)
-    longest: int = 512  # where the Trainer cuts texts
+    max_length: int = 512  # where the Trainer cuts texts
     seconds: float | None = None  # what the whole training took there on one H200, as published beside this project
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of regard that differ
 
     def load(self, root: Path) -> LabeledData:
-        """Its records; a tenth is split off for scoring where the set has no valid split of its own."""
+        """Its records; a tenth is split off for scoring if the set has no validation split."""
         return load_data(root / self.path, dev_fraction=0.1, seed=0, **self.read)
 
 
@@ -32,7 +32,7 @@ SETS = {
     "sst2": DataSet("sst2/train.tsv.gz", 32, 3, 5e-5, seconds=128),
     "imdb": DataSet("imdb/train.csv.gz", 16, 3, 5e-5, seconds=111),
     "conll": DataSet("conll2003", 32, 5, 1e-4, seconds=43),
-    "squad": DataSet("squad/train-v1.1.json.gz", 32, 2, 1e-4, longest=384, seconds=135),
+    "squad": DataSet("squad/train-v1.1.json.gz", 32, 2, 1e-4, max_length=384, seconds=135),
     "agnews": DataSet(
         "ag_news/train.csv.gz", 32, 2, 5e-5, seconds=50, read={"columns": {"text": "text", "label": "label"}}
     ),

@@ -4,7 +4,7 @@
     python benchmarks/train.py tune --sets sst2 conll       # speed of fine-tuning minilm; --steps 30 for a short look
     python benchmarks/train.py score --sets mrpc --seeds 3  # scores of both on the same split
 
-`tune` runs each in a process of its own, started as its users start it; with --peer-keeps-memory the Trainer also keeps
+`tune` runs each in a separate process, started as its users start it; with --peer-keeps-memory the Trainer also keeps
 freed memory, as regard does.
 
 The sets are read from --data (not part of the project): see `sets.py` for what is expected where.
@@ -81,15 +81,15 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     network = from_preset("bert-base-uncased", heads={"masked": 0}).network.cuda().train()
     set_dropout(network, dropout)
     task = Masked(MaskSettings(103, 30522, (0, 100, 101, 102, 103)))
-    held = np.array(sizes, np.int64)
-    ids = np.random.default_rng(0).integers(1000, 30000, int(held.sum())).astype(np.int32)
+    lengths_N = np.array(sizes, np.int64)
+    ids = np.random.default_rng(0).integers(1000, 30000, int(lengths_N.sum())).astype(np.int32)
     learn = {LEARN: np.zeros(len(ids), np.int8)}
-    examples = Examples(ids, np.concatenate(([0], np.cumsum(held))), np.arange(len(held)), by_token=learn)
-    shape, most = fixed_batch_shape(tokens, None, held, 512)
-    plan = BatchPlan(examples.lengths, BatchSettings(tokens, sequences=most))
-    places = [number % plan.steps for number in range(steps)]
-    real = [int(held[plan.rows(place)].sum()) for place in places]
-    made = (pin_memory(examples.take(plan.rows(place)).fixed(**vars(shape))) for place in places)
+    examples = Examples(ids, np.concatenate(([0], np.cumsum(lengths_N))), np.arange(len(lengths_N)), by_token=learn)
+    shape, max_sequences = fixed_batch_shape(tokens, None, lengths_N, 512)
+    plan = BatchPlan(examples.lengths, BatchSettings(tokens, sequences=max_sequences))
+    step_numbers = [number % plan.steps for number in range(steps)]
+    real = [int(lengths_N[plan.rows(step)].sum()) for step in step_numbers]
+    made = (pin_memory(examples.take(plan.rows(step)).fixed(**vars(shape))) for step in step_numbers)
     feed = iter(Prefetcher(made))  # batches come from the host as in a training
     optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=1e-4)
     stepper = Stepper(network, task, optimizer, clip=1.0, dtype=torch.bfloat16, compile=True, record=True)
@@ -173,18 +173,18 @@ def masked(out: Path, *, steps: int, only: str) -> None:
     cases[f"{bare}, with a mask of ones"] = partial(masked_peer, full, steps=40)
     cases[f"{bare}, with a mask of ones, dropout 0"] = partial(masked_peer, full, steps=40, dropout=0.0)
     cases["Trainer compiled, full 512"] = partial(masked_peer, full, steps=60, trainer=True)
-    found: dict[str, float] = {}
+    speeds: dict[str, float] = {}
     for name, call in cases.items():
         if only not in name:
             continue
         try:
-            found[name] = call()
+            speeds[name] = call()
         except torch.OutOfMemoryError as error:  # text, and the others go on
             print(f"{name}: {error}")
         torch._dynamo.reset()
         torch.cuda.empty_cache()
-        print(name, f"{found.get(name, float('nan')):,.0f} tokens/s", flush=True)
-        (out / "masked-cuda.json").write_text(json.dumps(found, indent=2))
+        print(name, f"{speeds.get(name, float('nan')):,.0f} tokens/s", flush=True)
+        (out / "masked-cuda.json").write_text(json.dumps(speeds, indent=2))
 
 
 def start_folder() -> Path:
@@ -195,7 +195,7 @@ START = ""
 
 
 def begin_at(start: str) -> None:
-    """What every process of a run is told first."""
+    """The settings that every process of a run receives first."""
     global START
     START = start
     warnings.simplefilter("ignore")
@@ -223,9 +223,9 @@ def ours(data_set: DataSet, data: Any, out: Path, *, seed: int, steps: int | Non
     if steps is not None:
         settings = {**settings, "steps": steps}
         settings.pop("epochs")
-    found = train(data, out=out, start=start_folder(), overwrite=True, seed=seed, progress=on_event, **settings)
+    result = train(data, out=out, start=start_folder(), overwrite=True, seed=seed, progress=on_event, **settings)
     done = json.loads((out / "run.json").read_text())["done"]
-    scores = {name: value.value for name, value in found.scores.items()}
+    scores = {name: value.value for name, value in result.scores.items()}
     return {"scores": scores, "main": rows["score"]["main"] if "score" in rows else None, **done}
 
 
@@ -256,35 +256,39 @@ def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | No
     )
 
 
-def shortened(record: Record, tokenizer: Tokenizer, longest: int) -> Record:
+def shortened(record: Record, tokenizer: Tokenizer, max_length: int) -> Record:
     """The text up to what fits into so many tokens; of other records nothing is cut."""
     if not isinstance(record, ClassifyRecord):
         return record
     encoding = tokenizer.encode(record.text)
-    if len(encoding) <= longest:
+    if len(encoding) <= max_length:
         return record
-    return replace(record, text=record.text[: encoding.offsets[longest - 2][1]])
+    return replace(record, text=record.text[: encoding.offsets[max_length - 2][1]])
 
 
 def tune_peer(name: str, data: Path, start: str, steps: int | None) -> dict[str, float]:
     """A short run of the Trainer."""
     begin_at(start)
     data_set, brief = SETS[name], steps or 220
-    found = data_set.load(data)
-    task = learned(data_set, found.train, found.task)
+    data_rows = data_set.load(data)
+    task = learned(data_set, data_rows.train, data_rows.task)
     with tempfile.TemporaryDirectory() as folder:
         return peer.train(
-            data_set, task, found.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
+            data_set, task, data_rows.train, start_folder(), Path(folder), steps=brief, warm=min(20, brief // 3)
         )
 
 
 def tune_ours(name: str, data: Path, start: str, steps: int | None) -> dict[str, Any]:
     """A short or a whole run of regard."""
     begin_at(start)
-    found = SETS[name].load(data)
+    data_rows = SETS[name].load(data)
     with tempfile.TemporaryDirectory() as folder:
         return ours(
-            SETS[name], found if steps is None else replace(found, dev=[]), Path(folder) / "ours", seed=0, steps=steps
+            SETS[name],
+            data_rows if steps is None else replace(data_rows, dev=[]),
+            Path(folder) / "ours",
+            seed=0,
+            steps=steps,
         )
 
 
@@ -331,20 +335,20 @@ def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int],
     """Scores of both on the same split, each row written as it comes."""
     for name in names:
         data_set = SETS[name]
-        found = data_set.load(data)
-        task = learned(data_set, found.train, found.task)
+        data_rows = data_set.load(data)
+        task = learned(data_set, data_rows.train, data_rows.task)
         for seed in seeds:
             began = time.perf_counter()
             with tempfile.TemporaryDirectory() as folder:
                 if who == "trainer":
-                    peer.train(data_set, task, found.train, start_folder(), Path(folder), seed=seed)
-                    cut = data_set.longest if found.task == "classify" else None
-                    judge = judged(Path(folder) / "model", task, found.dev, cut=cut)
+                    peer.train(data_set, task, data_rows.train, start_folder(), Path(folder), seed=seed)
+                    cut = data_set.max_length if data_rows.task == "classify" else None
+                    judge = judged(Path(folder) / "model", task, data_rows.dev, cut=cut)
                     line = {"scores": {key: value.value for key, value in judge.scores.items()}, "main": judge.main}
                 else:
-                    line = ours(data_set, found, Path(folder) / "ours", seed=seed)
+                    line = ours(data_set, data_rows, Path(folder) / "ours", seed=seed)
                     if name == "imdb":
-                        judge = judged(Path(folder) / "ours", task, found.dev, cut=512)
+                        judge = judged(Path(folder) / "ours", task, data_rows.dev, cut=512)
                         line["truncated"] = {key: value.value for key, value in judge.scores.items()}
             line |= {"set": name, "who": who, "seed": seed, "wall": time.perf_counter() - began}
             print(json.dumps(line), flush=True)

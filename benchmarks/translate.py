@@ -77,7 +77,7 @@ def trained(pair: str, network: str, args: argparse.Namespace) -> dict[str, Any]
     data = load_data(args.data / path, task="translate", columns=columns or None)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        found = regard.train(
+        result = regard.train(
             data,
             preset=network,
             out=Path(folder) / "model",
@@ -96,13 +96,13 @@ def trained(pair: str, network: str, args: argparse.Namespace) -> dict[str, Any]
         "pair": pair,
         "network": network,
         "parameters": sum(one.numel() for one in model.network.parameters()),
-        "greedy": {name: found.scores[name].value for name in ("bleu", "chrf")},
-        "interval": [found.scores["bleu"].low, found.scores["bleu"].high],
+        "greedy": {name: result.scores[name].value for name in ("bleu", "chrf")},
+        "interval": [result.scores["bleu"].low, result.scores["bleu"].high],
         f"beams {BEAMS}": beam,
         "signatures": {"bleu": str(bleu.get_signature()), "chrf": str(chrf.get_signature())},
         "rows": len(dev),
-        "steps": found.steps,
-        "tokens": found.tokens,
+        "steps": result.steps,
+        "tokens": result.tokens,
         "minutes": learned / 60,
         "seed": args.seed,
         "settings": settings,

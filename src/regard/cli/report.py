@@ -84,9 +84,9 @@ def _print_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     widths = _widths(rows)
     for row in rows:
         cells = []
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
             blank = " " * (width - cell_len(cell))
-            cells.append(cell + blank if place < left else blank + cell)
+            cells.append(cell + blank if index < left else blank + cell)
         print("  ".join(cells).rstrip())
 
 

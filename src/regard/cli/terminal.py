@@ -75,7 +75,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     """Letters as JSON escapes them, so that JSON stays JSON on a terminal that knows ASCII only."""
     assert isinstance(error, UnicodeEncodeError)
     encoded = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
-    units = [encoded[place : place + 2].hex() for place in range(0, len(encoded), 2)]
+    units = [encoded[index : index + 2].hex() for index in range(0, len(encoded), 2)]
     return "".join(f"\\u{unit}" for unit in units), error.end
 
 

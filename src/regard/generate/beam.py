@@ -82,14 +82,14 @@ def beam_search(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> list[list
         from_PW, next_PW = advance(job, beams, log_BV, ruled_BV, step, [limits[i] for i in alive])
         alike_PW = shared_prefix_lengths(before_PWT, from_PW)
         stay = _stay(job, beams, step, [limits[i] for i in alive])
-        for place in sorted(set(range(len(alive))) - set(stay)):
-            results[alive[place]] = _rows(job, beams, place, alive[place], limits[alive[place]])
+        for index in sorted(set(range(len(alive))) - set(stay)):
+            results[alive[index]] = _rows(job, beams, index, alive[index], limits[alive[index]])
         if not stay:
             break
         kept_P = torch.tensor(stay, device=job.device)
         rows_B = (from_PW + width * torch.arange(len(alive), device=job.device).unsqueeze(1))[kept_P].flatten()
         if len(stay) < len(alive):
-            alive = [alive[place] for place in stay]
+            alive = [alive[index] for index in stay]
             beams.select(kept_P)
         next_B = next_PW[kept_P].flatten()
         cache.select(rows_B, changed=(step - alike_PW)[kept_P].flatten())
@@ -189,19 +189,19 @@ def _stay(job: DecodingJob, beams: Beams, step: int, limits: Sequence[int]) -> l
     hope_P = ((beams.running_PW[:, :1] / divisor_P.unsqueeze(1)) > worst_PW).any(1)
     beams.open_P = beams.open_P & hope_P
     stay_P = beams.open_P & ~(full_P & (early is True))
-    return [place for place, stays in enumerate(stay_P.tolist()) if stays and step + 1 < limits[place]]
+    return [index for index, stays in enumerate(stay_P.tolist()) if stays and step + 1 < limits[index]]
 
 
-def _rows(job: DecodingJob, beams: Beams, place: int, prompt: int, limit: int) -> list[Hypothesis]:
+def _rows(job: DecodingJob, beams: Beams, index: int, prompt: int, limit: int) -> list[Hypothesis]:
     """The best ended sequences of a prompt; there is always one unless its score is NaN."""
     rows = []
     for beam in range(job.settings.best):
-        size = int(beams.ended_sizes_PW[place, beam])
+        size = int(beams.ended_sizes_PW[index, beam])
         if size == 0:
             continue
-        row = Hypothesis(prompt, limit, ids=beams.ended_ids_PWT[place, beam, :size].tolist())
-        row.log_probs = beams.ended_chances_PWT[place, beam, :size].tolist()
-        row.score = float(beams.ended_PW[place, beam])
+        row = Hypothesis(prompt, limit, ids=beams.ended_ids_PWT[index, beam, :size].tolist())
+        row.log_probs = beams.ended_chances_PWT[index, beam, :size].tolist()
+        row.score = float(beams.ended_PW[index, beam])
         row.update_finish_reason(job.special, job.stop_check, job.settings)
         rows.append(row)
     if not rows:

@@ -54,7 +54,7 @@ def contrastive_search(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> It
         next_B = tokens_BK.gather(1, best_B.unsqueeze(1)).squeeze(1)
         _append(job, rows, next_B, log_BV)
         yield hypotheses
-        stay = [place for place, row in enumerate(rows) if row.finish_reason is None]
+        stay = [index for index, row in enumerate(rows) if row.finish_reason is None]
         if not stay:
             return
         stay_B = torch.tensor(stay, device=job.device)
@@ -64,7 +64,7 @@ def contrastive_search(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> It
         past_BTD = _add_state(past_BTD[stay_B], states_BD, history.lengths_B[stay_B])
         history.add(next_B)
         history.select(stay_B)
-        alive = [alive[place] for place in stay]
+        alive = [alive[index] for index in stay]
         logits_BV = job.network.token_logits(states_BD)
 
 

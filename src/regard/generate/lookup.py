@@ -49,11 +49,11 @@ def lookup_decoding(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> Itera
         states_ND = job.network.hidden_states(batch, cache)
         accepted = _read(job, rows, alive, starts, guesses, states_ND, batch)
         yield rows
-        remaining = [place for place, i in enumerate(alive) if rows[i].finish_reason is None]
+        remaining = [index for index, i in enumerate(alive) if rows[i].finish_reason is None]
         if not remaining:
             return
         _forget(job, cache, before_B, new_tokens, accepted, remaining)
-        alive = [alive[place] for place in remaining]
+        alive = [alive[index] for index in remaining]
         new_tokens = [rows[i].ids[-1:] for i in alive]
         guesses = []
         for i in alive:
@@ -72,14 +72,14 @@ def _read(
 ) -> list[int]:
     """Append the accepted tokens and one more to every hypothesis; returns how many of each guess were accepted."""
     ends = batch.bounds[1:].tolist()
-    places = [range(end - 1 - len(guessed), end) for end, guessed in zip(ends, guesses, strict=True)]
-    logits_XV = job.network.token_logits(states_ND[torch.tensor([n for span in places for n in span])]).float()
+    spans = [range(end - 1 - len(guessed), end) for end, guessed in zip(ends, guesses, strict=True)]
+    logits_XV = job.network.token_logits(states_ND[torch.tensor([n for span in spans for n in span])]).float()
     log_XV = logits_XV.log_softmax(-1) if job.log_probs else None
     finite = logits_XV.amax(1).isfinite().tolist()
     plain = logits_XV.argmax(1).tolist() if not job.rules else None
     accepted, at = [], 0
-    for place, i in enumerate(alive):
-        row, guessed, right = rows[i], guesses[place], 0
+    for index, i in enumerate(alive):
+        row, guessed, right = rows[i], guesses[index], 0
         while row.finish_reason is None:
             token = plain[at + right] if plain is not None else _ruled(job, row, starts[i], logits_XV[at + right])
             if not finite[at + right]:

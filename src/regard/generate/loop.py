@@ -102,7 +102,7 @@ class DecodingJob:
             budget = limit if max_tokens is None or self.settings.slide else min(limit, max_tokens - len(start))
             if budget < 1 and max_tokens is not None:
                 raise InputError(
-                    f"prompt {number} has {pluralize(len(start), 'token')}, which leaves no place for a new one: "
+                    f"prompt {number} has {pluralize(len(start), 'token')}, which leaves no position for a new one: "
                     f"this network reads at most {max_tokens}. Shorten it to at most {max_tokens - 1}, or drop the "
                     f"oldest tokens with {setting('slide', True)}."
                 )
@@ -151,7 +151,7 @@ def decode_step_by_step(job: DecodingJob, prompts: Sequence[Sequence[int]]) -> I
     for step in range(job.settings.max_tokens):
         next_B = batch.choose_tokens(step)
         yield batch.hypotheses
-        stay = [place for place, i in enumerate(batch.alive) if batch.hypotheses[i].finish_reason is None]
+        stay = [index for index, i in enumerate(batch.alive) if batch.hypotheses[i].finish_reason is None]
         if not stay:
             return
         if batch.history is not None:
@@ -208,15 +208,15 @@ class _GrowingBatch:
         next_B = logits_BV.argmax(1) if self.uniform_BT is None else sample(logits_BV, self.uniform_BT[:, step])
         tokens = torch.where(finite_B, next_B, NO_TOKEN).tolist()  # read together: one wait for the device
         log_probs = None if log_BV is None else log_BV.gather(1, next_B.unsqueeze(1)).squeeze(1).tolist()
-        for place, i in enumerate(self.alive):
+        for index, i in enumerate(self.alive):
             row = self.hypotheses[i]
             if row.finish_reason is not None:
                 continue
-            if tokens[place] == NO_TOKEN:
+            if tokens[index] == NO_TOKEN:
                 raise NotFinite(f"prompt {row.prompt}")
-            row.ids.append(tokens[place])
+            row.ids.append(tokens[index])
             if log_probs is not None:
-                row.log_probs.append(log_probs[place])
+                row.log_probs.append(log_probs[index])
             row.update_finish_reason(self.job.special, self.job.stop_check, self.job.settings)
         return next_B
 
@@ -230,8 +230,8 @@ class _GrowingBatch:
         return bool(self.job.rules) or 2 * stay <= len(self.alive) or self.job.is_full(self.cache)
 
     def shrink(self, next_B: Tensor, stay: list[int]) -> Tensor:
-        """Keep the sequences in these places; returns their next tokens."""
-        self.alive = [self.alive[place] for place in stay]
+        """Keep the sequences at these indices; returns their next tokens."""
+        self.alive = [self.alive[index] for index in stay]
         stay_B = torch.tensor(stay, device=self.job.device)
         self.cache.select(stay_B)
         if self.uniform_BT is not None:

@@ -13,7 +13,7 @@ Decode = Callable[[Sequence[int]], str]
 
 def truncate_at_stop(text: str, stops: Sequence[str]) -> str:
     """The text before the first stop text."""
-    matches = [place for stop in stops if (place := text.find(stop)) >= 0]
+    matches = [start for stop in stops if (start := text.find(stop)) >= 0]
     return text[: min(matches)] if matches else text
 
 

@@ -111,22 +111,22 @@ class Replicates:
 
     def add(self, row: Sequence[float]) -> None:
         """Add one row with one number per feature."""
-        place = self.rows % BLOCK
-        self._block[place] = row
+        offset = self.rows % BLOCK
+        self._block[offset] = row
         self.rows += 1
-        if place == BLOCK - 1:
+        if offset == BLOCK - 1:
             self._flush()
 
     def add_many(self, rows: NDArray[Any]) -> None:
         """Add rows of shape (rows, features)."""
         start = 0
         while start < len(rows):
-            place = self.rows % BLOCK
-            part = rows[start : start + BLOCK - place]
-            self._block[place : place + len(part)] = part
+            offset = self.rows % BLOCK
+            part = rows[start : start + BLOCK - offset]
+            self._block[offset : offset + len(part)] = part
             self.rows += len(part)
             start += len(part)
-            if place + len(part) == BLOCK:
+            if offset + len(part) == BLOCK:
                 self._flush()
 
     def _flush(self) -> None:
@@ -163,13 +163,13 @@ def _weighed(rows: NDArray[np.float64], sampled: NDArray[np.float32]) -> NDArray
     if rows.shape[1] <= NARROW:
         result: NDArray[Any] = np.einsum("rf,rb->fb", rows.astype(np.float32), sampled)
         return result
-    places, columns = np.nonzero(rows)
-    if len(places) * SPARSE >= rows.size:
+    row_numbers, columns = np.nonzero(rows)
+    if len(row_numbers) * SPARSE >= rows.size:
         return rows.astype(np.float32).T @ sampled
     result = np.zeros((rows.shape[1], REPLICATES), np.float32)
     order = np.argsort(columns, kind="stable")
     present, starts = np.unique(columns[order], return_index=True)
-    for column, some in zip(present, np.split(places[order], starts[1:]), strict=True):
+    for column, some in zip(present, np.split(row_numbers[order], starts[1:]), strict=True):
         result[column] = np.einsum("r,rb->b", rows[some, column].astype(np.float32), sampled[some])
     return result
 

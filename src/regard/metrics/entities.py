@@ -35,15 +35,15 @@ def entity_spans(tags: Sequence[str], *, strict: bool = False) -> list[Span]:
     """First word, last word (exclusive) and type of each entity."""
     entities: list[Span] = []
     first, kind = 0, ""  # the entity that is open; no type is empty
-    for place, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         if tag == "O" and not kind:
             continue
         letter, label = _parts(tag)
         if letter == "I" and label == kind:
             continue
         if kind:
-            entities.append((first, place, kind))
-        first, kind = place, "" if letter == "O" else label
+            entities.append((first, index, kind))
+        first, kind = index, "" if letter == "O" else label
     if kind:
         entities.append((first, len(tags), kind))
     return strict_spans(entities, tags) if strict else entities
@@ -69,9 +69,9 @@ class EntityCounts:
     def add_spans(self, predicted: Sequence[Span], gold: Sequence[Span]) -> tuple[int, int, int]:
         """The entities of one record."""
         hits = set(predicted) & set(gold)
-        for place, some in enumerate((hits, predicted, gold)):
+        for index, some in enumerate((hits, predicted, gold)):
             for _, _, kind in some:
-                self._types.setdefault(kind, [0, 0, 0])[place] += 1
+                self._types.setdefault(kind, [0, 0, 0])[index] += 1
         return len(hits), len(predicted), len(gold)
 
     @property

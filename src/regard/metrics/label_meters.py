@@ -166,9 +166,9 @@ class MultiLabelMeter:
             return
         waiting, self._waiting = self._waiting, []
         flags = np.zeros((2, len(waiting), len(self.names)), bool)
-        for place in (0, 1):
-            labels = [label for pair in waiting for label in pair[place]]
-            flags[place, np.repeat(np.arange(len(waiting)), [len(pair[place]) for pair in waiting]), labels] = True
+        for index in (0, 1):
+            labels = [label for pair in waiting for label in pair[index]]
+            flags[index, np.repeat(np.arange(len(waiting)), [len(pair[index]) for pair in waiting]), labels] = True
         self._keep(flags[0], flags[1])
 
     def add_many(self, predicted: NDArray[np.bool_], gold: NDArray[np.bool_]) -> None:

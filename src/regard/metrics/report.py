@@ -53,7 +53,7 @@ class ConfusionMatrix:
 
     @classmethod
     def of_names(cls, counts: Mapping[tuple[str, str], int], labels: Sequence[str]) -> ConfusionMatrix:
-        number = {label: place for place, label in enumerate(labels)}
+        number = {label: index for index, label in enumerate(labels)}
         return cls(tuple(labels), {(number[true], number[ours]): count for (true, ours), count in counts.items()})
 
     def matrix(self) -> Integers:

@@ -76,7 +76,7 @@ def _shown(confusion: ConfusionMatrix) -> tuple[list[str], Integers, Any]:
     if len(table) > MOST_CLASSES:
         wrong = table.sum(0) + table.sum(1) - 2 * np.diagonal(table)
         classes = np.sort(np.argsort(-wrong, kind="stable")[:MOST_CLASSES])
-    names = [_short(confusion.labels[place]) for place in classes]
+    names = [_short(confusion.labels[index]) for index in classes]
     return names, table[np.ix_(classes, classes)], fraction[np.ix_(classes, classes)]
 
 
@@ -117,9 +117,9 @@ def _bars(report: ClassificationReport, confusion: MultilabelConfusion, rows: in
     """A bar for each label: correct, missed, wrong; its F1 beside it."""
     from matplotlib.figure import Figure
 
-    order = sorted(range(len(confusion.labels)), key=lambda place: -sum(confusion.tables[place][1]))[:MOST_CLASSES]
-    tables = np.array([confusion.tables[place] for place in order])
-    names = [_short(confusion.labels[place]) for place in order]
+    order = sorted(range(len(confusion.labels)), key=lambda index: -sum(confusion.tables[index][1]))[:MOST_CLASSES]
+    tables = np.array([confusion.tables[index] for index in order])
+    names = [_short(confusion.labels[index]) for index in order]
     figure = Figure(figsize=(8, 0.36 * len(names) + 1.7), layout="constrained")
     axis = figure.add_subplot()
     ends = np.zeros(len(names))
@@ -131,10 +131,10 @@ def _bars(report: ClassificationReport, confusion: MultilabelConfusion, rows: in
     for name, (counts, color) in parts.items():
         axis.barh(range(len(names)), counts, left=ends, color=color, label=name, height=0.72)
         ends += counts
-    for place, end in enumerate(ends):
-        f1 = report.classes[confusion.labels[order[place]]].f1
+    for index, end in enumerate(ends):
+        f1 = report.classes[confusion.labels[order[index]]].f1
         placement: Any = {"textcoords": "offset points", "xytext": (5, 0), "va": "center"}
-        axis.annotate(f"F1 {f1:.2f}", (end, place), fontsize=8, color=DARK, **placement)
+        axis.annotate(f"F1 {f1:.2f}", (end, index), fontsize=8, color=DARK, **placement)
     axis.set_yticks(range(len(names)), names)
     axis.invert_yaxis()
     axis.margins(x=0.1)

@@ -173,14 +173,16 @@ class Cache:
     def cross_layout(self, own: Layout) -> Layout:
         """Queries of the new tokens, keys of the memory; reused by all steps of one token per sequence."""
         assert self.memory is not None
-        bounds, longest = self.memory.bounds, self.memory.max_length
+        bounds, max_length = self.memory.bounds, self.memory.max_length
         queries = own.q_bounds if self.sequences_per_source == 1 else own.q_bounds[:: self.sequences_per_source]
         if not self.single_token:
-            return Layout(queries, bounds, self.sequences_per_source * own.q_max_length, longest)
+            return Layout(queries, bounds, self.sequences_per_source * own.q_max_length, max_length)
         if self.memory_layout is None:
-            even = self.memory.tokens == len(self.memory) * longest
+            even = self.memory.tokens == len(self.memory) * max_length
             lengths = self.memory.lengths
-            self.memory_layout = SlotLayout(queries, bounds, self.sequences_per_source, longest, lengths, longest, even)
+            self.memory_layout = SlotLayout(
+                queries, bounds, self.sequences_per_source, max_length, lengths, max_length, even
+            )
         return self.memory_layout
 
     def repeat(self, count: int) -> None:
@@ -226,8 +228,8 @@ class Cache:
         assert self.memory is not None
         if order == list(range(len(self.memory))):
             return
-        places = Ragged.from_flat(torch.arange(self.memory.tokens), self.memory.lengths.tolist())
-        index = places.select(order).ids.to(device)
+        slots = Ragged.from_flat(torch.arange(self.memory.tokens), self.memory.lengths.tolist())
+        index = slots.select(order).ids.to(device)
         self.memory = self.memory.select(order)
         self.memory_MD = None if self.memory_MD is None else self.memory_MD[index]
         self.memory_layout = None

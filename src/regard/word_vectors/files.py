@@ -116,7 +116,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
     if not 1 <= width <= WIDEST:
         raise _fault(path, 1, f"says that vectors have {width} numbers", f"1 to {WIDEST:,}")
     for row in range(count):
-        place = file.tell()
+        offset = file.tell()
         word = bytearray()
         while (letter := file.read(1)) not in (b" ", b"") and len(word) < LONGEST:
             if letter != b"\n" or word:  # the line break of the previous row
@@ -124,7 +124,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
         numbers = file.read(4 * width)
         if len(numbers) < 4 * width:
             raise DataError(
-                f"ends in word {row + 1} of {count}, which begins at byte {place}",
+                f"ends in word {row + 1} of {count}, which begins at byte {offset}",
                 file=str(path),
                 expected=f"a word, a blank and {4 * width} bytes",
                 fix="The file is truncated or has another format. Copy it again.",
@@ -133,7 +133,7 @@ def _binary_rows(path: Path, file: IO[bytes], count: int, width: int) -> Iterato
             yield word.decode(), np.frombuffer(numbers, "<f4").astype(np.float32)
         except UnicodeDecodeError as error:
             raise DataError(
-                f"has a word at byte {place} that is not UTF-8", file=str(path), expected="UTF-8"
+                f"has a word at byte {offset} that is not UTF-8", file=str(path), expected="UTF-8"
             ) from error
 
 

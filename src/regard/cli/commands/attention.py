@@ -172,8 +172,10 @@ def _print(windows: Iterator[AttentionWindow]) -> None:
             print(f"window {number + 1}, layer {layer}, mean of {len(weights_HTT)} heads")
             mean_TT = weights_HTT.float().mean(0)
             best = mean_TT.topk(min(STRONGEST, mean_TT.shape[1]))
-            for token, values, places in zip(window.tokens, best.values.tolist(), best.indices.tolist(), strict=True):
-                strongest = [f"{window.tokens[place]} {value:.2f}" for value, place in zip(values, places, strict=True)]
+            for token, values, indices in zip(window.tokens, best.values.tolist(), best.indices.tolist(), strict=True):
+                strongest = [
+                    f"{window.tokens[index]} {value:.2f}" for value, index in zip(values, indices, strict=True)
+                ]
                 print(f"  {token.ljust(width)}  {', '.join(strongest)}")
 
 

@@ -206,10 +206,10 @@ def _print_findings(findings: tuple[Finding, ...]) -> None:
     table.add_column("problem and fix", overflow="fold")
     styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
     for finding in findings:
-        place = str(finding.line or finding.row or "–")
+        row = str(finding.line or finding.row or "–")
         severity = Text(finding.severity, styles[finding.severity])
         message = Text(escape_control_characters(f"{finding.message}\n→ {finding.fix}"))
-        table.add_row(severity, finding.kind, f"{finding.count:,}", place, message)
+        table.add_row(severity, finding.kind, f"{finding.count:,}", row, message)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 140
     Console(file=drawing_stdout(), width=max(width, 60), highlight=False).print(table)
 

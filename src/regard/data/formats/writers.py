@@ -182,7 +182,7 @@ def _writable(column_type: pyarrow.DataType) -> bool:
         return False
     if pyarrow.types.is_struct(column_type):
         return column_type.num_fields > 0 and all(
-            _writable(column_type.field(place).type) for place in range(column_type.num_fields)
+            _writable(column_type.field(index).type) for index in range(column_type.num_fields)
         )
     return (
         not pyarrow.types.is_list(column_type)
