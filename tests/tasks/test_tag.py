@@ -1,6 +1,8 @@
 """Tags of words."""
 
+import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from regard import samples
 from regard.data.corpus.masking import IGNORE
 from regard.data.readers import read
 from regard.data.records import Entity, TagRecord
+from regard.data.records.neighbors import with_neighbors
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
 from regard.tasks.tag import EntitiesAnswer, Tag, WindowTags, _firsts, _word_columns
@@ -32,11 +35,18 @@ def task(tagged):
 
 
 def window_tags(task, *tags, first=0):
-    """A window that says these tags of its words, one after the other, each with the probability 0.9, 0.8, …"""
+    """A window with these tags of its words, in order, with the probabilities 0.9, 0.8, … down to 0.5."""
     words = list(range(first, first + len(tags)))
     numbers = [task.names.index(tag) for tag in tags]
-    columns = [words, [word + 1 for word in words], numbers, [0.9 - 0.1 * place for place in range(len(tags))]]
-    return WindowTags(*(np.array(column) for column in columns))
+    chances = [max(0.9 - 0.1 * place, 0.5) for place in range(len(tags))]
+    return window_of(task, words, [word + 1 for word in words], numbers, chances)
+
+
+def window_of(task, first, end, numbers, chances):
+    """A window with these probabilities of these tags; the other tags share the rest."""
+    probabilities = np.repeat((1 - np.array(chances)[:, None]) / len(task.names), len(task.names), 1)
+    probabilities[range(len(numbers)), numbers] = chances
+    return WindowTags(np.array(first), np.array(end), probabilities.astype(np.float32))
 
 
 def test_it_learns_its_tags(task):
@@ -138,7 +148,7 @@ def test_words_in_one_piece_are_one_entity():
     columns = _word_columns(record.spans, result.offsets)
     assert (columns["word"].tolist(), columns["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
-    window = WindowTags(columns["word"], columns["upto"], np.array([0, 1]), np.array([0.9, 0.8]))
+    window = window_of(task, columns["word"], columns["upto"], [0, 1], [0.9, 0.8])
     answer = task.answer(record, [window])
     assert isinstance(answer, EntitiesAnswer)
     assert [tuple(one)[:4] for one in answer.entities] == [(3, 7, "LOC", "U.S.")]
@@ -146,9 +156,11 @@ def test_words_in_one_piece_are_one_entity():
 
 def test_words_without_a_piece_are_none(task):
     record = TagRecord.from_tokens(["Anna", "\u200b", "Berg"], None)
-    window = WindowTags(np.array([0, 2]), np.array([1, 3]), np.array([3, 4]), np.array([0.9, 0.7]))
+    window = window_of(task, [0, 2], [1, 3], [3, 4], [0.9, 0.7])
+    assert replace(task, constrained=False).answer(record, [window]).tags == ("B-PER", "O", "I-PER")
+    window.probabilities[1, 3] = 0.2
     answer = task.answer(record, [window])
-    assert answer.tags == ("B-PER", "O", "I-PER")
+    assert answer.tags == ("B-PER", "O", "B-PER")
     assert [(one.label, one.text) for one in answer.entities] == [("PER", "Anna"), ("PER", "Berg")]
 
 
@@ -174,6 +186,7 @@ def test_entities_are_whole_words_with_their_mean_probability(task):
 )
 def test_broken_tags_are_fixed_as_conlleval_reads_them(task, tags, expected):
     record = TagRecord.from_tokens(["Anna", "Berg"], None)
+    task = replace(task, constrained=False)
     answer = task.answer(record, [window_tags(task, *tags)])
     assert [f"{one.label} {one.text}" for one in answer.entities] == expected
     assert answer.tags == tuple(tags)  # what is scored strictly
@@ -184,6 +197,103 @@ def test_windows_are_put_together_word_by_word(task):
     answer = task.answer(record, [window_tags(task, "O", "B-LOC"), window_tags(task, "I-LOC", first=2)])
     assert [one.text for one in answer.entities] == ["New York"]
     assert answer.windows == 2
+
+
+def test_impossible_tags_are_replaced_by_the_most_likely_possible_ones(task):
+    record = TagRecord.from_tokens(["Anna", "Berg"], None)
+    window = window_of(task, [0, 1], [1, 2], [0, 4], [0.5, 0.8])  # O, I-PER
+    window.probabilities[0, 3] = 0.3  # B-PER
+    answer = task.answer(record, [window])
+    assert answer.tags == ("B-PER", "I-PER")
+    assert answer.entities[0].score == pytest.approx(0.55)
+
+
+def test_constraints_hold_across_windows(task):
+    record = TagRecord.from_tokens(["in", "New", "York"], None)
+    answer = task.answer(record, [window_tags(task, "O", "B-LOC"), window_tags(task, "I-PER", first=2)])
+    assert answer.tags == ("O", "B-PER", "I-PER")
+
+
+def test_a_model_from_elsewhere_is_not_constrained(small, task):
+    head = small.network(task).heads["token"]
+    assert not Tag.from_head(head, labels=NAMES, problem_type=None).constrained
+
+
+def documents():
+    """Two documents of three sentences each, in IOB2."""
+    texts = ["Anna went to Paris", "it rained", "the fox sleeps in Rome", "Zoë wrote", "Mr Jones jumps", "how odd"]
+    tags = ["B-PER O O B-LOC", "O O", "O O O O B-LOC", "B-PER O", "B-PER I-PER O", "O O"]
+    records = [
+        TagRecord.from_tokens(text.split(), tag.split(), document=str(number // 3))
+        for number, (text, tag) in enumerate(zip(texts, tags, strict=True))
+    ]
+    return list(with_neighbors(records))
+
+
+def test_context_is_the_default_where_documents_are_known(tagged):
+    assert Tag.from_records(documents()).context == 64
+    assert Tag.from_records(documents(), context=10).context == 10
+    assert Tag.from_records(documents(), context=0).notes == ()
+    assert Tag.from_records(tagged).context == 0
+    with pytest.raises(InputError, match="documents of the sentences are not known"):
+        Tag.from_records(tagged, context=64)
+
+
+def test_context_tokens_are_neither_learned_nor_tagged(small):
+    records = documents()
+    task = Tag.from_records(records, context=6)
+    encode = small.tokenizer.encode
+    examples = task.examples(records, small.preprocessing(), labeled=True)
+    alone = replace(task, context=0).examples(records, small.preprocessing(), labeled=True)
+    assert len(examples) == len(records)
+    for row, record in enumerate(records):
+        left = [token for text in record.left_context for token in encode(text, special=False).ids][-3:]
+        right = [token for text in record.right_context for token in encode(text, special=False).ids][:3]
+        start, *own, end = encode(record.text).ids
+        inputs = examples.take([row])
+        assert inputs.tokens.ids.tolist() == [start, *left, *own, *right, end]
+        inside = slice(1 + len(left), 1 + len(left) + len(own))
+        for name in ("word", "upto", "label"):
+            assert inputs[name][inside].tolist() == alone.take([row])[name][1:-1].tolist()
+            assert (inputs[name] != IGNORE).sum() == (alone.take([row])[name] != IGNORE).sum()
+    assert records[3].left_context == ()  # of another document
+
+
+def test_context_is_what_fits_in_a_window(small):
+    records = documents()
+    task = Tag.from_records(records)
+    free = replace(task, context=0).examples(records, small.preprocessing(), labeled=False).lengths
+    for window in range(8, 40):
+        lengths = task.examples(records, small.preprocessing(window=window), labeled=False).lengths
+        assert max(lengths) <= window
+        assert len(lengths) > len(records) or (lengths >= free).all()
+    alone = replace(task, context=0)
+    for records_alone in (records, [replace(record, left_context=(), right_context=()) for record in records]):
+        result = task if records_alone is not records else alone
+        same = result.examples(records_alone, small.preprocessing(), labeled=False)
+        assert same.ids.tolist() == alone.examples(records, small.preprocessing(), labeled=False).ids.tolist()
+
+
+def test_answers_do_not_depend_on_the_other_records(small):
+    records = documents()
+    task = Tag.from_records(records)
+    network = small.spread(task)
+    together = small.answers(task, network, records)
+    for record, answer in zip(records, together, strict=True):
+        (single,) = small.answers(task, network, [record])
+        assert single.tags == answer.tags
+        assert [entity.score for entity in single.entities] == pytest.approx([one.score for one in answer.entities])
+        for entity in answer.entities:
+            assert record.text[entity.start : entity.end] == entity.text
+    alone = small.answers(replace(task, context=0), network, records)
+    assert [answer.tags for answer in alone] != [answer.tags for answer in together]
+
+
+def test_settings_come_back_with_context_and_constraints():
+    task = replace(Tag.from_records(documents(), context=20), constrained=False)
+    assert Tag.from_settings(json.loads(json.dumps(task.settings()))) == task
+    old = {name: value for name, value in task.settings().items() if name not in ("context", "constrained")}
+    assert Tag.from_settings(old) == replace(task, context=0, constrained=True)
 
 
 def test_every_word_is_learned_in_one_window(small, task, longer, tagged):

@@ -4,8 +4,9 @@
     reader.schema  # format, task and columns, and how they were inferred
     for record in reader: ...
 
-A reader holds one row at a time, whatever the size of the file. A row that cannot be used stops it with a DataError
-that says where and what; with `skip_bad` such rows are counted and written to a file instead.
+A reader holds one row at a time, or a few sentences of a document, whatever the size of the file. A row that cannot be
+used stops it with a DataError that says where and what; with `skip_bad` such rows are counted and written to a file
+instead.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from regard.data.formats.lines import read_lines
 from regard.data.formats.plain_text import aligned_rows
 from regard.data.formats.registry import formats
 from regard.data.records import Record
+from regard.data.records.neighbors import add_neighbors
 from regard.data.rows import ExcludedRow, OnBadRow, Row
 from regard.data.schema.columns import Columns
 from regard.data.schema.infer_schema import infer_schema
@@ -169,7 +171,7 @@ class Reader:
             for sources, schema in self.parts():
                 before = self.rows
                 with self._reading(sources[0].name):
-                    for row, record in _records(sources, schema, on_bad):
+                    for row, record in add_neighbors(_records(sources, schema, on_bad)):
                         self.rows += 1
                         yield row, record
                 if self.rows == before:

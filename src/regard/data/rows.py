@@ -45,11 +45,15 @@ NOWHERE = Place("a record")
 
 
 class Row(NamedTuple):
-    """The values of a row by column name. `raw` is the row as written in the file, "" for formats without lines."""
+    """The values of a row by column name. `raw` is the row as written in the file, "" for formats without lines.
+
+    document: the document that the row is a part of, in formats with document boundaries.
+    """
 
     place: Place
     values: dict[str, Any]
     raw: str
+    document: str | None = None
 
     def value(self, column: str) -> Any:
         """The value of a column that every row must have."""

@@ -3,6 +3,9 @@
 The first token of a word has its tag as target; its other tokens have none. Tokens are aligned with words by their
 offsets in the text, so any tokenizer works with any split into words. A long text is split into windows, and a word is
 predicted in the one window that owns its first token.
+
+Where documents are known, each sentence is given to the network with tokens of the sentences around it (FLERT, Schweter
+and Akbik 2020, https://arxiv.org/abs/2011.06993). These have no target and no answer.
 """
 
 from __future__ import annotations
@@ -12,27 +15,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
-from regard.data.batching.framing import Frame, single_windows
+from regard.data.batching.framing import Frame, surrounded_windows
 from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
+from regard.data.records.neighbors import nearest
 from regard.data.tags import entities
-from regard.errors import InputError, did_you_mean
+from regard.errors import InputError, did_you_mean, setting
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
+from regard.tasks.tag_decoding import Bools, Probabilities, TagConstraints
 from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, internal
+from regard.text.tokenizer import Tokenizer
 
+CONTEXT_TOKENS = 64  # of the sentences around a sentence, where documents are known
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
 Spans = Sequence[tuple[int, int]]
@@ -76,38 +82,52 @@ class WordsAnswer(TagAnswer):
 
 
 class WindowTags(NamedTuple):
-    """The predictions of a window: words from `first` to `end` (exclusive) with their tag and its probability."""
+    """The predictions of a window: words from `first` to `end` (exclusive) with the probability of each tag."""
 
     first: Ints
     end: Ints
-    tag: Ints
-    chance: npt.NDArray[np.float32]
+    probabilities: Probabilities
 
 
 @dataclass(frozen=True)
 class Tag(Task):
-    """`weights` are tag weights of the loss; `label_smoothing` is the probability mass spread over all tags."""
+    """`weights` are tag weights of the loss; `label_smoothing` is the probability mass spread over all tags.
+
+    context: tokens of the sentences around each sentence, half of them on each side; 0 for none.
+    constrained: whether answers are sequences that are possible in IOB2. Training is not affected.
+    """
 
     name: ClassVar[str] = "tag"
     title: ClassVar[str] = "token classifier"
     record: ClassVar[type[Any]] = TagRecord
     pipeline_tag: ClassVar[str] = "token-classification"
     model_heads: ClassVar[tuple[str, ...]] = ("token",)
+    uses_context: ClassVar[bool] = True
 
     names: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None
     label_smoothing: float = 0.0
+    context: int = 0
+    constrained: bool = True
 
     @classmethod
     def from_records(
-        cls, records: Iterable[Record], *, class_balance: str = "none", label_smoothing: float = 0.0, **_: Any
+        cls,
+        records: Iterable[Record],
+        *,
+        class_balance: str = "none",
+        label_smoothing: float = 0.0,
+        context: int | None = None,
+        **_: Any,
     ) -> Self:
         counts: Counter[str] = Counter()
+        has_documents = False
         for record in records:
             assert isinstance(record, TagRecord)
             if record.tags is None:
                 raise record.place.error("this row has no tags", fix="Tag it, or leave it out of the training.")
             counts.update(record.tags)
+            has_documents |= record.document is not None
         names = _names(counts)
         if len(names) < 2:
             only = f'"{names[0]}"' if names else "none"
@@ -116,10 +136,17 @@ class Tag(Task):
         if class_balance == "weights":
             total = sum(counts.values())
             weights = tuple(total / (len(counts) * counts[name]) if name in counts else 1.0 for name in names)
-        return cls(names=names, weights=weights, label_smoothing=label_smoothing)
+        tokens = _context_tokens(context, has_documents=has_documents)
+        return cls(names=names, weights=weights, label_smoothing=label_smoothing, context=tokens)
 
     def settings(self) -> dict[str, Any]:
-        return {"labels": list(self.names), "weights": self.weights, "label_smoothing": self.label_smoothing}
+        return {
+            "labels": list(self.names),
+            "weights": self.weights,
+            "label_smoothing": self.label_smoothing,
+            "context": self.context,
+            "constrained": self.constrained,
+        }
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
@@ -128,11 +155,14 @@ class Tag(Task):
             names=tuple(settings.get("labels", ())),
             weights=None if weights is None else tuple(weights),
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
+            context=int(settings.get("context", 0)),
+            constrained=bool(settings.get("constrained", True)),
         )
 
     @classmethod
     def from_head(cls, head: nn.Module, *, labels: Sequence[str] | None, problem_type: str | None) -> Self:
-        return cls(names=class_names(head, labels))
+        # Models from elsewhere may be trained on IOB1, where an entity starts with I-.
+        return cls(names=class_names(head, labels), constrained=False)
 
     @property
     def heads(self) -> dict[str, int]:
@@ -148,6 +178,16 @@ class Tag(Task):
         return all(IOB.fullmatch(name) for name in self.names)
 
     @cached_property
+    def _constraints(self) -> TagConstraints | None:
+        return TagConstraints.of(self.names) if self.iob and self.constrained else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.context:
+            return ()
+        return (f"context: up to {self.context} tokens of the sentences around each, from the same document",)
+
+    @cached_property
     def _number(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
@@ -155,12 +195,13 @@ class Tag(Task):
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
         encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
-        for row, (record, encoding) in enumerate(zip(tagged, encodings, strict=True)):
+        contexts = self._contexts(tagged, [encoding.ids for encoding in encodings], preprocessing.tokenizer)
+        for row, (record, encoding, (left, right)) in enumerate(zip(tagged, encodings, contexts, strict=True)):
             columns_by_token = _word_columns(record.spans, encoding.offsets)
             if labeled:
                 columns_by_token["label"] = self._targets(record, columns_by_token["word"])
-            for cut in single_windows(
-                frame, encoding.ids, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
+            for cut in surrounded_windows(
+                frame, left, encoding.ids, right, max_tokens=preprocessing.max_tokens, overlap=preprocessing.overlap
             ):
                 (part,) = cut.parts
                 own = part.window
@@ -169,6 +210,24 @@ class Tag(Task):
                     columns[name][part.owned] = values[own.own_start : own.own_end]
                 builder.add(row, cut.ids, cut.segments, by_token=columns)
         return builder.build()
+
+    def _contexts(
+        self, records: Sequence[TagRecord], ids: Sequence[Sequence[int]], tokenizer: Tokenizer
+    ) -> Iterator[tuple[list[int], list[int]]]:
+        """The tokens to the left and to the right of each record. Every text is tokenized once, and alone."""
+        size = self.context // 2
+        sides = [
+            (list(nearest(reversed(record.left_context), size)), list(nearest(record.right_context, size)))
+            for record in records
+        ]
+        known = {record.text: tokens for record, tokens in zip(records, ids, strict=True)}
+        others = [text for text in dict.fromkeys(chain.from_iterable(chain(*sides))) if text not in known]
+        encodings = tokenizer.encode_batch(others, special=False) if others else []
+        known |= {text: encoding.ids for text, encoding in zip(others, encodings, strict=True)}
+        for left, right in sides:
+            before = [token for text in reversed(left) for token in known[text]]
+            after = [token for text in right for token in known[text]]
+            yield before[max(len(before) - size, 0) :], after[:size]
 
     def _targets(self, record: TagRecord, words: Ints) -> Ints:
         """The tag of each first token of a word, as a number."""
@@ -210,8 +269,8 @@ class Tag(Task):
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None
         first_tokens = (inputs["word"] >= 0).nonzero().squeeze(1)
-        chance, tag = output.logits[first_tokens].float().softmax(1).max(1)
-        values_M = [inputs["word"][first_tokens], inputs["upto"][first_tokens], tag, chance]
+        probabilities_MC = output.logits[first_tokens].float().softmax(1)
+        values_M = [inputs["word"][first_tokens], inputs["upto"][first_tokens], probabilities_MC]
         columns = [values.cpu().numpy() for values in values_M]
         bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
         cuts = np.searchsorted((first_tokens if inputs.at is None else inputs.at).cpu().numpy(), bounds)
@@ -220,8 +279,8 @@ class Tag(Task):
     def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
         assert isinstance(record, TagRecord)
         tags, chances = [OUTSIDE] * len(record.spans), [0.0] * len(record.spans)
-        for window in outputs:
-            for first, end, tag, chance in zip(*(values.tolist() for values in window), strict=True):
+        if outputs:
+            for first, end, tag, chance in self._decoded(outputs):
                 name = self.names[tag]
                 carried = f"I-{name[2:]}" if self.iob and name != OUTSIDE else name
                 tags[first:end] = [name, *[carried] * (end - first - 1)]
@@ -235,6 +294,18 @@ class Tag(Task):
             return EntitiesAnswer(len(outputs), tags=tuple(tags), entities=named)
         return WordsAnswer(len(outputs), tags=tuple(tags), words=named)
 
+    def _decoded(self, windows: Sequence[WindowTags]) -> Iterator[tuple[int, int, int, float]]:
+        """The words of a record from `first` to `end` (exclusive), each with its tag and the probability of that."""
+        first, end, probabilities = windows[0] if len(windows) == 1 else map(np.concatenate, zip(*windows, strict=True))
+        if self._constraints is None or not len(first):
+            tags = probabilities.argmax(1)
+        else:
+            starts: Bools = np.ones(len(first), np.bool_)
+            starts[1:] = first[1:] != end[:-1]  # after a word without a token, which is tagged O
+            tags = self._constraints.decode(probabilities, starts)
+        chances = np.take_along_axis(probabilities, tags[:, None], 1)[:, 0]
+        yield from zip(*(values.tolist() for values in (first, end, tags, chances)), strict=True)
+
     def meter(self) -> Meter:
         return EntityMeter() if self.iob else TokenMeter()
 
@@ -243,6 +314,18 @@ class Tag(Task):
         assert isinstance(record, TagRecord)
         self.numbers(record)
         meter.add(answer.tags, record.tags)
+
+
+def _context_tokens(context: int | None, *, has_documents: bool) -> int:
+    """The number of context tokens: as given, else the default where documents are known."""
+    if context is None:
+        return CONTEXT_TOKENS if has_documents else 0
+    if context and not has_documents:
+        raise InputError(
+            f"{setting('context', context)} was given, but the documents of the sentences are not known. Mark where "
+            "documents start (-DOCSTART- lines in CoNLL files, a column document_id in tables), or leave it out."
+        )
+    return context
 
 
 def _names(counts: Mapping[str, int]) -> tuple[str, ...]:

@@ -113,6 +113,7 @@ class Task(ABC):
     keeps_pooling: ClassVar[bool] = False  # whether a model keeps the pooling files it started with
     separate_vocabularies: ClassVar[bool] = False  # whether inputs and targets may have vocabularies of their own
     fixed_shapes: ClassVar[bool] = True  # whether batches can be padded to a fixed shape, for a compiled step
+    uses_context: ClassVar[bool] = False  # whether it reads the sentences around a sentence (setting `context`)
     network_kind: ClassVar[str | None] = None  # the kind of network it needs; None for any
     chunk_size: ClassVar[int] = 2048  # records in memory at once during inference
     max_dev_rows: ClassVar[int | None] = None  # validation rows scored during training; all if None
@@ -163,6 +164,11 @@ class Task(ABC):
     def labels(self) -> tuple[str, ...] | None:
         """Names of the classes, for config.json."""
         return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the task has chosen from the training data, in words, for the start of a training."""
+        return ()
 
     @property
     def can_split(self) -> bool:

@@ -119,6 +119,8 @@ class Settings:
     prefix: str | None = None  # Text put before every source text (T5); read from the folder if not given.
     window: int | None = None  # Maximum tokens of a sequence; longer texts are split into windows.
     overlap: float = 0.25  # Fraction of a window that the next window repeats.
+    # Tokens of the sentences around a sentence to tag, half on each side; 64 if documents are known; 0 disables it.
+    context: int | None = None
     dev_fraction: float = 0.1  # Fraction of the rows for validation if no validation data is given; 0 disables it.
     patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
     eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
@@ -156,6 +158,7 @@ class Settings:
             "save_every",
             "seed",
             "label_smoothing",
+            "context",
         ):
             self._at_least(name, 0)
         if self.epochs is not None and self.steps is not None:
@@ -225,6 +228,7 @@ class TrainSettings(TypedDict, total=False):
     prefix: str | None
     window: int | None
     overlap: float
+    context: int | None
     dev_fraction: float
     patience: int
     eval_every: int

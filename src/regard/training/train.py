@@ -10,7 +10,7 @@ from regard.checkpoint.reading import preprocessing_of
 from regard.data.corpus.token_store import tokenizer_hash
 from regard.data.schema.columns import Columns
 from regard.device import pick_device
-from regard.errors import pluralize
+from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
 from regard.tasks.task import Task
@@ -136,9 +136,13 @@ def _training_inputs(
 def _task(data: LabeledData, settings: Settings) -> Task:
     """The task with what it takes from the records: its labels. Rows split off for validation count too."""
     records = [*data.train, *data.dev] if data.split_off else data.train
-    return task_class(data.task).from_records(
-        records, class_balance=settings.class_balance, label_smoothing=settings.label_smoothing
-    )
+    task = task_class(data.task)
+    options: dict[str, Any] = {"class_balance": settings.class_balance, "label_smoothing": settings.label_smoothing}
+    if settings.context is not None:
+        if not task.uses_context:
+            raise InputError(f"{setting('context')} was given, but the task is {data.task}; only tag takes it.")
+        options["context"] = settings.context
+    return task.from_records(records, **options)
 
 
 def _identity(data: LabeledData, task: Task, model: InitialModel, start: str) -> Mapping[str, Any]:
@@ -158,6 +162,7 @@ def start_lines(
     """What the data was recognized as, and which settings were chosen, in words."""
     lines = [f"data: {data.reason}", f"rows: {_rows_line(data)}"]
     lines += [f"hint: {hint}" for hint in data.hints]
+    lines += job.task.notes
     lines.append(model_line(job, start, pretrained=pretrained))
     chosen = chosen_settings(user_settings, job.settings)
     if chosen:

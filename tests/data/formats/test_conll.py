@@ -49,3 +49,15 @@ def test_tags_are_kept_as_iob2(tmp_path: Path) -> None:
     (record,) = read(write_file(tmp_path / "c.jsonl", '{"tokens": ["a"], "tags": ["NOUN"]}'))
     assert isinstance(record, TagRecord)
     assert record.tags == ("NOUN",)
+
+
+def test_documents_are_known_by_their_first_lines(tmp_path: Path) -> None:
+    content = "a O\n\n-DOCSTART- -X- O\n\nb O\n\nc O\n-DOCSTART- O\nd O\n\n# newdoc id = x\ne O\n\n# newpar\nf O\n"
+    reader = read(write_file(tmp_path / "a.conll", content.replace("-X- ", "")))
+    assert fields(reader, "document") == [None, "1", "1", "2", "3", "3"]
+    assert fields(reader, "left_context") == [(), (), ("b",), (), (), ("e",)]
+    assert fields(reader, "right_context") == [(), ("c",), (), (), ("f",), ()]
+    rows = [json.dumps({"tokens": [word], "tags": ["O"], "doc_id": number}) for word, number in (("a", 1), ("b", 1))]
+    reader = read(write_file(tmp_path / "a.jsonl", "\n".join(rows)))
+    assert fields(reader, "right_context") == [("b",), ()]
+    assert "document=doc_id" in reader.summary

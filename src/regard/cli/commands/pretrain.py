@@ -91,6 +91,7 @@ class SettingsInHelp(Settings):
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
     prefix: Annotated[str | None, Suppress] = None
+    context: Annotated[int | None, Suppress] = None
 
 
 @dataclass(frozen=True)

@@ -30,20 +30,22 @@ def fields(line: str, *, tabs: bool) -> list[str]:
 def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Iterator[Row]:
     """One row per sentence: each column, named by its number from 0, is a list; "line" has the line of each word.
 
-    A line that opens a document (-DOCSTART-) ends a sentence too; comments are no words. A sentence with a bad line is
-    bad as a whole.
+    A line that opens a document (-DOCSTART-) ends a sentence too; comments are no words, but "# newdoc" opens a
+    document. A sentence with a bad line is bad as a whole.
     """
     width, tabs = 0, False
     words: list[list[str]] = []
     numbers: list[int] = []
     raw: list[str] = []
     error: DataError | None = None
+    documents = 0
     for number, line in _ended(read_lines(stream, name, on_bad)):
         text = strip_line_end(line)
         if text.strip() and fields(text, tabs="\t" in text)[0] != DOCUMENT:
             tabs = "\t" in text if not width else tabs
             columns_of_line = fields(text, tabs=tabs)
             if not words and _comment(text, tabs=tabs):
+                documents += text.lstrip("# ").startswith("newdoc")
                 continue
             width = width or len(columns_of_line)
             if len(columns_of_line) != width and error is None:
@@ -58,8 +60,11 @@ def rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> Itera
             on_bad(error, "".join(raw))
         elif words:
             columns = {str(place): list(column) for place, column in enumerate(zip(*words, strict=True))}
-            yield Row(Place(name, numbers[0]), {**columns, "line": numbers}, "".join(raw))
+            document = str(documents) if documents else None
+            yield Row(Place(name, numbers[0]), {**columns, "line": numbers}, "".join(raw), document)
         words, numbers, raw, error = [], [], [], None
+        if text.strip():  # -DOCSTART-
+            documents += 1
 
 
 def _ended(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:

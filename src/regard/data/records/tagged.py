@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from regard.data.records.labeled import TEXT
 from regard.data.records.record import ColumnMap, Record, Role
@@ -18,22 +19,31 @@ WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class TagRecord(Record):
-    """A text split into words with a tag for each word, in IOB2 for entities. `tags` is None if it has no tags."""
+    """A text split into words with a tag for each word, in IOB2 for entities. `tags` is None if it has no tags.
+
+    left_context, right_context: texts of the sentences around it in its document, in order, nearest last and first
+        (see `regard.data.records.neighbors`).
+    """
 
     type_name = "tag"
     roles = (
         Role("tokens", ("tokens", "words")),
         Role("tags", ("tags", "ner_tags", "labels", "ner", "pos_tags")),
         Role("entities", ("entities", "spans")),
+        Role("document", ("document_id", "doc_id", "docid")),
         TEXT,
     )
     required = (("tokens", "tags"), ("text", "entities"))
     required_unlabeled = (("tokens",),)
+    optional = ("document",)
     text_fields = ("text",)
 
     text: str
     spans: tuple[tuple[int, int], ...]  # start and end of each word
     tags: tuple[str, ...] | None
+    document: str | None = None
+    left_context: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    right_context: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def from_row(cls, row: Row, columns: ColumnMap) -> TagRecord:
@@ -46,6 +56,7 @@ class TagRecord(Record):
             row.strings(tokens),
             tags,
             scheme=columns.tag_scheme,
+            document=_document(row, columns),
             group=columns.group(row),
             place=row.place,
             lines=row.values.get("line") if tokens.isdigit() else None,
@@ -60,7 +71,8 @@ class TagRecord(Record):
             raise row.place.value_error(spans, column=column, expected=expected, kind="bad-entity")
         text = row.text(columns["text"])
         entities = [parse_span(row, span, f"{column}[{number}]", text) for number, span in enumerate(spans)]
-        return cls.from_entities(text, entities, group=columns.group(row), place=row.place)
+        document = _document(row, columns)
+        return cls.from_entities(text, entities, document=document, group=columns.group(row), place=row.place)
 
     @property
     def annotation(self) -> str:
@@ -75,6 +87,12 @@ class TagRecord(Record):
         return tuple(self.text[start:end] for start, end in self.spans)
 
     @property
+    def values(self) -> list[Any]:
+        """Every field but the location and the context, which are the neighbors; the document where it is known."""
+        own: list[Any] = [self.text, self.spans, self.tags, self.group]
+        return own if self.document is None else [*own, self.document]
+
+    @property
     def entities(self) -> tuple[Entity, ...]:
         """The entities with their character offsets."""
         words = entities(self.tags or ())
@@ -87,6 +105,7 @@ class TagRecord(Record):
         tags: Sequence[str] | None,
         *,
         scheme: str = "iob2",
+        document: str | None = None,
         group: str | None = None,
         place: Place = NOWHERE,
         lines: Sequence[int] | None = None,
@@ -114,16 +133,24 @@ class TagRecord(Record):
             raise location.error(
                 message, column="tags", expected=error.expected, fix=error.fix, kind="broken-tags"
             ) from error
-        return cls(" ".join(tokens), tuple(spans), iob2, group=group, place=place)
+        return cls(" ".join(tokens), tuple(spans), iob2, document, group=group, place=place)
 
     @classmethod
-    def from_text(cls, text: str, *, group: str | None = None, place: Place = NOWHERE) -> TagRecord:
+    def from_text(
+        cls, text: str, *, document: str | None = None, group: str | None = None, place: Place = NOWHERE
+    ) -> TagRecord:
         """A text without tags, split into words and punctuation."""
-        return cls(text, tuple(_words(text, 0, len(text))), None, group=group, place=place)
+        return cls(text, tuple(_words(text, 0, len(text))), None, document, group=group, place=place)
 
     @classmethod
     def from_entities(
-        cls, text: str, marked: Sequence[Entity], *, group: str | None = None, place: Place = NOWHERE
+        cls,
+        text: str,
+        marked: Sequence[Entity],
+        *,
+        document: str | None = None,
+        group: str | None = None,
+        place: Place = NOWHERE,
     ) -> TagRecord:
         """From character spans. A word with the edge of a span inside is split, so that no entity is lost."""
         ordered = sorted(marked)
@@ -138,7 +165,16 @@ class TagRecord(Record):
             tags += ["O"] * len(before) + [f"B-{entity.label}"] + [f"I-{entity.label}"] * (len(inside) - 1)
             end = entity.end
         after = _words(text, end, len(text))
-        return cls(text, tuple(spans + after), tuple(tags + ["O"] * len(after)), group=group, place=place)
+        all_tags = tuple(tags + ["O"] * len(after))
+        return cls(text, tuple(spans + after), all_tags, document, group=group, place=place)
+
+
+def _document(row: Row, columns: ColumnMap) -> str | None:
+    """The document of a row: by its column, else by the boundaries in the file."""
+    column = columns.get("document")
+    if column is None or row.values.get(column) is None:
+        return row.document
+    return str(row.values[column])
 
 
 def _words(text: str, start: int, end: int) -> list[tuple[int, int]]:

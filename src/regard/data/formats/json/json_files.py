@@ -91,7 +91,7 @@ def item_rows(stream: BinaryIO, name: str, schema: Schema, on_bad: OnBadRow) -> 
             number += 1
             place = item.place._replace(row=number)
             if fault is None:
-                yield Row(place, values, "")
+                yield Row(place, values, "", str(item.place.row) if spacy else None)
             else:
                 expected = "a document of spaCy" if spacy else "an article of SQuAD"
                 on_bad(place.error(fault, expected=expected), json.dumps(values, ensure_ascii=False))

@@ -1,0 +1,81 @@
+"""The most likely sequence of tags that is possible in IOB2: Viterbi decoding with hard constraints.
+
+In IOB2 an entity starts with `B-X`, and `I-X` is only possible after `B-X` or `I-X`. A network that classifies every
+word alone may predict other sequences, such as `O I-PER`. In plain terms, decoding works as follows:
+
+1. If the most likely tags of all words are a possible sequence, they are the answer: no other sequence is more likely.
+2. Otherwise, for each word and tag, compute the log-probability of the best possible sequence that ends there, from
+   those of the word before. Tags `O` and `B-X` follow the best of all tags, `I-X` the better of `B-X` and `I-X`.
+3. Start with the best tag of the last word and go back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.data.batching.packing import Ints
+
+SMALLEST = np.finfo(np.float32).tiny  # a probability of 0 is unlikely, but not impossible
+
+Bools = npt.NDArray[np.bool_]
+Probabilities = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class TagConstraints:
+    """Which of the tags continue an entity (`I-X`), and the number of the `B-X` that may come before each of them."""
+
+    continues: Bools
+    opening: Ints  # for I-X the number of B-X, or of I-X itself if there is no such tag; for other tags their own
+    kind: Ints  # tags of the same entity type have the same number; 0 for O
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> TagConstraints:
+        """The constraints of IOB2 for these tags: `O`, `B-X` and `I-X`."""
+        number = {name: index for index, name in enumerate(names)}
+        kinds = {kind: index for index, kind in enumerate(dict.fromkeys(["", *(name[2:] for name in names)]))}
+        return cls(
+            continues=np.array([name.startswith("I-") for name in names]),
+            opening=np.array([number.get(f"B-{name[2:]}", index) for index, name in enumerate(names)]),
+            kind=np.array([kinds[name[2:]] for name in names]),
+        )
+
+    def allows(self, tags: Ints, starts: Bools) -> bool:
+        """Whether this is a possible sequence. `starts` marks words that do not directly follow the word before."""
+        continues = self.continues[tags]
+        if not continues.any():
+            return True
+        same_kind = np.zeros(len(tags), np.bool_)
+        same_kind[1:] = self.kind[tags[1:]] == self.kind[tags[:-1]]
+        return not (continues & (starts | ~same_kind)).any()
+
+    def decode(self, probabilities: Probabilities, starts: Bools) -> Ints:
+        """The number of the tag of each word: the possible sequence with the highest product of probabilities.
+
+        probabilities: (words, tags). starts: whether a word cannot continue an entity; true for the first word.
+        """
+        best: Ints = probabilities.argmax(1)
+        if self.allows(best, starts):
+            return best
+        return self._viterbi(np.log(np.maximum(probabilities, SMALLEST), dtype=np.float64), starts)
+
+    def _viterbi(self, scores: npt.NDArray[np.float64], starts: Bools) -> Ints:
+        own = np.arange(scores.shape[1])
+        previous = np.empty(scores.shape, np.int64)  # the best tag of the word before, for each word and tag
+        total = np.where(self.continues, -np.inf, scores[0])
+        for word in range(1, len(scores)):
+            any_tag = total.argmax()
+            same_kind = np.where(total[self.opening] >= total, self.opening, own)
+            previous[word] = np.where(self.continues, same_kind, any_tag)
+            total = total[previous[word]] + scores[word]
+            if starts[word]:
+                total[self.continues] = -np.inf
+        tags = np.empty(len(scores), np.int64)
+        tags[-1] = total.argmax()
+        for word in range(len(scores) - 1, 0, -1):
+            tags[word - 1] = previous[word, tags[word]]
+        return tags
