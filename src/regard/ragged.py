@@ -154,6 +154,10 @@ class Ragged:
             segments=torch.cat(kinds) if kinds else None,
         )
 
+    def twice(self) -> Ragged:
+        """This batch followed by itself; a fixed `max_length` is kept."""
+        return replace(Ragged.concatenate([self, self]), max_length=self.max_length)
+
     def fixed(self, *, tokens: int, sequences: int, max_length: int) -> Ragged:
         """The same batch in fixed shapes, so that one compiled graph serves every batch.
 

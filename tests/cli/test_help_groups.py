@@ -52,7 +52,9 @@ def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureF
     shown = [flag for one in flags.values() for flag in one]
     assert len(shown) == len(set(shown))
     known = {flag.replace("_", "-") for flag in _names(cli.COMMANDS[name].arguments)}
-    hidden = set() if name == "train" else {"class-balance", "label-smoothing", "vocabularies", "prefix", "context"}
+    hidden = (
+        set() if name == "train" else {"class-balance", "label-smoothing", "vocabularies", "prefix", "context", "rdrop"}
+    )
     assert set(shown) == known - hidden
     assert flags["options"] == (["config"] if name == "train" else [])
 

@@ -214,6 +214,20 @@ def test_a_fixed_shape_is_read_like_its_batch(small, task, name, network, record
         same(task.answer(record, [one]).json(), task.answer(record, [other]).json())
 
 
+def test_class_probabilities_have_the_weights_of_the_loss(small, task, name, network, records):
+    if not task.predicts_classes:
+        pytest.skip("the task predicts no classes")
+    examples = task.examples(records, small.preprocessing(), labeled=True)
+    inputs = task.prepare(examples.take(range(len(examples))).twice())
+    output = network(inputs.tokens, inputs.target, at=inputs.at)
+    log_probabilities, weights = task.log_probabilities(output, inputs)
+    assert torch.allclose(log_probabilities.exp().sum(1), torch.ones(len(weights)), atol=1e-5)
+    assert weights.sum().item() == pytest.approx(task.loss(output, inputs).count.item(), rel=1e-5)
+    one, two = log_probabilities.chunk(2)
+    assert torch.allclose(one, two, atol=1e-4)
+    assert torch.equal(*weights.chunk(2))
+
+
 def test_a_blank_batch_counts_nothing(small, task, network, records):
     inputs = task.examples(records, small.preprocessing(), labeled=True).take(range(len(records)))
     loss = small.run(task, network, inputs.without_targets())

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
@@ -250,6 +250,22 @@ class Classify(Task):
             logits_BC, label.nan_to_num(), reduction="none", pos_weight=class_weights
         )
         return weighted_loss(losses_BC, weight_B.unsqueeze(1).expand_as(losses_BC), keep_BC)
+
+    @property
+    def predicts_classes(self) -> bool:
+        return self.kind != "number"
+
+    def log_probabilities(self, output: Output, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """Of the classes of each text; for several labels, of yes and no for each of them."""
+        assert output.logits is not None
+        logits_BC, label, weight_B = output.logits.float(), inputs["label"], inputs["weight"]
+        if self.kind == "multi":
+            log_BC2 = torch.stack((F.logsigmoid(logits_BC), F.logsigmoid(-logits_BC)), -1)
+            weight_BC = torch.where(label.isnan(), 0.0, weight_B.unsqueeze(1).expand_as(label))
+            return log_BC2.flatten(0, 1), weight_BC.flatten()
+        if self.weights is not None:
+            weight_B = weight_B * constant_on(logits_BC, self.weights)[label.clamp(min=0)]
+        return logits_BC.log_softmax(-1), torch.where(label != IGNORE, weight_B, 0.0)
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batching.examples import Examples, ExamplesBuilder, Inputs
@@ -265,6 +265,19 @@ class Tag(Task):
         )
         weight_N = torch.ones_like(losses_N) if class_weights is None else class_weights[picked_N]
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), torch.where(keep_N, weight_N, 0.0).sum())
+
+    @property
+    def predicts_classes(self) -> bool:
+        return True
+
+    def log_probabilities(self, output: Output, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """Of the first token of each word."""
+        assert output.logits is not None
+        logits_NC, label_N = output.logits.float(), inputs["label"]
+        weight_N = torch.ones_like(logits_NC[:, 0])
+        if self.weights is not None:
+            weight_N = constant_on(logits_NC, self.weights)[label_N.clamp(min=0)]
+        return logits_NC.log_softmax(-1), torch.where(label_N != IGNORE, weight_N, 0.0)
 
     def row_outputs(self, output: Output, inputs: Inputs) -> list[Any]:
         assert output.logits is not None

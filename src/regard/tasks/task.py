@@ -201,6 +201,18 @@ class Task(ABC):
     def loss(self, output: Output, inputs: Inputs) -> Loss:
         """The loss of a batch; what has no target (`IGNORE`, NaN) does not count."""
 
+    @property
+    def predicts_classes(self) -> bool:
+        """Whether it has `log_probabilities`, which R-Drop compares."""
+        return False
+
+    def log_probabilities(self, output: Output, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """(N, C) log-probabilities of the classes at each position, and (N,) its weight in the loss.
+
+        The weights add up to the count of the loss: they are 0 where there is no target.
+        """
+        raise NotImplementedError(f"{self.name} predicts no classes")
+
     def run(self, network: Network, inputs: Inputs) -> Output:
         """The output of the network for inference; a translation task decodes here."""
         output: Output = network(inputs.tokens, inputs.target, at=inputs.at)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from regard.config import Config
@@ -142,6 +143,15 @@ class Translate(Task):
             output.logits.float(), word_N, reduction="none", ignore_index=IGNORE, label_smoothing=self.label_smoothing
         )
         return Loss(torch.where(keep_N, losses_N, 0.0).sum(), keep_N.sum().float())
+
+    @property
+    def predicts_classes(self) -> bool:
+        return True
+
+    def log_probabilities(self, output: Output, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """Of each token of the reference translation."""
+        assert output.logits is not None
+        return output.logits.float().log_softmax(-1), (inputs["word"] != IGNORE).float()
 
     def run(self, network: Network, inputs: Inputs) -> Output:
         """The logits of the reference translation, and what the network decodes by itself."""

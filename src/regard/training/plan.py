@@ -16,7 +16,7 @@ from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.training.engine.distributed import World
 from regard.training.engine.lora import add_lora
-from regard.training.engine.memory import check_disk, plan_memory, tokens_at_once
+from regard.training.engine.memory import MemoryPlan, check_disk, plan_memory, tokens_at_once
 from regard.training.engine.optimizer import freeze
 from regard.training.engine.stepper import BatchShape
 from regard.training.job import BatchSource, TrainingJob, total_steps
@@ -70,7 +70,7 @@ def plan_job(
     dtype = training_dtype(settings, device)
     compiled = task.fixed_shapes and should_compile(network, settings, device)
     batches, shape = _batches(network, settings, lengths, max_tokens, fixed=compiled)
-    memory = plan_memory(network, dtype=dtype, gradient_checkpointing=settings.gradient_checkpointing)
+    memory = _memory(network, settings, dtype)
     if world.is_main_process:
         check_disk(memory, folder)
     micro = settings.micro_batch_tokens
@@ -94,6 +94,16 @@ def plan_job(
         world=world,
         resume=resume,
         progress=progress,
+    )
+
+
+def _memory(network: Network, settings: Settings, dtype: torch.dtype) -> MemoryPlan:
+    return plan_memory(
+        network,
+        dtype=dtype,
+        gradient_checkpointing=settings.gradient_checkpointing,
+        average=settings.average > 0,
+        passes=2 if settings.rdrop else 1,
     )
 
 

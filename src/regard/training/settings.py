@@ -113,6 +113,8 @@ class Settings:
     lora: Lora = Lora()
     dropout: float | None = None  # Dropout of the whole network; the model's own if not given.
     label_smoothing: float | None = None  # Fraction of the target probability spread evenly over all labels.
+    rdrop: float = 0.0  # R-Drop: weight of the divergence between two passes with other dropout; 0 disables it.
+    average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
@@ -159,6 +161,7 @@ class Settings:
             "seed",
             "label_smoothing",
             "context",
+            "rdrop",
         ):
             self._at_least(name, 0)
         if self.epochs is not None and self.steps is not None:
@@ -167,6 +170,8 @@ class Settings:
         for name in ("dev_fraction", "overlap", "label_smoothing", "dropout", "adam_beta1", "adam_beta2"):
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected {FRACTION}.")
+        if not 0 <= self.average <= 1:
+            raise InputError(f"{setting('average')} is {self.average:g}, expected a fraction from 0 to 1.")
         if not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
@@ -223,6 +228,8 @@ class TrainSettings(TypedDict, total=False):
     lora: Lora | Mapping[str, Any] | int
     dropout: float | None
     label_smoothing: float | None
+    rdrop: float
+    average: float
     class_balance: Literal["none", "weights", "sampling"]
     vocabularies: Literal["joint", "separate"]
     prefix: str | None

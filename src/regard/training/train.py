@@ -15,6 +15,7 @@ from regard.random_state import preserved_random_state
 from regard.tasks import task_class
 from regard.tasks.task import Task
 from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe
+from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.initial_model import InitialModel, initial_model, preset_config
 from regard.training.job import BatchSource, TrainingJob
@@ -142,7 +143,9 @@ def _task(data: LabeledData, settings: Settings) -> Task:
         if not task.uses_context:
             raise InputError(f"{setting('context')} was given, but the task is {data.task}; only tag takes it.")
         options["context"] = settings.context
-    return task.from_records(records, **options)
+    fitted = task.from_records(records, **options)
+    check_rdrop(fitted, settings.rdrop)
+    return fitted
 
 
 def _identity(data: LabeledData, task: Task, model: InitialModel, start: str) -> Mapping[str, Any]:

@@ -55,6 +55,8 @@ def test_what_stays() -> None:
     size = sum(parameter.numel() for parameter in network.parameters())
     whole = plan_memory(network, dtype=torch.float32)
     assert (whole.weights, whole.gradients, whole.optimizer) == (4 * size, 4 * size, 8 * size)
+    assert plan_memory(network, dtype=torch.float32, passes=2).per_token == 2 * whole.per_token
+    assert plan_memory(network, dtype=torch.float32, average=True).optimizer == 1.5 * whole.optimizer
     assert plan_memory(network, dtype=torch.bfloat16).per_token < whole.per_token
     assert plan_memory(network, dtype=torch.float32, gradient_checkpointing=True).per_token < whole.per_token
     add_lora(network, Lora(rank=2), seed=0)

@@ -88,6 +88,7 @@ class SettingsInHelp(Settings):
     """Training settings without those that pretraining does not use. tyro removes the flags of suppressed fields."""
 
     label_smoothing: Annotated[float | None, Suppress] = None
+    rdrop: Annotated[float, Suppress] = 0.0
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
     prefix: Annotated[str | None, Suppress] = None

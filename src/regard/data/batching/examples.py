@@ -78,6 +78,24 @@ class Inputs:
             fixed_shape=True,
         )
 
+    def twice(self) -> Inputs:
+        """This batch followed by a copy: the first half of every output is the batch's, the second the copy's."""
+
+        def doubled(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: torch.cat((tensor, tensor)) for name, tensor in tensors.items()}
+
+        if self.at is not None:
+            raise InputError("a batch with selected positions cannot be repeated.")
+        return replace(
+            self,
+            tokens=self.tokens.twice(),
+            by_sequence=doubled(self.by_sequence),
+            by_token=doubled(self.by_token),
+            target=None if self.target is None else self.target.twice(),
+            by_target=doubled(self.by_target),
+            rows=2 * self.rows,
+        )
+
     def without_targets(self) -> Inputs:
         """The same batch without targets, for a process without a row in this step."""
 

@@ -84,7 +84,7 @@ def save_shards(folder: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def load_shards(folder: Path, parameters: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-    """Weights, optimizer state and best weights, each sharded like its parameter."""
+    """Weights, optimizer state, best and averaged weights, each sharded like its parameter."""
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
 
@@ -93,7 +93,7 @@ def load_shards(folder: Path, parameters: Mapping[str, Tensor]) -> dict[str, dic
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         load(tensors, storage_reader=reader, no_dist=not dist.is_initialized())
-    state: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "best": {}}
+    state: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "best": {}, "average": {}}
     for key, tensor in tensors.items():
         kind, _, name = key.partition("|")
         state[kind][name] = tensor

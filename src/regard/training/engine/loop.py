@@ -23,6 +23,7 @@ from regard.data.batching.prefetch import Prefetcher, map_tensors
 from regard.data.batching.sequences import token_batches
 from regard.errors import RegardError, pluralize
 from regard.tasks.inference import RowSource, ScoreResult
+from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.fsdp import is_shard, shard
 from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_lr
 from regard.training.engine.schedule import lr_factor
@@ -81,7 +82,9 @@ class _Loop:
             wrapped=wrapped,
             ranks=1 if sharded else self.world.ranks,
             gather=self.world.all_reduce if self.world.ranks > 1 else None,
+            rdrop=self.settings.rdrop,
         )
+        self.average = WeightAverage(job.network, fraction=self.settings.average, steps=job.steps)
         self.shape, self.epoch_steps = job.shape, 1
         self.at = TrainingPosition(
             micro_tokens=job.micro_batch_tokens or self.settings.micro_batch_tokens or job.batches.tokens
@@ -114,6 +117,8 @@ class _Loop:
                     self._smaller(error)
         if self.best is not None:
             put_weights(self.job.network, self.best)
+        else:
+            self.average.swap()
         self.job.network.eval()
         skipped, _ = self.stepper.guard.counts()
         return FitResult(
@@ -144,6 +149,7 @@ class _Loop:
                     self._done_first(began)
                 self.speed.step(tokens)
                 self.at.step += 1
+                self.average.update(self.at.step)
                 self.at.in_epoch += 1
                 self.at.tokens += tokens
                 self.at.seconds = time.monotonic() - began
@@ -175,6 +181,8 @@ class _Loop:
             parts += [parts[0].without_targets()] * (self._most_parts(batch.rows, lengths) - len(parts))
             if self.shape is not None:
                 parts = [part.fixed(**vars(self.shape)) for part in parts]
+            if self.settings.rdrop:
+                parts = [part.twice() for part in parts]
             if self.job.record:
                 parts = [pin_memory(part) for part in parts]
             yield parts, int(lengths[batch.rows].sum())
@@ -248,15 +256,18 @@ class _Loop:
         return float(max(group["lr"] for group in self.optimizer.param_groups))
 
     def _score(self) -> None:
+        """Score the averaged weights, or the latest if there is no average yet; keep them if they are the best."""
         assert self.job.score is not None
         network = self.job.network.eval()
-        result = self.job.score()
+        with self.average.swapped():
+            result = self.job.score()
+            better = self._better(result)
+            if better:
+                self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
         network.train()
-        better = self._better(result)
         if better:
             self.at.best, self.at.best_loss = result.value, result.loss
             self.at.best_step, self.at.worse = self.at.step, 0
-            self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
         else:
             self.at.worse += 1
         self.early = 0 < self.settings.patience <= self.at.worse
@@ -281,7 +292,12 @@ class _Loop:
         self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
         if self.settings.fsdp:
             optimizer = named_state(self.job.network, self.optimizer)
-            state = {"weights": weights_of(self.job.network), "optimizer": optimizer, "best": self.best or {}}
+            state = {
+                "weights": weights_of(self.job.network),
+                "optimizer": optimizer,
+                "best": self.best or {},
+                "average": self.average.means,
+            }
             tensors = {f"{kind}|{name}": tensor for kind, part in state.items() for name, tensor in part.items()}
             save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
         elif self.world.is_main_process:
@@ -291,6 +307,7 @@ class _Loop:
                 weights=weights_of(self.job.network),
                 optimizer=named_state(self.job.network, self.optimizer),
                 best=self.best,
+                average=self.average.means,
                 identity=self.job.identity,
             )
         self.world.barrier()
@@ -302,6 +319,7 @@ class _Loop:
             return True
         put_weights(self.job.network, saved.weights)
         restore_state(self.job.network, self.optimizer, saved.optimizer)
+        self.average.restore(saved.average)
         self.at, self.best = saved.position, saved.best
         self.at.micro_tokens = min(self.settings.micro_batch_tokens or self.at.micro_tokens, self.at.micro_tokens)
         if self.shape is not None:

@@ -42,8 +42,18 @@ class MemoryPlan:
         return max(int(available / self.per_token) // MULTIPLE * MULTIPLE, MULTIPLE)
 
 
-def plan_memory(network: Network, *, dtype: torch.dtype, gradient_checkpointing: bool = False) -> MemoryPlan:
-    """AdamW keeps two numbers per trained weight; half precision keeps a copy of each matrix."""
+def plan_memory(
+    network: Network,
+    *,
+    dtype: torch.dtype,
+    gradient_checkpointing: bool = False,
+    average: bool = False,
+    passes: int = 1,
+) -> MemoryPlan:
+    """AdamW keeps two numbers per trained weight, averaging a third; half precision keeps a copy of each matrix.
+
+    passes: how often each token is in a batch (twice with R-Drop).
+    """
     parameters = list(network.parameters())
     trained = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
     half = dtype != torch.float32
@@ -52,10 +62,9 @@ def plan_memory(network: Network, *, dtype: torch.dtype, gradient_checkpointing:
     return MemoryPlan(
         weights=stored + copies,
         gradients=4 * trained,
-        optimizer=8 * trained,
-        per_token=per_token(
-            network.config, tuple(network.heads), half=half, gradient_checkpointing=gradient_checkpointing
-        ),
+        optimizer=(12 if average else 8) * trained,
+        per_token=passes
+        * per_token(network.config, tuple(network.heads), half=half, gradient_checkpointing=gradient_checkpointing),
         stored=stored,
     )
 

@@ -19,6 +19,7 @@ from regard.tasks.task import Loss, Task
 from regard.training.engine.fsdp import is_shard, local
 from regard.training.engine.guard import LossGuard
 from regard.training.engine.optimizer import allocate_state
+from regard.training.engine.rdrop import rdrop_loss
 
 WARM = 3  # runs before a recording, so that nothing is made for the first time in it
 
@@ -57,10 +58,12 @@ class Stepper:
         wrapped: nn.Module | None = None,
         ranks: int = 1,
         gather: Callable[[Tensor], None] | None = None,
+        rdrop: float = 0.0,
     ) -> None:
         self.network, self.task, self.optimizer = network, task, optimizer
         self.run = wrapped if wrapped is not None else network
         self.clip, self.dtype, self.ranks, self.gather = clip, dtype, ranks, gather
+        self.rdrop = rdrop  # if above 0, every part has its sequences twice
         self.device = next(network.parameters()).device
         self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
         self.unfelt = gradient_free_biases(network)
@@ -117,6 +120,8 @@ class Stepper:
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
             prepared = self.task.prepare(inputs)
             output = self.run(prepared.tokens, prepared.target, at=prepared.at)
+        if self.rdrop:
+            return rdrop_loss(self.task, output, prepared, self.rdrop)
         return self.task.loss(output, prepared)
 
     def _part_now(self, inputs: Inputs) -> None:

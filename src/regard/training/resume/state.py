@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,14 @@ from regard.foreign import file_errors, open_regular_file, path_inside
 from regard.training.engine.distributed import World
 from regard.training.engine.fsdp import load_shards, save_shards
 from regard.training.resume.position import TrainingPosition
+from regard.training.settings import Settings
 
 STATE = "state"
-WEIGHTS, OPTIMIZER, BEST, POSITION, SHARDS = (
+WEIGHTS, OPTIMIZER, BEST, AVERAGE, POSITION, SHARDS = (
     "weights.safetensors",
     "optimizer.safetensors",
     "best.safetensors",
+    "average.safetensors",
     "state.json",
     "shards",
 )
@@ -59,6 +61,7 @@ def save_state(
     weights: Mapping[str, Tensor],
     optimizer: Mapping[str, Tensor],
     best: Mapping[str, Tensor] | None,
+    average: Mapping[str, Tensor],
     identity: Mapping[str, Any],
 ) -> None:
     """Replace the state in the run's folder. Best weights that have not changed are hard-linked, not written again."""
@@ -67,6 +70,8 @@ def save_state(
         with _new_state(folder) as new_folder:
             _save(new_folder / WEIGHTS, weights)
             _save(new_folder / OPTIMIZER, optimizer)
+            if average:
+                _save(new_folder / AVERAGE, average)
             digests: Digests = {}
             if best is not None:
                 digests = _linked(target, new_folder, position.best_step)
@@ -145,6 +150,7 @@ class SavedState:
     weights: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     best: dict[str, Tensor] | None
+    average: dict[str, Tensor] = field(default_factory=dict)  # the mean of the weights; empty if it has not begun
     checked: bool = True
 
 
@@ -231,12 +237,13 @@ def _read(
         if files - names:
             raise _damaged(target, f"{target / min(files - names)} is not part of this state")
         shards = load_shards(target / SHARDS, parameters)
-        return SavedState(position, shards["weights"], shards["optimizer"], shards["best"] or None)
+        return SavedState(position, shards["weights"], shards["optimizer"], shards["best"] or None, shards["average"])
     for name in (WEIGHTS, OPTIMIZER):
         if name not in names:
             raise _damaged(target, f"{target / name} is missing")
     best = _load(target / BEST) if BEST in names else None
-    return SavedState(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best)
+    average = _load(target / AVERAGE) if AVERAGE in names else {}
+    return SavedState(position, _load(target / WEIGHTS), _load(target / OPTIMIZER), best, average)
 
 
 def _load(path: Path) -> dict[str, Tensor]:
@@ -249,11 +256,17 @@ def _fits(saved: SavedState, parameters: Mapping[str, Tensor]) -> bool:
     shapes = {name: (tensor.shape, tensor.dtype) for name, tensor in parameters.items()}
     both = [weights for weights in (saved.weights, saved.best) if weights]
     known = [{name: (tensor.shape, tensor.dtype) for name, tensor in weights.items()} for weights in both]
-    return all(one == shapes for one in known) and {key.rpartition("|")[0] for key in saved.optimizer} <= set(shapes)
+    averaged = all(shapes.get(name) == (tensor.shape, tensor.dtype) for name, tensor in saved.average.items())
+    names = {key.rpartition("|")[0] for key in saved.optimizer}
+    return averaged and all(one == shapes for one in known) and names <= set(shapes)
 
 
 def check_same(folder: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise InputError with the differences if this is not the same training."""
+    """Raise InputError with the differences if this is not the same training.
+
+    A setting that the version which began the run did not have counts as its default, which disables it.
+    """
+    then = {**asdict(Settings()), **then}
     changed = [name for name, value in now.items() if then.get(name) != value]
     if changed:
         both = {name: (shorten(repr(then.get(name)), 100), shorten(repr(now[name]), 100)) for name in changed}
@@ -273,7 +286,7 @@ def state_files(folder: Path) -> set[str]:
     return {
         name
         for name in files_of(target)
-        if name in (POSITION, WEIGHTS, OPTIMIZER, BEST) or name.startswith(f"{SHARDS}/")
+        if name in (POSITION, WEIGHTS, OPTIMIZER, BEST, AVERAGE) or name.startswith(f"{SHARDS}/")
     }
 
 
