@@ -48,10 +48,10 @@ def prepare() -> None:
     best = {name: tensor + 1 for name, tensor in WEIGHTS.items()}
     for kind in ("whole", "sharded"):
         folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+        parts = {"weights": WEIGHTS, "optimizer": optimizer, "best": best, "average": WEIGHTS}
         if kind == "whole":
-            save_state(folder, position, weights=WEIGHTS, optimizer=optimizer, best=best, identity=IDENTITY)
+            save_state(folder, position, **parts, identity=IDENTITY)
         else:
-            parts = {"weights": WEIGHTS, "optimizer": optimizer, "best": best}
             tensors = {f"{part}|{name}": tensor for part, rows in parts.items() for name, tensor in rows.items()}
             save_sharded(folder, position, tensors=tensors, identity=IDENTITY, world=World())
         files = [path for path in folder.rglob("*") if path.is_file()]

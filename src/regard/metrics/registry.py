@@ -106,6 +106,7 @@ METRICS: list[Metric] = [
     Metric("best_exact", "answer", "exact match with the best no-answer threshold for this data"),
     Metric("bleu", "translation", "n-gram precision with a brevity penalty, 0 to 100 (Papineni et al. 2002)"),
     Metric("chrf", "translation", "F-score of character n-grams, 0 to 100 (Popović 2015)"),
+    Metric("bleu_lowercase", "translation", "BLEU of lower-cased texts, as published for Multi30k"),
     Metric("masked_accuracy", "masked tokens", "fraction of masked tokens that are predicted"),
     Metric("perplexity", "masked tokens", "exp of the mean loss of the masked tokens", higher_is_better=False),
     Metric("nll", "masked tokens", "mean negative log-likelihood of the masked tokens", higher_is_better=False),

@@ -17,7 +17,7 @@ def _metrics() -> dict[str, Any]:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
-    return {"bleu": BLEU(force=True), "chrf": CHRF()}
+    return {"bleu": BLEU(force=True), "chrf": CHRF(), "bleu_lowercase": BLEU(force=True, lowercase=True)}
 
 
 def signatures() -> dict[str, str]:
@@ -30,10 +30,11 @@ def signatures() -> dict[str, str]:
 
 
 class TranslationMeter:
-    """Corpus BLEU and chrF, from 0 to 100.
+    """Corpus BLEU, chrF and BLEU of lower-cased texts, from 0 to 100.
 
     BLEU (Papineni et al. 2002) is the geometric mean of the precisions of 1- to 4-grams, times a penalty for short
-    translations. chrF (Popović 2015) is the F-score of character n-grams. Both come from counts that add up over rows.
+    translations. chrF (Popović 2015) is the F-score of character n-grams. All come from counts that add up over rows.
+    Scores published for Multi30k are of lower-cased, tokenized texts: `bleu_lowercase` is comparable with them.
     """
 
     main, higher_is_better = "bleu", True

@@ -70,7 +70,7 @@ def test_evaluated_with_beams(folder, capsys, tmp_path):
     result = evaluate(model, data, beams=3, output=tmp_path / "a.jsonl", batch_tokens=1)
     lines = [json.loads(line)["translation"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert lines == [model.translate([text], beams=3)[0] for text, _ in rows]
-    assert set(result.signatures) == {"bleu", "chrf"} == set(result.scores)
+    assert set(result.signatures) == {"bleu", "chrf", "bleu_lowercase"} == set(result.scores)
     greedy = evaluate(model, data)
     assert greedy.loss == pytest.approx(result.loss, rel=1e-5)
     argv = ["evaluate", str(folder), str(data), "--device", "cpu"]

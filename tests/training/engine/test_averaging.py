@@ -12,8 +12,7 @@ from safetensors.torch import load_file
 from tests.training.helpers import Digest, Train, metrics, stop_at
 from torch import Tensor, nn
 
-from regard.errors import InputError
-from regard.training.engine import loop
+from regard.errors import FolderError, InputError
 from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.loop import Stopped
 from regard.training.settings import Settings
@@ -48,6 +47,8 @@ def test_frozen_weights_are_not_copied() -> None:
     average = WeightAverage(network, fraction=1.0, steps=2)
     average.update(1)
     assert list(average.means) == ["weight"]
+    with pytest.raises(FolderError, match="belong to another network"):
+        average.restore({"weight": network.weight, "bias": network.bias})
 
 
 def test_model_without_validation_rows_has_the_mean(
@@ -111,4 +112,3 @@ def test_ranks_have_the_same_mean(torchrun: Any, digest: Digest, tmp_path: Path,
 def test_fraction_is_checked() -> None:
     with pytest.raises(InputError, match=r"average is 1\.5, expected a fraction from 0 to 1"):
         Settings(average=1.5)
-    assert loop.WeightAverage is WeightAverage

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from regard.errors import FolderError
 from regard.training.engine.fsdp import local
 
 
@@ -69,6 +70,8 @@ class WeightAverage:
 
     def restore(self, means: Mapping[str, Tensor]) -> None:
         """Continue from the mean of a saved state; it is empty if there was none."""
+        if means and means.keys() != self.parameters.keys():
+            raise FolderError("the averaged weights of the saved state belong to another network. Start over.")
         if means:
             self.means = {name: means[name].clone().to(one.device) for name, one in self.parameters.items()}
 
