@@ -3,6 +3,7 @@
     python benchmarks/train.py masked                       # speed of masked-LM training, BERT-base shape (needs a GPU)
     python benchmarks/train.py tune --sets sst2 conll       # speed of fine-tuning minilm; --steps 30 for a short look
     python benchmarks/train.py score --sets mrpc --seeds 3  # scores of both on the same split
+    python benchmarks/train.py score --sets conll --set context=0  # a setting of regard; here without context
 
 `tune` runs each in a separate process, started as its users start it; with --peer-keeps-memory the Trainer also keeps
 freed memory, as regard does.
@@ -18,7 +19,7 @@ import random
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,9 +41,11 @@ from regard.data.corpus.masking import MaskSettings
 from regard.data.records import ClassifyRecord, Record
 from regard.device import pick_device
 from regard.predict import load
+from regard.predict.model_task import task_for
 from regard.tasks import task_class
 from regard.tasks.inference import ScoreResult, network_runner, score_records
 from regard.tasks.language.masked import Masked
+from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import fill_from_recipe
@@ -205,20 +208,31 @@ def learned(data_set: DataSet, records: Sequence[Record], name: str) -> Task:
     return task_class(name).from_records(records)
 
 
-def ours(data_set: DataSet, data: Any, out: Path, *, seed: int, steps: int | None = None) -> dict[str, Any]:
-    """regard on the records that were split already."""
+def ours(
+    data_set: DataSet,
+    data: Any,
+    out: Path,
+    *,
+    seed: int,
+    steps: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """regard on the records that were split already. `overrides` are settings of its training."""
     rows: dict[str, Any] = {}
 
     def on_event(event: Any) -> None:
         rows[event.kind] = event.values | {"step": event.step}
 
-    size = {"batch_tokens": data_set.batch * mean_length(data)} if GPU else {"batch": data_set.batch}
+    overrides = overrides or {}
+    length = mean_length(data, overrides.get("context"))
+    size = {"batch_tokens": data_set.batch * length} if GPU else {"batch_size": data_set.batch}
     settings: dict[str, Any] = {
         **size,
         "epochs": data_set.epochs,
         "lr": data_set.lr,
         "log_every": 50,
         **data_set.overrides,
+        **overrides,
     }
     if steps is not None:
         settings = {**settings, "steps": steps}
@@ -226,14 +240,15 @@ def ours(data_set: DataSet, data: Any, out: Path, *, seed: int, steps: int | Non
     result = train(data, out=out, start=start_folder(), overwrite=True, seed=seed, progress=on_event, **settings)
     done = json.loads((out / "run.json").read_text())["done"]
     scores = {name: value.value for name, value in result.scores.items()}
-    return {"scores": scores, "main": rows["score"]["main"] if "score" in rows else None, **done}
+    main = rows["score"]["main"] if "score" in rows else None
+    return {"scores": scores, "main": main, "mean_length": length, **done}
 
 
-def mean_length(data: Any) -> int:
-    """Tokens of a sequence, by a sample."""
+def mean_length(data: Any, context: int | None = None) -> int:
+    """Tokens of a sequence, by a sample; of sentences to tag, with their context."""
     tokenizer = Tokenizer.load(start_folder())
     preprocessing = Preprocessing(tokenizer, from_preset("bert-base-uncased", weights=False).config)
-    task = task_class(data.task).from_records(data.train)
+    task = task_class(data.task).from_records(data.train, **({} if context is None else {"context": context}))
     return round(float(task.examples(data.train[:3000], preprocessing, labeled=False).lengths.mean()))
 
 
@@ -254,6 +269,14 @@ def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | No
         device=device,
         batch_tokens=32_768,
     )
+
+
+def without_constraints(folder: Path, records: Sequence[Record]) -> dict[str, float]:
+    """The scores of a tagger that may predict any sequence of tags, also impossible ones."""
+    task = task_for(load(folder).checkpoint, folder)
+    assert isinstance(task, Tag)
+    judge = judged(folder, replace(task, constrained=False), records, cut=None)
+    return {key: value.value for key, value in judge.scores.items()}
 
 
 def shortened(record: Record, tokenizer: Tokenizer, max_length: int) -> Record:
@@ -331,11 +354,21 @@ def tune(names: Sequence[str], data: Path, out: Path, *, steps: int | None, peer
     keep(rows, name=f"tune-{kind}{which}", title=title, peer="transformers' Trainer", out=out, note=note)
 
 
-def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int], who: str) -> None:
-    """Scores of both on the same split, each row written as it comes."""
+def scores(
+    names: Sequence[str],
+    data: Path,
+    out: Path,
+    *,
+    seeds: Sequence[int],
+    who: str,
+    overrides: Mapping[str, Any],
+    rows: Sequence[int | None],
+) -> None:
+    """Scores of both on the same split, each row written as it comes. `rows`: limits of training and dev rows."""
     for name in names:
         data_set = SETS[name]
         data_rows = data_set.load(data)
+        data_rows = replace(data_rows, train=data_rows.train[: rows[0]], dev=data_rows.dev[: rows[1]])
         task = learned(data_set, data_rows.train, data_rows.task)
         for seed in seeds:
             began = time.perf_counter()
@@ -346,11 +379,14 @@ def scores(names: Sequence[str], data: Path, out: Path, *, seeds: Sequence[int],
                     judge = judged(Path(folder) / "model", task, data_rows.dev, cut=cut)
                     line = {"scores": {key: value.value for key, value in judge.scores.items()}, "main": judge.main}
                 else:
-                    line = ours(data_set, data_rows, Path(folder) / "ours", seed=seed)
+                    line = ours(data_set, data_rows, Path(folder) / "ours", seed=seed, overrides=overrides)
+                    if isinstance(task, Tag):
+                        line["without_constraints"] = without_constraints(Path(folder) / "ours", data_rows.dev)
                     if name == "imdb":
                         judge = judged(Path(folder) / "ours", task, data_rows.dev, cut=512)
                         line["truncated"] = {key: value.value for key, value in judge.scores.items()}
             line |= {"set": name, "who": who, "seed": seed, "wall": time.perf_counter() - began}
+            line |= {"settings": dict(overrides), "train_rows": len(data_rows.train), "dev_rows": len(data_rows.dev)}
             print(json.dumps(line), flush=True)
             with (out / f"scores-{who}.jsonl").open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -367,6 +403,12 @@ def main() -> None:
     parser.add_argument("--peer-keeps-memory", action="store_true", help="tune: the peer keeps freed memory as well")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--who", choices=["regard", "trainer"], default="regard")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="score: settings of regard, such as context=0"
+    )
+    parser.add_argument(
+        "--rows", type=int, nargs=2, default=(None, None), metavar=("TRAIN", "DEV"), help="score: only the first rows"
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     args = parser.parse_args()
     begin_at(args.start)
@@ -376,7 +418,17 @@ def main() -> None:
     elif args.part == "tune":
         tune(args.sets, args.data, args.out, steps=args.steps, peer_keeps_memory=args.peer_keeps_memory)
     else:
-        scores(args.sets, args.data, args.out, seeds=args.seeds, who=args.who)
+        overrides = dict(parsed_setting(pair) for pair in args.set)
+        scores(args.sets, args.data, args.out, seeds=args.seeds, who=args.who, overrides=overrides, rows=args.rows)
+
+
+def parsed_setting(pair: str) -> tuple[str, Any]:
+    """A setting from NAME=VALUE; numbers, true and false as in JSON."""
+    name, _, value = pair.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 if __name__ == "__main__":

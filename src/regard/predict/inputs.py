@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from regard.data.records import (
@@ -16,6 +17,7 @@ from regard.data.records import (
     TranslateRecord,
     column_aliases,
 )
+from regard.data.records.neighbors import with_neighbors
 from regard.errors import InputError
 from regard.text.encoding import Encoding
 
@@ -75,9 +77,13 @@ def is_pair(item: Any) -> bool:
 
 
 def as_records(data: Iterable[Any], kind: type[Any]) -> Iterator[Record]:
-    """Texts, tuples, dicts or records as records of one kind, one after the other."""
-    for number, item in enumerate(data):
-        yield as_record(item, kind, number)
+    """Texts, tuples, dicts or records as records of one kind, one after the other.
+
+    Dicts with a document, one after the other, are sentences with their neighbors as context; records have their own.
+    """
+    for is_record, items in groupby(enumerate(data), key=lambda numbered: isinstance(numbered[1], kind)):
+        records = (as_record(item, kind, number) for number, item in items)
+        yield from records if is_record else with_neighbors(records)
 
 
 def as_record(item: Any, kind: type[Any], number: int) -> Record:
@@ -103,10 +109,17 @@ def as_record(item: Any, kind: type[Any], number: int) -> Record:
     text = _one_text(item, kind, number)
     _check((text,), number, place)
     if kind is TagRecord:
-        return TagRecord.from_text(text, place=place)
+        return TagRecord.from_text(text, document=_document(item), place=place)
     if kind is TranslateRecord:
         return TranslateRecord(text, "", place=place)
     return DocumentRecord(text, place=place) if kind is DocumentRecord else ClassifyRecord(text, place=place)
+
+
+def _document(item: Any) -> str | None:
+    """The document of a row, if it has such a column."""
+    if not isinstance(item, Mapping):
+        return None
+    return next((str(item[name]) for name in column_aliases()["document"] if item.get(name) is not None), None)
 
 
 def _is_words(item: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from regard.data.atomic import check_output_path
 from regard.data.hints import reading_hints
 from regard.data.readers import Reader, read, split_names
-from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TranslateRecord
+from regard.data.records import ClassifyRecord, DocumentRecord, PairRecord, Record, TagRecord, TranslateRecord
 from regard.data.schema.columns import Columns, one_hot_columns
 from regard.data.splits import split_records
 from regard.errors import DataError, InputError, setting
@@ -199,4 +199,6 @@ def _fingerprint(train: list[Record], dev: list[Record]) -> str:
         known.update(str(len(part)).encode())
         for record in part:
             known.update(repr(record.values).encode("utf-8", "surrogatepass"))
+            if isinstance(record, TagRecord) and record.document is not None:
+                known.update(record.document.encode("utf-8", "surrogatepass"))
     return known.hexdigest()

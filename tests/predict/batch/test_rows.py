@@ -29,6 +29,8 @@ from regard.predict.batch.rows import file_rows, text_rows
         ("a.conll", "Ida B-PER\ncame O\n\n", "tag", "Ida came", {"tokens": ["Ida", "came"], "tags": ["B-PER", "O"]}),
         ("a.jsonl", '{"n": 1, "tokens": ["Ida", "came"]}\n', "tag", "Ida came", {"n": 1, "tokens": ["Ida", "came"]}),
         ("a.csv", "n,text\n1,Ida came\n", "tag", "Ida came", {"n": "1", "text": "Ida came"}),
+        ("a.csv", "doc_id,text\n1,Ida came\n", "tag", "Ida came", {"doc_id": "1", "text": "Ida came"}),
+        ("a.conll", "-DOCSTART- O\n\nIda O\n\n", "tag", "Ida", {"tokens": ["Ida"], "tags": ["O"]}),
         ("a.csv", "n,en,de\n1,one,eins\n", "translate", "one", None),
     ],
 )

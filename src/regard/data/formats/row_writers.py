@@ -124,16 +124,23 @@ def _cell(value: Any) -> str:
 
 @contextlib.contextmanager
 def open_sentences(path: Path, schema: Schema, style: str) -> Iterator[WriteRow]:
-    """CoNLL columns separated by spaces; by tabs if a cell of the first sentence is empty or contains a space."""
+    """CoNLL columns separated by spaces; by tabs if a cell of the first sentence is empty or contains a space.
+
+    "document" is no column: a sentence with another value than the one before it starts a document.
+    """
     tabs: bool | None = True if style == "tabs" else None
+    document: str | None = None
     with path.open("w", encoding="utf-8", newline="") as file:
 
         def write(row: Mapping[str, Any]) -> str:
-            nonlocal tabs
-            words = list(zip(*(value for name, value in row.items() if name != "line"), strict=True))
+            nonlocal tabs, document
+            words = list(zip(*(value for name, value in row.items() if name not in ("line", "document")), strict=True))
             if tabs is None:
                 tabs = any(not cell or " " in cell for word in words for cell in word)
             separator = "\t" if tabs else " "
+            if row.get("document") != document:
+                document = row.get("document")
+                file.write(separator.join(["-DOCSTART-", *["O"] * (len(words[0]) - 1)]) + "\n\n")
             file.writelines(separator.join(word) + "\n" for word in words)
             file.write("\n")
             return ""

@@ -34,7 +34,7 @@ class TagRecord(Record):
         TEXT,
     )
     required = (("tokens", "tags"), ("text", "entities"))
-    required_unlabeled = (("tokens",),)
+    required_unlabeled = (("tokens",), ("text", "document"))
     optional = ("document",)
     text_fields = ("text",)
 
@@ -49,6 +49,10 @@ class TagRecord(Record):
     def from_row(cls, row: Row, columns: ColumnMap) -> TagRecord:
         if "entities" in columns:
             return cls._from_entity_row(row, columns)
+        document = _document(row, columns)
+        if "tokens" not in columns:
+            text = row.text(columns["text"])
+            return cls.from_text(text, document=document, group=columns.group(row), place=row.place)
         tokens = columns["tokens"]
         column = columns.get("tags")
         tags = None if column is None or row.values.get(column) is None else row.strings(column, kind="broken-tags")
@@ -56,7 +60,7 @@ class TagRecord(Record):
             row.strings(tokens),
             tags,
             scheme=columns.tag_scheme,
-            document=_document(row, columns),
+            document=document,
             group=columns.group(row),
             place=row.place,
             lines=row.values.get("line") if tokens.isdigit() else None,
@@ -88,9 +92,8 @@ class TagRecord(Record):
 
     @property
     def values(self) -> list[Any]:
-        """Every field but the location and the context, which are the neighbors; the document where it is known."""
-        own: list[Any] = [self.text, self.spans, self.tags, self.group]
-        return own if self.document is None else [*own, self.document]
+        """The text and its tags; not the document, whose number depends on the file."""
+        return [self.text, self.spans, self.tags, self.group]
 
     @property
     def entities(self) -> tuple[Entity, ...]:

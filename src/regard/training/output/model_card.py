@@ -74,6 +74,7 @@ def _origin(run: Mapping[str, Any]) -> str:
 
 def _training(run: Mapping[str, Any]) -> list[str]:
     settings, done = run["settings"], run["done"]
+    notes = task_class(run["task"]).from_settings(run["task_settings"]).notes
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
     return [
         "## How it was trained",
@@ -81,6 +82,7 @@ def _training(run: Mapping[str, Any]) -> list[str]:
         f"{size}; learning rate {settings['lr']:.2g},",
         f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
         "loss and scores over time are in `metrics.jsonl` and `curves.png`.",
+        *(f"{note[0].upper()}{note[1:]}." for note in notes),
         "",
         "![curves](curves.png)",
         "",

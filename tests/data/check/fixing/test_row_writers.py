@@ -68,6 +68,21 @@ def test_conll_as_json_lines(tmp_path: Path) -> None:
         write_fixed_copy(write_file(tmp_path / "a.csv", "text,label\nx,y\n"), tmp_path / "b.xlsx")
 
 
+DOCUMENTS = "-DOCSTART- O\n\nAda B-PER\n\nsang O\n\n-DOCSTART- O\n\nin O\n\n"
+
+
+def test_documents_stay_apart(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "a.conll", DOCUMENTS)
+    for name in ("b.conll", "b.jsonl"):
+        write_fixed_copy(path, tmp_path / name)
+        assert fields(read(tmp_path / name), "right_context") == [("sang",), (), ()]
+    assert (tmp_path / "b.conll").read_text() == DOCUMENTS
+    several = [path, write_file(tmp_path / "c.conll", "-DOCSTART- O\n\nBath B-LOC\n")]
+    for name in ("d.conll", "d.jsonl"):
+        write_fixed_copy(several, tmp_path / name)
+        assert fields(read(tmp_path / name), "right_context") == [("sang",), (), (), ()]
+
+
 TREC = "DESC:manner How did it begin ?\nNUM:count How many are there ?\n"
 
 

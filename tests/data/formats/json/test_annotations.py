@@ -127,6 +127,7 @@ def test_spacy_documents_of_version_2(tmp_path: Path) -> None:
     expected = ("Ada Lund moved to Oslo", (ADA, Entity(18, 22, "LOC")))
     assert found_entities(path) == [expected, expected]
     assert read(path).schema.scheme == "bilou"
+    assert [record.right_context for record in read(path)] == [(expected[0],), ()]  # type: ignore[attr-defined]
     raw = {"raw": TEXT, "sentences": [sentence], "entities": TRIPLES, "cats": []}
     assert found_entities(whole(tmp_path / "b.json", [{"id": 0, "paragraphs": [raw]}])) == [(TEXT, (ADA, OSLO))]
     broken = [{"id": 0, "paragraphs": [{"sentences": [sentence, {"tokens": 5}]}]}]

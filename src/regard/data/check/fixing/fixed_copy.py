@@ -124,7 +124,7 @@ class _FixedRows:
                     continue
                 if self._is_needed(values, record, schema):
                     self.rows += 1
-                    yield self._rename_columns(values, schema), record
+                    yield self._with_document(self._rename_columns(values, schema), row), record
 
     def _is_needed(self, values: Mapping[str, Any], record: Record, schema: Schema) -> bool:
         """False for empty rows, repeated headers and duplicates."""
@@ -149,6 +149,14 @@ class _FixedRows:
             return values
         renamed = {name: values.get(schema.columns[role]) for role, name in columns.items()}
         return {name: value for name, value in renamed.items() if value is not None}
+
+    def _with_document(self, values: dict[str, Any], row: Row) -> dict[str, Any]:
+        """The values with the document that the row is a part of, where the format of the data marks documents."""
+        if row.document is None:
+            return values
+        several_files = len(self.reader.sources) > 1
+        document = f"{row.place.file} {row.document}" if several_files else row.document
+        return {**values, "document" if self.format == "conll" else "document_id": document}
 
     def _fit_format(self, values: dict[str, Any]) -> dict[str, Any]:
         fitted = fit_format(values, self.format, self.reader.schema)
