@@ -90,6 +90,8 @@ BAD = {
     "layerwise_lr_decay": "0",
     "label_smoothing": "1",
     "rdrop": "-1",
+    "context": "-1",
+    "bpe_dropout": "1",
     "average": "1.5",
     "dropout": "1.5",
     "window": "0",
@@ -139,7 +141,9 @@ def test_a_value_out_of_range_names_the_flag(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", ["label_smoothing", "class_balance", "vocabularies", "prefix", "rdrop"])
+@pytest.mark.parametrize(
+    "name", ["label_smoothing", "class_balance", "vocabularies", "prefix", "context", "rdrop", "bpe_dropout"]
+)
 def test_settings_without_meaning_are_refused_by_pretrain(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     flag = f"--{name.replace('_', '-')}"
     assert flag in said_of(["pretrain", "corpus.txt", "--preset", "tiny-bert", "--out", "run", flag, "x"], capsys)

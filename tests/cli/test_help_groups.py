@@ -53,7 +53,9 @@ def test_every_flag_is_in_a_group_of_the_help(name: str, capsys: pytest.CaptureF
     assert len(shown) == len(set(shown))
     known = {flag.replace("_", "-") for flag in _names(cli.COMMANDS[name].arguments)}
     hidden = (
-        set() if name == "train" else {"class-balance", "label-smoothing", "vocabularies", "prefix", "context", "rdrop"}
+        set()
+        if name == "train"
+        else {"class-balance", "label-smoothing", "vocabularies", "prefix", "context", "rdrop", "bpe-dropout"}
     )
     assert set(shown) == known - hidden
     assert flags["options"] == (["config"] if name == "train" else [])

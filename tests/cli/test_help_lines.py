@@ -31,7 +31,15 @@ def test_pretrain_hides_settings_that_it_does_not_use(capsys: pytest.CaptureFixt
     assert cli.main(["pretrain", "--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 120
-    for flag in ("--class-balance", "--label-smoothing", "--vocabularies", "--prefix", "--context", "--rdrop"):
+    for flag in (
+        "--class-balance",
+        "--label-smoothing",
+        "--vocabularies",
+        "--prefix",
+        "--context",
+        "--rdrop",
+        "--bpe-dropout",
+    ):
         assert not any(flag in line for line in lines)
     assert any("--weight-decay" in line for line in lines)
 

@@ -9,6 +9,7 @@ import pytest
 import sacrebleu
 import torch
 import transformers
+from tests.training.helpers import stop_at
 
 import regard.predict
 from regard import samples
@@ -27,6 +28,7 @@ from regard.ragged import Ragged
 from regard.tasks.greedy import greedy_decode
 from regard.tasks.translate import Translate, TranslationAnswer
 from regard.text.tokenizer import Tokenizer
+from regard.training.engine.loop import Stopped
 from regard.training.initial_model import VocabularySpec, with_special_token_ids
 from regard.training.train import train
 
@@ -238,6 +240,40 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
         assert "from_pretrained" in card
     else:
         assert "transformers cannot open" in card
+
+
+def test_bpe_dropout_average_and_rdrop_resume_bit_for_bit(tmp_path):
+    rows = [{"source": row.source, "target": row.target} for row in reversals(60)]
+    settings = {
+        "task": "translate",
+        "preset": "tiny-transformer",
+        "steps": 12,
+        "eval_every": 6,
+        "log_every": 1,
+        "batch_size": 16,
+        "bpe_dropout": 0.2,
+        "average": 0.5,
+        "rdrop": 1.0,
+        "device": "cpu",
+    }
+    train(rows, out=tmp_path / "whole", **settings)
+    with pytest.raises(Stopped):
+        train(rows, out=tmp_path / "run", **settings, progress=stop_at(9))
+    train(rows, out=tmp_path / "run", **settings, resume=True)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "run")]
+    assert weights[0] == weights[1]
+    assert Tokenizer.load(tmp_path / "whole").kind == "bpe"
+    assert Tokenizer.load(tmp_path / "whole").backend.model.dropout is None
+    model = regard.load(tmp_path / "whole", device="cpu")
+    assert model.translate(["a b c"]) == model.translate(["a b c"])
+    with pytest.raises(InputError, match="bpe_dropout was given, but the task is classify"):
+        train(
+            [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}] * 9,
+            out=tmp_path / "none",
+            preset="tiny-bert",
+            bpe_dropout=0.1,
+            dev_fraction=0.0,
+        )
 
 
 def check_translating(folder):

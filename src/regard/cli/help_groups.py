@@ -26,7 +26,7 @@ from regard.training.settings import Lora
 GROUPS: dict[str, tuple[str, ...]] = {
     "Data": (
         *("task", "dev", "dev_fraction", "format", "columns", "encoding", "labels", "skip_bad", "store"),
-        *("window", "overlap", "context", "prefix", "mask_rate", "mask_unit"),
+        *("window", "overlap", "context", "prefix", "bpe_dropout", "mask_rate", "mask_unit"),
     ),
     "Model": ("start", "preset", "tokenizer", "vocabularies", "objective", "dropout", "freeze"),
     "LoRA": ("lora.rank", "lora.alpha", "lora.dropout"),

@@ -51,18 +51,21 @@ def initial_model(
     seed: int,
     dropout: float | None = None,
     prefix: str | None = None,
+    bpe: bool = False,
 ) -> InitialModel:
     """A network with the heads of the task, and its tokenizer.
 
     For a preset without a tokenizer, one is trained on the texts, at most of the preset's vocabulary size, and another
-    one     from `targets` if these have a separate vocabulary. `prefix` is stored in config.json. The caller's random
-    state is not preserved: new heads are initialized from `seed`.
+    one from `targets` if these have a separate vocabulary; with `bpe` it is a BPE vocabulary. `prefix` is stored in
+    config.json. The caller's random state is not preserved: new heads are initialized from `seed`.
     """
     torch.manual_seed(seed)
     _check_start(task, start, preset)
     if preset is not None:
         _check_network(task, preset, from_preset(preset, weights=False))
-        loaded = open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets)
+        loaded = (
+            open_tokenizer(tokenizer) if tokenizer is not None else learn_tokenizer(preset, texts, targets, bpe=bpe)
+        )
         checkpoint = build_from_preset(task, preset, loaded, seed=seed, separate_vocabularies=targets is not None)
     else:
         folder = find_folder(start or "minilm")
@@ -204,17 +207,21 @@ def open_tokenizer(tokenizer: str | Path | Tokenizer) -> Tokenizer:
     return tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
 
 
-def learn_tokenizer(name: str, texts: Iterable[str], targets: Iterable[str] | None = None) -> Tokenizer:
+def learn_tokenizer(
+    name: str, texts: Iterable[str], targets: Iterable[str] | None = None, *, bpe: bool = False
+) -> Tokenizer:
     """Train a tokenizer for a preset, and a second one if `targets` are given."""
     if targets is not None:
         _check_two_vocabularies(name)
-    tokenizer = _train_tokenizer(name, texts)
-    tokenizer.target = None if targets is None else _train_tokenizer(name, targets)
+    tokenizer = _train_tokenizer(name, texts, bpe=bpe)
+    tokenizer.target = None if targets is None else _train_tokenizer(name, targets, bpe=bpe)
     return tokenizer
 
 
-def _train_tokenizer(name: str, texts: Iterable[str]) -> Tokenizer:
+def _train_tokenizer(name: str, texts: Iterable[str], *, bpe: bool) -> Tokenizer:
     vocabulary = vocabulary_of(name)
+    if bpe and vocabulary.kind != "bpe":
+        vocabulary = VocabularySpec("bpe", max(vocabulary.size, MIN_VOCABULARY), "roberta")
     with vocabulary_errors(name):
         return train_tokenizer_from_texts(texts, **vocabulary._asdict())
 

@@ -14,6 +14,21 @@ from regard.errors import InputError, did_you_mean, setting
 
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
 FRACTION = "a fraction from 0 up to but not including 1"  # in messages
+# Settings by the range that they are checked for; None is always allowed.
+AT_LEAST_1 = ("steps", "batch_size", "batch_tokens", "micro_batch_tokens", "window", "log_every", "max_bad_steps")
+AT_LEAST_0 = (
+    "warmup",
+    "weight_decay",
+    "max_grad_norm",
+    "patience",
+    "eval_every",
+    "save_every",
+    "seed",
+    "label_smoothing",
+    "context",
+    "rdrop",
+)
+FRACTIONS = ("dev_fraction", "overlap", "label_smoothing", "dropout", "bpe_dropout", "adam_beta1", "adam_beta2")
 
 # Names of transformers' Trainer, and the setting of the same meaning.
 OLD_NAMES = {
@@ -118,6 +133,7 @@ class Settings:
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
+    bpe_dropout: float = 0.0  # BPE dropout: probability to leave out a merge when a training text is tokenized.
     prefix: str | None = None  # Text put before every source text (T5); read from the folder if not given.
     window: int | None = None  # Maximum tokens of a sequence; longer texts are split into windows.
     overlap: float = 0.25  # Fraction of a window that the next window repeats.
@@ -141,33 +157,14 @@ class Settings:
         self._at_least("epochs", 0.0, above=True)
         for name in ("lr", "adam_eps"):
             self._at_least(name, 0.0, above=True)
-        for name in (
-            "steps",
-            "batch_size",
-            "batch_tokens",
-            "micro_batch_tokens",
-            "window",
-            "log_every",
-            "max_bad_steps",
-        ):
+        for name in AT_LEAST_1:
             self._at_least(name, 1)
-        for name in (
-            "warmup",
-            "weight_decay",
-            "max_grad_norm",
-            "patience",
-            "eval_every",
-            "save_every",
-            "seed",
-            "label_smoothing",
-            "context",
-            "rdrop",
-        ):
+        for name in AT_LEAST_0:
             self._at_least(name, 0)
         if self.epochs is not None and self.steps is not None:
             both = f"{setting('epochs', self.epochs)} and {setting('steps', self.steps)}"
             raise InputError(f"{both} were both given; give one of them.")
-        for name in ("dev_fraction", "overlap", "label_smoothing", "dropout", "adam_beta1", "adam_beta2"):
+        for name in FRACTIONS:
             if not 0 <= (getattr(self, name) or 0) < 1:
                 raise InputError(f"{setting(name)} is {getattr(self, name):g}, expected {FRACTION}.")
         if not 0 <= self.average <= 1:
@@ -232,6 +229,7 @@ class TrainSettings(TypedDict, total=False):
     average: float
     class_balance: Literal["none", "weights", "sampling"]
     vocabularies: Literal["joint", "separate"]
+    bpe_dropout: float
     prefix: str | None
     window: int | None
     overlap: float

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from regard.checkpoint.reading import preprocessing_of
+from regard.data.batching.bpe_dropout import BpeDropoutSource
+from regard.data.batching.examples import Examples
+from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.token_store import tokenizer_hash
 from regard.data.schema.columns import Columns
 from regard.device import pick_device
@@ -14,6 +18,7 @@ from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
 from regard.tasks.task import Task
+from regard.text.bpe_dropout import MarkingTokenizer
 from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
@@ -110,14 +115,12 @@ def _training_inputs(
         seed=settings.seed,
         dropout=settings.dropout,
         prefix=settings.prefix,
+        bpe=settings.bpe_dropout > 0,
     )
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
-    examples = task.examples(data.train, preprocessing, labeled=True)
-    source: BatchSource = examples
-    if settings.class_balance == "sampling":
-        source = balanced_source(examples, settings.seed)
+    source, examples = _source(task, data, preprocessing, settings)
     name = str(preset or start or "minilm")
     return TrainingInputs(
         task=task,
@@ -131,7 +134,23 @@ def _training_inputs(
         identity=_identity(data, task, model, name),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
+        max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
     )
+
+
+def _source(
+    task: Task, data: LabeledData, preprocessing: Preprocessing, settings: Settings
+) -> tuple[BatchSource, Examples]:
+    """The sequences of each epoch, and those that their lengths are planned with."""
+    if settings.bpe_dropout:
+        marking = replace(preprocessing, tokenizer=MarkingTokenizer.of(preprocessing.tokenizer))
+        marked = task.examples(data.train, marking, labeled=True)
+        resampled = BpeDropoutSource(marked, preprocessing.tokenizer, dropout=settings.bpe_dropout, seed=settings.seed)
+        return resampled, resampled.examples
+    examples = task.examples(data.train, preprocessing, labeled=True)
+    if settings.class_balance == "sampling":
+        return balanced_source(examples, settings.seed), examples
+    return examples, examples
 
 
 def _task(data: LabeledData, settings: Settings) -> Task:

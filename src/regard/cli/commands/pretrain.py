@@ -91,6 +91,7 @@ class SettingsInHelp(Settings):
     rdrop: Annotated[float, Suppress] = 0.0
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
+    bpe_dropout: Annotated[float, Suppress] = 0.0
     prefix: Annotated[str | None, Suppress] = None
     context: Annotated[int | None, Suppress] = None
 
