@@ -244,7 +244,7 @@ def test_the_same_command_trains_them_all(preset, tmp_path, monkeypatch):
 
 def test_bpe_dropout_average_and_rdrop_resume_bit_for_bit(tmp_path):
     rows = [{"source": row.source, "target": row.target} for row in reversals(60)]
-    settings = {
+    settings: dict[str, Any] = {
         "task": "translate",
         "preset": "tiny-transformer",
         "steps": 12,
