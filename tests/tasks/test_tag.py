@@ -19,7 +19,7 @@ from regard.data.records import Entity, TagRecord
 from regard.data.records.neighbors import with_neighbors
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
-from regard.tasks.tag import EntitiesAnswer, Tag, WindowTags, _firsts, _word_columns
+from regard.tasks.tag import EntitiesAnswer, Tag, _firsts, _word_columns
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
 
@@ -42,11 +42,16 @@ def window_tags(task, *tags, first=0):
     return window_of(task, words, [word + 1 for word in words], numbers, chances)
 
 
-def window_of(task, first, end, numbers, chances):
-    """A window with these probabilities of these tags; the other tags share the rest."""
+def window_of(task, first, end, numbers, chances, *, second=None):
+    """A window with these probabilities of these tags; the other tags share the rest.
+
+    second: probabilities of further tags, by word and tag.
+    """
     probabilities = np.repeat((1 - np.array(chances)[:, None]) / len(task.names), len(task.names), 1)
     probabilities[range(len(numbers)), numbers] = chances
-    return WindowTags(np.array(first), np.array(end), probabilities.astype(np.float32))
+    for place, chance in (second or {}).items():
+        probabilities[place] = chance
+    return task._decoded(np.array(first), np.array(end), probabilities.astype(np.float32), np.zeros(1, np.int64))
 
 
 def test_it_learns_its_tags(task):
@@ -156,10 +161,9 @@ def test_words_in_one_piece_are_one_entity():
 
 def test_words_without_a_piece_are_none(task):
     record = TagRecord.from_tokens(["Anna", "\u200b", "Berg"], None)
-    window = window_of(task, [0, 2], [1, 3], [3, 4], [0.9, 0.7])
-    assert replace(task, constrained=False).answer(record, [window]).tags == ("B-PER", "O", "I-PER")
-    window.probabilities[1, 3] = 0.2
-    answer = task.answer(record, [window])
+    free = replace(task, constrained=False)
+    assert free.answer(record, [window_of(free, [0, 2], [1, 3], [3, 4], [0.9, 0.7])]).tags == ("B-PER", "O", "I-PER")
+    answer = task.answer(record, [window_of(task, [0, 2], [1, 3], [3, 4], [0.9, 0.7], second={(1, 3): 0.2})])
     assert answer.tags == ("B-PER", "O", "B-PER")
     assert [(one.label, one.text) for one in answer.entities] == [("PER", "Anna"), ("PER", "Berg")]
 
@@ -201,8 +205,7 @@ def test_windows_are_put_together_word_by_word(task):
 
 def test_impossible_tags_are_replaced_by_the_most_likely_possible_ones(task):
     record = TagRecord.from_tokens(["Anna", "Berg"], None)
-    window = window_of(task, [0, 1], [1, 2], [0, 4], [0.5, 0.8])  # O, I-PER
-    window.probabilities[0, 3] = 0.3  # B-PER
+    window = window_of(task, [0, 1], [1, 2], [0, 4], [0.5, 0.8], second={(0, 3): 0.3})  # O or B-PER, then I-PER
     answer = task.answer(record, [window])
     assert answer.tags == ("B-PER", "I-PER")
     assert answer.entities[0].score == pytest.approx(0.55)

@@ -53,10 +53,18 @@ def test_possible_sequences_are_those_that_both_readings_agree_on(numbers: list[
     tags = [NAMES[number] for number in numbers]
     starts = np.zeros(len(tags), np.bool_)
     starts[0] = True
-    allowed = TagConstraints.of(NAMES).allows(np.array(numbers), starts)
+    allowed = not TagConstraints.of(NAMES)._impossible(np.array(numbers), starts).any()
     assert allowed == (entity_spans(tags) == entity_spans(tags, strict=True))
     if allowed:
         assert entities(tags) == entity_spans(tags)
+
+
+@given(st.lists(sentences(), min_size=1, max_size=6))
+def test_several_texts_are_decoded_as_each_alone(texts: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    constraints = TagConstraints.of(NAMES)
+    alone = [constraints.decode(probabilities, starts) for probabilities, starts in texts]
+    together = constraints.decode(*(np.concatenate(values) for values in zip(*texts, strict=True)))
+    assert together.tolist() == np.concatenate(alone).tolist()
 
 
 def test_an_entity_type_without_b_cannot_be_opened() -> None:

@@ -19,6 +19,7 @@ from itertools import chain, pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -34,7 +35,7 @@ from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean, setting
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
-from regard.tasks.tag_decoding import Bools, Probabilities, TagConstraints
+from regard.tasks.tag_decoding import Probabilities, TagConstraints
 from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, internal
 from regard.text.tokenizer import Tokenizer
 
@@ -82,11 +83,22 @@ class WordsAnswer(TagAnswer):
 
 
 class WindowTags(NamedTuple):
-    """The predictions of a window: words from `first` to `end` (exclusive) with the probability of each tag."""
+    """The predictions of a window: words from `first` to `end` (exclusive) with their tag and its probability.
+
+    probabilities: of every tag, from which the tags of a text in several windows are decoded again.
+    """
 
     first: Ints
     end: Ints
+    tag: Ints
+    chance: npt.NDArray[np.float32]
     probabilities: Probabilities
+
+    def part(self, words: slice) -> WindowTags:
+        """The same for some of the words."""
+        return WindowTags(
+            self.first[words], self.end[words], self.tag[words], self.chance[words], self.probabilities[words]
+        )
 
 
 @dataclass(frozen=True)
@@ -283,17 +295,22 @@ class Tag(Task):
         assert output.logits is not None
         first_tokens = (inputs["word"] >= 0).nonzero().squeeze(1)
         probabilities_MC = output.logits[first_tokens].float().softmax(1)
-        values_M = [inputs["word"][first_tokens], inputs["upto"][first_tokens], probabilities_MC]
-        columns = [values.cpu().numpy() for values in values_M]
+        values_M = (inputs["word"][first_tokens], inputs["upto"][first_tokens], probabilities_MC)
+        first, end, probabilities = (values.cpu().numpy() for values in values_M)
         bounds = inputs.tokens.bounds[: inputs.rows + 1].cpu().numpy()
         cuts = np.searchsorted((first_tokens if inputs.at is None else inputs.at).cpu().numpy(), bounds)
-        return [WindowTags(*(values[start:end] for values in columns)) for start, end in pairwise(cuts.tolist())]
+        columns = self._decoded(first, end, probabilities, cuts)
+        return [columns.part(slice(start, end)) for start, end in pairwise(cuts.tolist())]
 
     def answer(self, record: Record, outputs: Sequence[Any]) -> Answer:
         assert isinstance(record, TagRecord)
         tags, chances = [OUTSIDE] * len(record.spans), [0.0] * len(record.spans)
-        if outputs:
-            for first, end, tag, chance in self._decoded(outputs):
+        windows: Sequence[WindowTags] = outputs
+        if len(windows) > 1:
+            first, end, _, _, probabilities = map(np.concatenate, zip(*windows, strict=True))
+            windows = [self._decoded(first, end, probabilities, np.zeros(1, np.int64))]
+        for window in windows:
+            for first, end, tag, chance in zip(*(values.tolist() for values in window[:4]), strict=True):
                 name = self.names[tag]
                 carried = f"I-{name[2:]}" if self.iob and name != OUTSIDE else name
                 tags[first:end] = [name, *[carried] * (end - first - 1)]
@@ -307,17 +324,16 @@ class Tag(Task):
             return EntitiesAnswer(len(outputs), tags=tuple(tags), entities=named)
         return WordsAnswer(len(outputs), tags=tuple(tags), words=named)
 
-    def _decoded(self, windows: Sequence[WindowTags]) -> Iterator[tuple[int, int, int, float]]:
-        """The words of a record from `first` to `end` (exclusive), each with its tag and the probability of that."""
-        first, end, probabilities = windows[0] if len(windows) == 1 else map(np.concatenate, zip(*windows, strict=True))
-        if self._constraints is None or not len(first):
+    def _decoded(self, first: Ints, end: Ints, probabilities: Probabilities, cuts: Ints) -> WindowTags:
+        """The most likely tags of words; `cuts` are where a text starts."""
+        if self._constraints is None:
             tags = probabilities.argmax(1)
         else:
-            starts: Bools = np.ones(len(first), np.bool_)
+            starts = np.ones(len(first), np.bool_)
             starts[1:] = first[1:] != end[:-1]  # after a word without a token, which is tagged O
+            starts[cuts[cuts < len(first)]] = True
             tags = self._constraints.decode(probabilities, starts)
-        chances = np.take_along_axis(probabilities, tags[:, None], 1)[:, 0]
-        yield from zip(*(values.tolist() for values in (first, end, tags, chances)), strict=True)
+        return WindowTags(first, end, tags, np.take_along_axis(probabilities, tags[:, None], 1)[:, 0], probabilities)
 
     def meter(self) -> Meter:
         return EntityMeter() if self.iob else TokenMeter()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from regard.data.batching.packing import Ints
+from regard.data.batching.packing import Ints, ranges
 
 SMALLEST = np.finfo(np.float32).tiny  # a probability of 0 is unlikely, but not impossible
 
@@ -44,38 +44,48 @@ class TagConstraints:
             kind=np.array([kinds[name[2:]] for name in names]),
         )
 
-    def allows(self, tags: Ints, starts: Bools) -> bool:
-        """Whether this is a possible sequence. `starts` marks words that do not directly follow the word before."""
-        continues = self.continues[tags]
-        if not continues.any():
-            return True
-        same_kind = np.zeros(len(tags), np.bool_)
-        same_kind[1:] = self.kind[tags[1:]] == self.kind[tags[:-1]]
-        return not (continues & (starts | ~same_kind)).any()
-
     def decode(self, probabilities: Probabilities, starts: Bools) -> Ints:
-        """The number of the tag of each word: the possible sequence with the highest product of probabilities.
+        """The number of the tag of each word: the possible sequences with the highest product of probabilities.
 
-        probabilities: (words, tags). starts: whether a word cannot continue an entity; true for the first word.
+        probabilities: (words, tags), of one or more texts. starts: for each word whether it cannot continue an entity,
+        because it is the first of its text or does not directly follow the word before.
         """
-        best: Ints = probabilities.argmax(1)
-        if self.allows(best, starts):
-            return best
-        return self._viterbi(np.log(np.maximum(probabilities, SMALLEST), dtype=np.float64), starts)
+        tags: Ints = probabilities.argmax(1)
+        impossible = self._impossible(tags, starts)
+        if not impossible.any():
+            return tags
+        firsts = np.flatnonzero(starts)
+        bounds = np.append(firsts, len(tags))
+        wrong = np.unique(np.searchsorted(firsts, np.flatnonzero(impossible), side="right") - 1)
+        lengths = np.diff(bounds)[wrong]
+        inside = np.arange(lengths.max()) < lengths[:, None]
+        words = ranges(firsts[wrong], lengths)
+        scores = np.zeros((*inside.shape, probabilities.shape[1]))
+        scores[inside] = np.log(np.maximum(probabilities[words], SMALLEST), dtype=np.float64)
+        tags[words] = self._viterbi(scores, lengths)[inside]
+        return tags
 
-    def _viterbi(self, scores: npt.NDArray[np.float64], starts: Bools) -> Ints:
-        own = np.arange(scores.shape[1])
+    def _impossible(self, tags: Ints, starts: Bools) -> Bools:
+        """Words that continue an entity that is not there."""
+        other_kind = np.ones(len(tags), np.bool_)
+        other_kind[1:] = self.kind[tags[1:]] != self.kind[tags[:-1]]
+        return self.continues[tags] & (starts | other_kind)
+
+    def _viterbi(self, scores: npt.NDArray[np.float64], lengths: Ints) -> Ints:
+        """The best tags of several texts. scores: (texts, words, tags), 0 after the last word of a text."""
+        texts, words, tag_count = scores.shape
+        own = np.arange(tag_count)
         previous = np.empty(scores.shape, np.int64)  # the best tag of the word before, for each word and tag
-        total = np.where(self.continues, -np.inf, scores[0])
-        for word in range(1, len(scores)):
-            any_tag = total.argmax()
-            same_kind = np.where(total[self.opening] >= total, self.opening, own)
-            previous[word] = np.where(self.continues, same_kind, any_tag)
-            total = total[previous[word]] + scores[word]
-            if starts[word]:
-                total[self.continues] = -np.inf
-        tags = np.empty(len(scores), np.int64)
-        tags[-1] = total.argmax()
-        for word in range(len(scores) - 1, 0, -1):
-            tags[word - 1] = previous[word, tags[word]]
+        total = np.where(self.continues, -np.inf, scores[:, 0])
+        for word in range(1, words):
+            any_tag = total.argmax(1)[:, None]
+            same_kind = np.where(total[:, self.opening] >= total, self.opening, own)
+            before = np.where(self.continues, same_kind, any_tag)
+            inside = (word < lengths)[:, None]
+            previous[:, word] = np.where(inside, before, own)
+            total = np.where(inside, np.take_along_axis(total, before, 1) + scores[:, word], total)
+        tags = np.empty((texts, words), np.int64)
+        tags[:, -1] = total.argmax(1)
+        for word in range(words - 1, 0, -1):
+            tags[:, word - 1] = previous[np.arange(texts), word, tags[:, word]]
         return tags
