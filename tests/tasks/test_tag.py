@@ -240,6 +240,8 @@ def test_context_is_the_default_where_documents_are_known(tagged):
     assert Tag.from_records(tagged).context == 0
     with pytest.raises(InputError, match="documents of the sentences are not known"):
         Tag.from_records(tagged, context=64)
+    with pytest.raises(InputError, match="context is 600, expected at most 512 tokens"):
+        Tag.from_records(documents(), context=600)
 
 
 def test_context_tokens_are_neither_learned_nor_tagged(small):

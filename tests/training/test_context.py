@@ -17,7 +17,7 @@ from regard.data.records import TagRecord
 from regard.errors import InputError
 from regard.predict.batch.files import predict_to_file
 from regard.predict.batch.rows import file_rows
-from regard.predict.model_task import task_for
+from regard.predict.model_task import read_training_run, task_for
 from regard.tasks.tag import Tag
 from regard.training.load_data import load_data
 
@@ -117,6 +117,19 @@ def test_it_is_off_without_documents(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run/run.json").read_text())["task_settings"]["context"] == 0
     with pytest.raises(InputError, match="context=8 was given, but the documents of the sentences are not known"):
         train(path, tmp_path / "other", epochs=None, steps=1, context=8)
+
+
+def test_documents_are_known_by_their_column(tmp_path: Path) -> None:
+    rows = [{"text": "Ada met Bo", "label": [[0, 3, "PER"]], "doc": 1}, {"text": "It rained", "label": [], "doc": 1}]
+    columns = {"document": "doc"}
+    train(rows, tmp_path / "run", epochs=None, steps=1, dev_fraction=0, columns=columns)
+    assert json.loads((tmp_path / "run/run.json").read_text())["task_settings"]["context"] == 64
+    assert [record.right_context for record in read(rows, columns=columns)] == [("It rained",), ()]  # type: ignore[attr-defined]
+    (tmp_path / "new.csv").write_text("doc,text\n1,Ada met Bo\n1,It rained\n2,Bo sang\n")
+    known = read_training_run(tmp_path / "run")
+    assert known is not None
+    predicted = [row.item for row in file_rows(str(tmp_path / "new.csv"), "tag", read_options=known.data)]
+    assert [record.right_context for record in predicted] == [("It rained",), (), ()]
 
 
 def test_other_tasks_have_no_context(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ TRAIN_TASKS = ("classify", "pair", "tag", "answer", "translate", "embed", "maske
 CHECK_TASKS = (*TRAIN_TASKS, "text", "minimal")
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "conll", "trec", "text", "lines", "aligned")
 INPUT_ROLES = ("text", "first", "second", "question", "context")  # columns of inputs without labels
-ROLES = ("text", "label", "first", "second", "question", "context", "answers", "source", "target", "group")
+ROLES = ("text", "label", "first", "second", "question", "context", "answers", "source", "target", "document", "group")
 
 # A command can replace a help line: Annotated[ModelName, arg(help="…")].
 ModelName = Annotated[

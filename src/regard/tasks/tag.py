@@ -30,7 +30,7 @@ from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
-from regard.data.records.neighbors import nearest
+from regard.data.records.neighbors import MAX_CONTEXT_WORDS, nearest
 from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean, setting
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
@@ -40,6 +40,7 @@ from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, inte
 from regard.text.tokenizer import Tokenizer
 
 CONTEXT_TOKENS = 64  # of the sentences around a sentence, where documents are known
+MAX_CONTEXT_TOKENS = 2 * MAX_CONTEXT_WORDS
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
 Spans = Sequence[tuple[int, int]]
@@ -349,6 +350,8 @@ def _context_tokens(context: int | None, *, has_documents: bool) -> int:
     """The number of context tokens: as given, else the default where documents are known."""
     if context is None:
         return CONTEXT_TOKENS if has_documents else 0
+    if context > MAX_CONTEXT_TOKENS:
+        raise InputError(f"{setting('context')} is {context}, expected at most {MAX_CONTEXT_TOKENS} tokens.")
     if context and not has_documents:
         raise InputError(
             f"{setting('context', context)} was given, but the documents of the sentences are not known. Mark where "

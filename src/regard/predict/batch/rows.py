@@ -123,14 +123,14 @@ class _Opened:
         return Reader(self.sources, read_options(task="text", format="lines", encoding=self.encoding))
 
     def _tagged(self, *, plain: bool) -> Reader | None:
-        """Words with or without their tags, where the file holds them; a file that is no table only as CoNLL.
+        """Words with or without their tags, or texts of documents; a file that is no table only as CoNLL.
 
         Of an annotation tool every text is wanted, accepted or not, so those are read as texts.
         """
         try:
             if plain and Reader(self.sources, read_options(encoding=self.encoding)).schema.format != "conll":
                 return None
-            schema = self._reader(self._choices(("tokens",)), task="tag")
+            schema = self._reader(self._choices(("tokens", "text", "document")), task="tag")
         except DataError:  # no words; a text will do
             return None
         return None if schema.schema.export else schema
