@@ -271,6 +271,11 @@ def judged(folder: Path, task: Task, records: Sequence[Record], *, cut: int | No
     )
 
 
+def plain(task: Task) -> Task:
+    """The task as the Trainer knows it: sentences alone, and the best tag of each word."""
+    return replace(task, context=0, constrained=False) if isinstance(task, Tag) else task
+
+
 def without_constraints(folder: Path, records: Sequence[Record]) -> dict[str, float]:
     """The scores of a tagger that may predict any sequence of tags, also impossible ones."""
     task = task_for(load(folder).checkpoint, folder)
@@ -376,7 +381,7 @@ def scores(
                 if who == "trainer":
                     peer.train(data_set, task, data_rows.train, start_folder(), Path(folder), seed=seed)
                     cut = data_set.max_length if data_rows.task == "classify" else None
-                    judge = judged(Path(folder) / "model", task, data_rows.dev, cut=cut)
+                    judge = judged(Path(folder) / "model", plain(task), data_rows.dev, cut=cut)
                     line = {"scores": {key: value.value for key, value in judge.scores.items()}, "main": judge.main}
                 else:
                     line = ours(data_set, data_rows, Path(folder) / "ours", seed=seed, overrides=overrides)

@@ -1,15 +1,12 @@
 """Tags of words."""
 
 import json
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import tokenizers
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
 from regard import samples
@@ -19,13 +16,12 @@ from regard.data.records import Entity, TagRecord
 from regard.data.records.neighbors import with_neighbors
 from regard.errors import DataError, InputError
 from regard.metrics.meter import EntityMeter, TokenMeter
-from regard.tasks.tag import EntitiesAnswer, Tag, _firsts, _word_columns
-from regard.text.learn import train_tokenizer_from_texts
+from regard.tasks.tag import EntitiesAnswer, Tag
+from regard.tasks.tag_sequences import word_columns
 from regard.text.tokenizer import Tokenizer
 
 GOLDEN = [1.60347, 1.18357, 1.21873, 1.39362, 1.22096, 1.19168, 1.44331, 1.15664, 0.47894, 0.36046]
 GOLDEN += [0.4151, 0.2744, 0.1271, 0.08191, 0.09653, 0.06919, 0.05496, 0.04265, 0.0506, 0.04317]
-KINDS = ("wordpiece", "bpe", "unigram", "char")
 NAMES = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 
 
@@ -102,55 +98,12 @@ def test_the_first_piece_of_a_word_carries_its_tag(small, task, tagged):
         assert examples.by_token["label"][place] == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(text=st.text(alphabet="ab é.-😀\u0301\u200d\tÅß", max_size=30))
-def test_pieces_and_words_meet_by_their_place(kinds, kind, text):
-    """Of any tokenizer: a piece is the first of a word it has a part in, and no other piece before it has."""
-    record, result = TagRecord.from_text(text), kinds[kind].encode(text, special=False)
-    firsts = list(_firsts(record.spans, result.offsets))
-    assert len(firsts) == len(record.spans)
-    for (start, end), piece in zip(record.spans, firsts, strict=True):
-        touching = [place for place, (left, right) in enumerate(result.offsets) if left < end and right > start]
-        assert (piece is None) == (not touching)
-        assert piece is None or piece in touching[:2]
-    columns = _word_columns(record.spans, result.offsets)
-    covered = [word for word, end in zip(columns["word"], columns["upto"], strict=True) for word in range(word, end)]
-    assert covered == [word for word, piece in enumerate(firsts) if piece is not None]
-
-
-@pytest.fixture(scope="module")
-def kinds():
-    texts = ["ab ba a b é . - 😀 Å ß aa.bb-a", "ab é.-a b aaa bbb abab"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so little text gives fewer pieces than asked for
-        results = [train_tokenizer_from_texts(texts, kind=kind, size=300, lowercase=False) for kind in KINDS]
-    return dict(zip(KINDS, results, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("spans", "offsets", "expected"),
-    [
-        ([(0, 2), (3, 5)], [(0, 1), (1, 2), (3, 5)], [0, 2]),  # pieces of one word
-        ([(0, 2), (3, 5)], [(0, 2), (2, 5)], [0, 1]),  # a space that belongs to its piece
-        ([(0, 2), (3, 5)], [(0, 2), (2, 3), (3, 5)], [0, 2]),  # a piece of mere space
-        ([(0, 2), (3, 4), (5, 6)], [(0, 2), (5, 6)], [0, None, 1]),  # a word that left nothing
-        ([(0, 1), (1, 2), (2, 3)], [(0, 3)], [0, 0, 0]),  # words in one piece
-        ([(0, 3), (3, 5)], [(0, 4), (4, 5)], [0, 1]),  # a piece of two words, and one of the second alone
-        ([(0, 1)], [(0, 1), (0, 1), (0, 1)], [0]),  # bytes of one character
-        ([(0, 2)], [(0, 0), (0, 2)], [1]),  # a piece of nothing
-        ([(0, 2)], [], [None]),
-    ],
-)
-def test_first_pieces(spans, offsets, expected):
-    assert list(_firsts(spans, offsets)) == expected
-
-
 def test_words_in_one_piece_are_one_entity():
     backend = tokenizers.Tokenizer(models.WordLevel({"U.S.": 0, "in": 1, "[UNK]": 2}, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     result = Tokenizer(backend).encode("in U.S.", special=False)
     record = TagRecord.from_text("in U.S.")
-    columns = _word_columns(record.spans, result.offsets)
+    columns = word_columns(record.spans, result.offsets)
     assert (columns["word"].tolist(), columns["upto"].tolist()) == ([0, 1], [1, 5])
     task = Tag(names=NAMES)
     window = window_of(task, columns["word"], columns["upto"], [0, 1], [0.9, 0.8])

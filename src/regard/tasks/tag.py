@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,20 +30,19 @@ from regard.data.batching.packing import Ints
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import Record, TagRecord
-from regard.data.records.neighbors import MAX_CONTEXT_WORDS, nearest
+from regard.data.records.neighbors import MAX_CONTEXT_WORDS
 from regard.data.tags import entities
 from regard.errors import InputError, did_you_mean, setting
 from regard.metrics.meter import EntityMeter, Meter, TokenMeter
 from regard.model.transformer import Output
 from regard.tasks.tag_decoding import Probabilities, TagConstraints
+from regard.tasks.tag_sequences import context_tokens, word_columns
 from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, internal
-from regard.text.tokenizer import Tokenizer
 
 CONTEXT_TOKENS = 64  # of the sentences around a sentence, where documents are known
 MAX_CONTEXT_TOKENS = 2 * MAX_CONTEXT_WORDS
 OUTSIDE = "O"
 IOB = re.compile(r"O|[BI]-.+", re.DOTALL)
-Spans = Sequence[tuple[int, int]]
 
 
 class TaggedSpan(NamedTuple):
@@ -208,9 +207,10 @@ class Tag(Task):
         builder, frame = ExamplesBuilder(segments=preprocessing.segments), Frame.of(preprocessing.tokenizer)
         tagged = [record for record in records if isinstance(record, TagRecord)]
         encodings = preprocessing.tokenizer.encode_batch([record.text for record in tagged], special=False)
-        contexts = self._contexts(tagged, [encoding.ids for encoding in encodings], preprocessing.tokenizer)
+        ids = [encoding.ids for encoding in encodings]
+        contexts = context_tokens(tagged, ids, preprocessing.tokenizer, size=self.context // 2)
         for row, (record, encoding, (left, right)) in enumerate(zip(tagged, encodings, contexts, strict=True)):
-            columns_by_token = _word_columns(record.spans, encoding.offsets)
+            columns_by_token = word_columns(record.spans, encoding.offsets)
             if labeled:
                 columns_by_token["label"] = self._targets(record, columns_by_token["word"])
             for cut in surrounded_windows(
@@ -223,24 +223,6 @@ class Tag(Task):
                     columns[name][part.owned] = values[own.own_start : own.own_end]
                 builder.add(row, cut.ids, cut.segments, by_token=columns)
         return builder.build()
-
-    def _contexts(
-        self, records: Sequence[TagRecord], ids: Sequence[Sequence[int]], tokenizer: Tokenizer
-    ) -> Iterator[tuple[list[int], list[int]]]:
-        """The tokens to the left and to the right of each record. Every text is tokenized once, and alone."""
-        size = self.context // 2
-        sides = [
-            (list(nearest(reversed(record.left_context), size)), list(nearest(record.right_context, size)))
-            for record in records
-        ]
-        known = {record.text: tokens for record, tokens in zip(records, ids, strict=True)}
-        others = [text for text in dict.fromkeys(chain.from_iterable(chain(*sides))) if text not in known]
-        encodings = tokenizer.encode_batch(others, special=False) if others else []
-        known |= {text: encoding.ids for text, encoding in zip(others, encodings, strict=True)}
-        for left, right in sides:
-            before = [token for text in reversed(left) for token in known[text]]
-            after = [token for text in right for token in known[text]]
-            yield before[max(len(before) - size, 0) :], after[:size]
 
     def _targets(self, record: TagRecord, words: Ints) -> Ints:
         """The tag of each first token of a word, as a number."""
@@ -366,31 +348,6 @@ def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
         return tuple(sorted(counts))
     kinds = sorted({name[2:] for name in counts if name != OUTSIDE})
     return (OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI"))
-
-
-def _word_columns(spans: Spans, offsets: Spans) -> dict[str, Ints]:
-    """For each token the word it is the first token of (`word`), and the end of the words that share it (`upto`)."""
-    columns = {"word": np.full(len(offsets), IGNORE), "upto": np.full(len(offsets), IGNORE)}
-    for word, token in enumerate(_firsts(spans, offsets)):
-        if token is not None:
-            if columns["word"][token] < 0:
-                columns["word"][token] = word
-            columns["upto"][token] = word + 1
-    return columns
-
-
-def _firsts(spans: Spans, offsets: Spans) -> Iterator[int | None]:
-    """The first token of each word, not shared with the word before it if possible; None for a word without a token."""
-    last, token = -1, 0
-    for start, end in spans:
-        while token < len(offsets) and offsets[token][1] <= start:
-            token += 1
-        own = token + 1 if token == last and token + 1 < len(offsets) and offsets[token + 1][0] < end else token
-        if own < len(offsets) and offsets[own][0] < end:
-            last = token = own
-            yield own
-        else:
-            yield None
 
 
 def _well_formed(tags: Sequence[str]) -> list[str]:
