@@ -92,6 +92,7 @@ BAD = {
     "rdrop": "-1",
     "context": "-1",
     "bpe_dropout": "1",
+    "beams": "0",
     "average": "1.5",
     "dropout": "1.5",
     "window": "0",
@@ -142,7 +143,7 @@ def test_a_value_out_of_range_names_the_flag(
 
 
 @pytest.mark.parametrize(
-    "name", ["label_smoothing", "class_balance", "vocabularies", "prefix", "context", "rdrop", "bpe_dropout"]
+    "name", ["label_smoothing", "class_balance", "vocabularies", "prefix", "context", "rdrop", "bpe_dropout", "beams"]
 )
 def test_settings_without_meaning_are_refused_by_pretrain(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     flag = f"--{name.replace('_', '-')}"

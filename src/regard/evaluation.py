@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ def evaluate(
     window: int | None = None,
     overlap: float | None = None,
     beams: int = 1,
+    length_penalty: float | None = None,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
     progress: OnProgress | None = None,
@@ -117,6 +118,7 @@ def evaluate(
         1,024, if not given.
     overlap: fraction of a window that the next window repeats, for causal language models; 0.5 if not given.
     beams: number of beams of a translation model; 1 is greedy decoding.
+    length_penalty: of beam search: above 1 favors long texts; that of the model's folder if not given.
     seed: random seed of the tokens that are masked, for masked language models.
     """
     started = time.monotonic()
@@ -127,7 +129,8 @@ def evaluate(
     task, reader = _open(model, data, split=split, skip_bad=skip_bad, **reading)
     request = _evaluation_request(model, task, reader, window, overlap)
     losses = LossTotal()
-    answered = _answered(model, task, request, beams, batch_tokens, losses)
+    beam_options = {"beams": beams, "length_penalty": length_penalty}
+    answered = _answered(model, task, request, beam_options, batch_tokens, losses)
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))
 
@@ -230,16 +233,24 @@ def default_window(model: Model) -> int:
 
 
 def _answered(
-    model: Model, task: Task, request: _EvaluationRequest, beams: int, batch_tokens: int, losses: LossTotal
+    model: Model,
+    task: Task,
+    request: _EvaluationRequest,
+    beam_options: Mapping[str, Any],
+    batch_tokens: int,
+    losses: LossTotal,
 ) -> Answered:
-    run = model.task_runner(task)
+    run, beams = model.task_runner(task), beam_options["beams"]
+    if beams == 1 and beam_options["length_penalty"] is not None:
+        raise InputError(f"{setting('length_penalty')} was given, but it needs {setting('beams')} above 1.")
     if beams != 1:
         if not isinstance(task, Translate):
             raise InputError(
                 f"{setting('beams', beams)} was given, but beams are for models that translate; "
                 f"this is a model for {task.name}."
             )
-        run, batch_tokens = beam_run(model.network, model.writer, task, beams), -(-batch_tokens // max(beams, 1))
+        run = beam_run(model.network, model.writer, task, beam_options)
+        batch_tokens = -(-batch_tokens // max(beams, 1))
     if isinstance(task, SlidingPerplexity):
         batch_tokens = min(batch_tokens, max(LOGITS // model.config.vocabulary, 1))
     return answer_records(

@@ -119,15 +119,13 @@ def _join_tokens(tokens: Sequence[str], words: Sequence[Sequence[int]]) -> tuple
     return tuple("".join(plain[index] for index in word) for word in words)
 
 
-def beam_run(network: Network, generator: TextGenerator, task: Translate, beams: int) -> RunNetwork:
-    """Runs the network for a task, with beam search instead of greedy decoding."""
+def beam_run(network: Network, generator: TextGenerator, task: Translate, options: Mapping[str, Any]) -> RunNetwork:
+    """Runs the network for a task, with beam search instead of greedy decoding; `options` are those of decoding."""
 
     def run(inputs: Inputs) -> TranslationOutput:
         sources = [ids.tolist() for ids in inputs.tokens.split(inputs.tokens.ids)]
         limits = inputs["max_new_tokens"].clamp(min=1).tolist()
-        candidates = generator.continuations(
-            sources, {"beams": beams, "max_tokens": max(limits)}, max_new_tokens=limits
-        )
+        candidates = generator.continuations(sources, {**options, "max_tokens": max(limits)}, max_new_tokens=limits)
         decoded = [DecodedSequence.of(best.ids, best.score, why=best.finish_reason) for best, *_ in candidates]
         return task.with_written(network, inputs, decoded)
 

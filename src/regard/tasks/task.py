@@ -20,6 +20,7 @@ from regard.data.batching.examples import Examples, Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Record
 from regard.errors import FolderError, InputError, setting
+from regard.generate.generator import TextGenerator
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
@@ -233,6 +234,18 @@ class Task(ABC):
     @abstractmethod
     def update(self, meter: Meter, answer: Answer, record: Record) -> None:
         """Add an answer and its record to the meter."""
+
+    def length_penalties(
+        self,
+        generator: TextGenerator,
+        records: Sequence[Record],
+        preprocessing: Preprocessing,
+        *,
+        beams: int,
+        batch_tokens: int,
+    ) -> dict[float, float]:
+        """The main score on validation records for several length penalties of beam search; none by default."""
+        return {}
 
     def tuned(self, meter: Meter) -> Self:
         """The task with what is chosen on the validation rows after training, such as a threshold."""

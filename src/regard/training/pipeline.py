@@ -12,6 +12,7 @@ import json
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
+from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults import resolve_settings
 from regard.training.engine.distributed import leave_process_group
 from regard.training.engine.fsdp import unshard
@@ -102,6 +103,14 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
     }
+    decoding = tune_decoding(job, inputs.model, inputs.validation)
+    if decoding is not None:
+        context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": str(decoding)}))
+        details["decoding"] = decoding._asdict()
+    if job.settings.beams > 1:
+        penalty = 1.0 if decoding is None else decoding.length_penalty
+        checkpoint = with_decoding(inputs.model.checkpoint, job.settings.beams, penalty)
+        inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
     return TrainedRun(context, inputs, job, fitted, task, scores, details)
 

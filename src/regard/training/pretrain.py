@@ -39,7 +39,16 @@ from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import TextValidation, unigram_baseline
 
 WINDOW = 512  # maximum number of tokens of a sequence if none is given
-LABEL_SETTINGS = ("label_smoothing", "class_balance", "prefix", "vocabularies", "context", "rdrop", "bpe_dropout")
+LABEL_SETTINGS = (
+    "label_smoothing",
+    "class_balance",
+    "prefix",
+    "vocabularies",
+    "context",
+    "rdrop",
+    "bpe_dropout",
+    "beams",
+)
 
 
 @exclusive

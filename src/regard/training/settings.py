@@ -15,7 +15,16 @@ from regard.errors import InputError, did_you_mean, setting
 Schedule = Literal["linear", "cosine", "wsd", "sqrt", "constant"]
 FRACTION = "a fraction from 0 up to but not including 1"  # in messages
 # Settings by the range that they are checked for; None is always allowed.
-AT_LEAST_1 = ("steps", "batch_size", "batch_tokens", "micro_batch_tokens", "window", "log_every", "max_bad_steps")
+AT_LEAST_1 = (
+    "steps",
+    "batch_size",
+    "batch_tokens",
+    "micro_batch_tokens",
+    "window",
+    "beams",
+    "log_every",
+    "max_bad_steps",
+)
 AT_LEAST_0 = (
     "warmup",
     "weight_decay",
@@ -135,6 +144,7 @@ class Settings:
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
     bpe_dropout: float = 0.0  # BPE dropout: probability to leave out a merge when a training text is tokenized.
     prefix: str | None = None  # Text put before every source text (T5); read from the folder if not given.
+    beams: int = 1  # Beams that a translation model is used with; the length penalty is chosen on the validation rows.
     window: int | None = None  # Maximum tokens of a sequence; longer texts are split into windows.
     overlap: float = 0.25  # Fraction of a window that the next window repeats.
     # Tokens of the sentences around a sentence to tag, half on each side; 64 if documents are known; 0 disables it.
@@ -231,6 +241,7 @@ class TrainSettings(TypedDict, total=False):
     vocabularies: Literal["joint", "separate"]
     bpe_dropout: float
     prefix: str | None
+    beams: int
     window: int | None
     overlap: float
     context: int | None

@@ -13,6 +13,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.text_source import PairRows, Stream
 from regard.data.records import Record
 from regard.errors import InputError, setting
+from regard.generate.generator import TextGenerator
 from regard.tasks.inference import CHUNK, RowSource, ScoreResult, network_runner, score_records, score_rows
 from regard.training.job import TrainingJob
 
@@ -42,6 +43,13 @@ class RecordValidation:
             batch_tokens=_batch_tokens(device),
             seed=job.settings.seed,
         )
+
+    def length_penalties(self, job: TrainingJob, generator: TextGenerator) -> dict[float, float]:
+        """The main score for several length penalties of beam search; none if the task does not decode."""
+        rows = self._sample(job.task.max_dev_rows)
+        tokens = _batch_tokens(_device(job))
+        beams = job.settings.beams
+        return job.task.length_penalties(generator, rows, self.preprocessing, beams=beams, batch_tokens=tokens)
 
     def _sample(self, limit: int | None) -> Sequence[Record]:
         """At most `limit` of the records, evenly spaced."""

@@ -82,6 +82,24 @@ def test_evaluated_with_beams(folder, capsys, tmp_path):
     assert json.loads(capsys.readouterr().out)["signatures"] == result.signatures
     assert main([*argv, "--beams", "0"]) == 1
     assert "beams" in capsys.readouterr().err
+    assert main([*argv, "--length-penalty", "0"]) == 1
+    assert "--length-penalty was given, but it needs --beams above 1" in capsys.readouterr().err
+
+
+def test_length_penalty(folder, capsys, tmp_path):
+    """A low penalty gives shorter translations than a high one, in both commands."""
+    model = load(folder, device="cpu")
+    low, high = (model.translate(["good morning"], beams=3, length_penalty=value)[0] for value in (0.0, 3.0))
+    assert len(low) <= len(high)
+    data = tmp_path / "pairs.jsonl"
+    data.write_text(json.dumps({"source": "good morning", "target": "the dog"}) + "\n")
+    for penalty, expected in (("0", low), ("3", high)):
+        options = ["--beams", "3", "--length-penalty", penalty, "--device", "cpu"]
+        assert main(["translate", str(folder), "good morning", *options]) == 0
+        assert capsys.readouterr().out == f"{expected}\n"
+        assert main(["evaluate", str(folder), str(data), *options, "--output", str(tmp_path / "a.jsonl")]) == 0
+        assert json.loads((tmp_path / "a.jsonl").read_text())["translation"] == expected
+        capsys.readouterr()
 
 
 def test_alignments_as_a_picture(folder, capsys, tmp_path):

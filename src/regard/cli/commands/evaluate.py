@@ -80,6 +80,10 @@ class EvaluateCommand:
         Path | None, arg(help="Draw the confusion matrix to this file: .png, .svg or .pdf.", metavar="FILE.png")
     ] = None
     beams: Annotated[int, arg(help="Translation: number of beams; 1 is greedy decoding.", metavar="N")] = 1
+    length_penalty: Annotated[
+        float | None,
+        arg(help="Translation: above 1 favors long texts; that of the model's generation_config.json if not given."),
+    ] = None
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -111,6 +115,7 @@ def run(command: EvaluateCommand) -> None:
             window=command.window,
             overlap=_overlap(command, model),
             beams=command.beams,
+            length_penalty=command.length_penalty,
             batch_tokens=command.batch_tokens,
             progress=progress,
         )
@@ -123,14 +128,18 @@ def run(command: EvaluateCommand) -> None:
     if command.json:
         print_json(_json(evaluation))
         return
+    _print_evaluation(evaluation)
+    if command.output is not None:
+        print(f"answers: {command.output}")
+
+
+def _print_evaluation(evaluation: Evaluation) -> None:
     print_scores(evaluation.scores)
     for name, signature in evaluation.signatures.items():
         print(f"{name}: {signature}")
     print_report(evaluation.report)
     rows = pluralize(evaluation.rows, evaluation.unit.removesuffix("s"))
     print(f"\n{rows} in {evaluation.seconds:.1f} s, {format_rate(evaluation.rows, evaluation.seconds)}.")
-    if command.output is not None:
-        print(f"answers: {command.output}")
 
 
 def _json(evaluation: Evaluation) -> dict[str, Any]:

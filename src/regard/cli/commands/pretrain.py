@@ -93,6 +93,7 @@ class SettingsInHelp(Settings):
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
     bpe_dropout: Annotated[float, Suppress] = 0.0
     prefix: Annotated[str | None, Suppress] = None
+    beams: Annotated[int, Suppress] = 1
     context: Annotated[int | None, Suppress] = None
 
 

@@ -54,6 +54,10 @@ class TranslateCommand:
         int | None,
         arg(help="Number of beams; that of the model's generation_config.json if not given, else 1 (greedy)."),
     ] = None
+    length_penalty: Annotated[
+        float | None,
+        arg(help="Beam search: above 1 favors long translations; that of generation_config.json if not given, else 1."),
+    ] = None
     best: Annotated[int, arg(help="Number of translations per text, best first.")] = 1
     alignment: Annotated[bool, arg(help="Show the source words that each target word attends to.")] = False
     alignment_plot: Annotated[
@@ -97,6 +101,7 @@ def run(command: TranslateCommand) -> None:
         batch_tokens=command.batch_tokens,
         prefix=command.prefix,
         beams=command.beams,
+        length_penalty=command.length_penalty,
     )
     if plot is not None:
         draw_alignments([one for best in translated for one in best[0].alignments], plot)
