@@ -20,7 +20,7 @@ MULTI30K = DataSize(29_000, 16.0, 60)
 def chosen(name: str, size: DataSize = MULTI30K, **overrides: Any) -> Settings:
     config = from_preset(name, weights=False).config
     recipe = TASKS["translate"].recipe(config, size.sequences)
-    return resolve_settings(Settings.of(overrides), size, config, pretrained=False, gpu=False, recipe=recipe)
+    return resolve_settings(Settings.of(overrides), size, config, pretrained=False, recipe=recipe)
 
 
 def test_transformers_translate_as_in_2017() -> None:
@@ -74,7 +74,7 @@ def test_only_settings_that_differ_from_the_default_are_reported() -> None:
         "label_smoothing 0.1",
     ]
     size, config = DataSize(1000, 20.0, 40), from_preset("tiny-bert", weights=False).config
-    plain = resolve_settings(Settings(), size, config, pretrained=False, gpu=False)
+    plain = resolve_settings(Settings(), size, config, pretrained=False)
     assert [one.split()[0] for one in chosen_settings(Settings(), plain)] == ["lr", "epochs", "batch_tokens"]
 
 
@@ -106,17 +106,17 @@ def test_pretraining_takes_learning_rates_that_were_measured(name: str, factor: 
     config = from_preset(name, weights=False).config
     size = DataSize(1_000_000, 512.0, 512)
     settings = Settings(steps=800, batch_tokens=factor * 16_384)
-    result = resolve_settings(settings, size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config))
+    result = resolve_settings(settings, size, config, pretrained=False, recipe=pretraining_recipe(config))
     lr, warmup = PRETRAINING[name]
     growth = min(factor, 2) ** 0.5 if config.norm_first else 1.0
     assert result.lr == pytest.approx(lr * growth, rel=0.02)
     assert result.warmup is not None
     assert warmup_steps(800, result.warmup) == warmup
     own = resolve_settings(
-        replace(settings, warmup=0.02), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
+        replace(settings, warmup=0.02), size, config, pretrained=False, recipe=pretraining_recipe(config)
     )
     assert own.warmup == 0.02
     long = resolve_settings(
-        replace(settings, steps=100_000), size, config, pretrained=False, gpu=True, recipe=pretraining_recipe(config)
+        replace(settings, steps=100_000), size, config, pretrained=False, recipe=pretraining_recipe(config)
     )
     assert long.warmup == 0.1

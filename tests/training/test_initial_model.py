@@ -15,6 +15,8 @@ from regard.checkpoint.write_folder import write_folder
 from regard.errors import InputError
 from regard.model.attention import Attention
 from regard.tasks.classify import Classify
+from regard.tasks.pair import Pair
+from regard.tasks.tag import Tag
 from regard.tasks.translate import Translate
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import Tokenizer
@@ -167,3 +169,64 @@ def test_character_models_have_a_vocabulary_of_characters(name: str) -> None:
     assert vocabulary_of(name)[:2] == ("char", 1000)
     config = from_preset(name, weights=False).config
     assert (config.layers, config.width, config.kind) == (2, 512, "decoder")
+
+
+def as_sentence_encoder(folder: Path, pooling: str) -> Path:
+    """The folder with the files in which sentence-transformers stores its pooling."""
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps({f"pooling_mode_{pooling}": True}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("settings", "added_layers", "probe"),
+    [
+        ({}, 1, True),
+        ({"pooling": "first"}, 0, True),
+        ({"head_init": "random"}, 0, False),
+        ({"head_init": "random", "pooling": "mean"}, 1, False),
+    ],
+)
+def test_a_sentence_encoder_starts_from_a_probe_on_the_mean(
+    encoder: Path, settings: dict[str, str], added_layers: int, *, probe: bool
+) -> None:
+    layers = start(start=encoder).checkpoint.config.layers
+    model = start(start=as_sentence_encoder(encoder, "mean_tokens"), **settings)
+    assert (model.checkpoint.config.layers, model.probe) == (layers + added_layers, probe)
+
+
+def test_first_token_pooling_needs_no_layer(encoder: Path) -> None:
+    layers = start(start=encoder).checkpoint.config.layers
+    model = start(start=as_sentence_encoder(encoder, "cls_token"))
+    assert (model.checkpoint.config.layers, model.probe) == (layers, True)
+    dense: Any = model.checkpoint.network.get_submodule("heads.pooled.transform.dense")
+    assert torch.equal(dense.weight, torch.eye(len(dense.weight)))
+
+
+def test_other_encoders_keep_a_random_head_on_the_first_token(encoder: Path) -> None:
+    model = start(start=encoder)
+    assert not model.probe
+
+
+def test_pairs_start_from_a_probe_on_request_only(encoder: Path) -> None:
+    task = Pair(names=("a", "b"))
+    as_sentence_encoder(encoder, "mean_tokens")
+    plain = start(task, start=encoder)
+    probed = start(task, start=encoder, head_init="probe", pooling="mean")
+    assert (plain.probe, probed.probe) == (False, True)
+    assert probed.checkpoint.config.layers == plain.checkpoint.config.layers + 1
+
+
+def test_a_preset_has_no_vectors_to_probe() -> None:
+    with pytest.raises(InputError, match="head_init='probe' was given, but preset='tiny-bert' has random weights"):
+        start(preset="tiny-bert", head_init="probe")
+
+
+def test_only_classification_has_a_head_to_probe() -> None:
+    with pytest.raises(InputError, match="pooling='mean' was given, but the task is tag; only classify and pair"):
+        start(Tag(names=("O", "B-a")), preset="tiny-bert", pooling="mean")

@@ -101,7 +101,10 @@ def test_a_stop_after_the_last_step_costs_no_step(
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
 
 
-def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(small: Train, tmp_path: Path) -> None:
+def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(
+    small: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.training.engine.loop.MIN_SAVE_SECONDS", 0)
     saved: list[dict[str, Any]] = []
 
     def on_event(event: TrainingEvent) -> None:
@@ -111,6 +114,19 @@ def test_a_state_is_saved_once_an_epoch_where_nothing_is_scored(small: Train, tm
     small(tmp_path / "run", epochs=3, dev_fraction=0.0, log_every=1, progress=on_event)
     assert saved[0]["epoch"] == 1
     assert saved[0]["in_epoch"] > 0
+
+
+def test_no_state_is_written_again_within_seconds(small: Train, tmp_path: Path) -> None:
+    """Evaluations of a short run write no state; its end does, and so does `save_every`."""
+    saved: list[bool] = []
+
+    def on_event(event: TrainingEvent) -> None:
+        saved.append((tmp_path / "run/state").exists())
+
+    small(tmp_path / "run", epochs=3, dev_fraction=0.2, log_every=1, progress=on_event)
+    assert not any(saved)
+    small(tmp_path / "run", epochs=3, dev_fraction=0.2, log_every=1, save_every=1, progress=on_event, overwrite=True)
+    assert saved[-1]
 
 
 def test_an_early_stop_across_a_resume(small: Train, digest: Digest, tmp_path: Path) -> None:

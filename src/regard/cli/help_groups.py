@@ -28,7 +28,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("task", "dev", "dev_fraction", "format", "columns", "encoding", "labels", "skip_bad", "store"),
         *("window", "overlap", "context", "prefix", "bpe_dropout", "mask_rate", "mask_unit"),
     ),
-    "Model": ("start", "preset", "tokenizer", "vocabularies", "objective", "dropout", "freeze"),
+    "Model": (
+        *("start", "preset", "tokenizer", "vocabularies", "objective", "head_init", "pooling", "dropout", "freeze"),
+    ),
     "LoRA": ("lora.rank", "lora.alpha", "lora.dropout"),
     "Optimization": (
         *("lr", "batch_size", "batch_tokens", "weight_decay", "max_grad_norm", "adam_beta1", "adam_beta2", "adam_eps"),

@@ -105,10 +105,10 @@ class TrainingProgress:
         value = event.values["scores"][main]
         self.score = f"{main} {value:.4f}" if abs(value) < 10 else f"{main} {value:.4g}"
         best = ", the best so far" if event.values["best"] else ""
-        self._print(
-            f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}: {self.score}, "
-            f"validation loss {event.values['dev_loss']:.4f}{best}"
-        )
+        where = f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}"
+        if event.step == 0:
+            where = "linear probe, before the first step"
+        self._print(f"{where}: {self.score}, validation loss {event.values['dev_loss']:.4f}{best}")
 
     def _print(self, line: str) -> None:
         if self.bar is not None:

@@ -76,6 +76,7 @@ class Classify(Task):
     pipeline_tag: ClassVar[str] = "text-classification"
     model_heads: ClassVar[tuple[str, ...]] = ("sequence",)
     pair_task: ClassVar[str | None] = "pair"
+    probe: ClassVar[str] = "default"
 
     kind: str = "single"
     names: tuple[str, ...] = ()

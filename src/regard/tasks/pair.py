@@ -23,6 +23,7 @@ class Pair(Classify):
     example_call: ClassVar[str] = 'predict([("a text", "another")])'
     command_example: ClassVar[str] = '"a text" "another"'
     pair_task: ClassVar[str | None] = None
+    probe: ClassVar[str] = "request"  # vectors of sentence encoders describe one text
     model_heads: ClassVar[tuple[str, ...]] = ()  # those of Classify: a head does not show that it is for pairs
 
     def sequences(

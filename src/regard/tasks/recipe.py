@@ -29,6 +29,7 @@ class Recipe:
     batch_growth: float | None = (
         None  # if `tokens` is None, lr is for 32 texts and grows with the square root, up to this factor
     )
+    min_texts: int = 8  # per step, if `tokens` is None
     min_warmup: int = 0  # steps, at most half of all; counts where `warmup` is not set by the user
 
 

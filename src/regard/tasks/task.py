@@ -111,6 +111,7 @@ class Task(ABC):
     model_heads: ClassVar[tuple[str, ...]] = ()  # heads by which a model from elsewhere is recognized
     language_model: ClassVar[bool] = False  # whether it predicts tokens of plain text, not answers about a text
     pair_task: ClassVar[str | None] = None  # the task with the same head for pairs of texts
+    probe: ClassVar[str] = "never"  # whether a new head starts from a linear probe: never, on request, or by default
     keeps_pooling: ClassVar[bool] = False  # whether a model keeps the pooling files it started with
     separate_vocabularies: ClassVar[bool] = False  # whether inputs and targets may have vocabularies of their own
     fixed_shapes: ClassVar[bool] = True  # whether batches can be padded to a fixed shape, for a compiled step

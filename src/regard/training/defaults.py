@@ -13,9 +13,11 @@ from regard.training.settings import Settings
 
 TEXTS = 32  # texts per step, where texts are short
 MIN_STEPS = 25  # an epoch should have at least about this many steps
+FINE_TUNING = 6e-5  # learning rate of a pretrained network of width 768 with 32 texts per step
 LORA = 10  # factor on the learning rate for LoRA, whose matrices start at zero
 TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
+PROBE_EPOCHS = ((600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # independent of sizes
 
@@ -40,12 +42,12 @@ def fill_from_recipe(settings: Settings, recipe: Recipe = PLAIN) -> Settings:
 
 
 def resolve_settings(
-    settings: Settings, size: DataSize, config: Config, *, pretrained: bool, gpu: bool, recipe: Recipe = PLAIN
+    settings: Settings, size: DataSize, config: Config, *, pretrained: bool, recipe: Recipe = PLAIN
 ) -> Settings:
     """The same settings, with a value for every setting that was not given."""
     given_warmup = settings.warmup
     settings = fill_from_recipe(settings, recipe)
-    batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe, gpu=gpu)
+    batch_tokens = settings.batch_tokens or _batch_tokens(settings, size, recipe)
     batch_tokens = max(batch_tokens, size.max_length)
     texts = min(settings.batch_size or batch_tokens / size.mean, size.sequences)
     epochs = settings.epochs
@@ -75,6 +77,15 @@ def _min_warmup(steps: float, warmup: float, recipe: Recipe) -> tuple[float, flo
     return float(half), half / recipe.min_warmup
 
 
+def probe_recipe(config: Config, rows: int) -> Recipe:
+    """Fine-tuning that starts from a linear probe: the head is good already, so the learning rate is never higher.
+
+    Little data is read more often. Both were chosen by the study in benchmarks/defaults.md.
+    """
+    epochs = next((value for limit, value in PROBE_EPOCHS if rows <= limit), 2)
+    return Recipe(lr=FINE_TUNING * (768 / config.width) ** 0.75, epochs=epochs, batch_growth=1.0, min_texts=TEXTS)
+
+
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
     """The settings that the user did not give, as text; of a recipe only those that differ from the defaults."""
     parts = {
@@ -90,13 +101,12 @@ def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
     return [words for name, words in parts.items() if words and getattr(user_settings, name) is None]
 
 
-def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe, *, gpu: bool) -> int:
+def _batch_tokens(settings: Settings, size: DataSize, recipe: Recipe) -> int:
     if settings.batch_size is not None:
         return max(int(settings.batch_size * size.mean * 2), size.max_length)
     if recipe.tokens is not None:
         return int(max(min(size.sequences * size.mean / MIN_STEPS, recipe.tokens), TOKEN_RANGE[0]))
-    texts = float(TEXTS * (2 if gpu else 1))
-    texts = max(8.0, min(texts, size.sequences / MIN_STEPS))
+    texts = max(recipe.min_texts, min(TEXTS, size.sequences / MIN_STEPS))
     return int(min(max(texts * size.mean, TOKEN_RANGE[0]), TOKEN_RANGE[1]))
 
 
@@ -118,9 +128,7 @@ def _base_lr(sequences: int, *, pretrained: bool) -> float:
     """The learning rate of a network of width 768 with 32 texts per step."""
     if not pretrained:
         return 5e-4
-    if sequences > 10_000:
-        return 6e-5
-    return 1e-4 if sequences > 2_000 else 1.5e-4
+    return FINE_TUNING if sequences > 2_000 else 1.7 * FINE_TUNING
 
 
 def _recipe_lr(recipe: Recipe, texts: float, size: DataSize) -> float | None:

@@ -23,7 +23,7 @@ from regard.errors import RegardError, pluralize
 from regard.model.network import build_network
 from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
-from regard.training.defaults import DataSize, resolve_settings
+from regard.training.defaults import DataSize, probe_recipe, resolve_settings
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
 from regard.training.settings import Settings
 
@@ -79,7 +79,7 @@ def estimate_training(
     compute_parameters = max(parameters - config.vocabulary * config.width, 1)  # an embedding lookup costs little
     max_length = min(lengths.max_length, lengths.limit or lengths.max_length)
     size = DataSize(max(rows, 1), max(lengths.mean, 1.0), max(max_length, 1))
-    settings = _chosen(task, size, config, pretrained=pretrained, gpu=speed.gpu)
+    settings = _chosen(task, size, checkpoint, pretrained=pretrained)
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
     tokens = size.sequences * size.mean
     steps = max(math.ceil(epochs * tokens / batch), 1)
@@ -100,12 +100,15 @@ def estimate_training(
     )
 
 
-def _chosen(task: str, size: DataSize, config: Config, *, pretrained: bool, gpu: bool) -> Settings:
+def _chosen(task: str, size: DataSize, checkpoint: Checkpoint, *, pretrained: bool) -> Settings:
     """The settings of a training on such data; one pass over plain text."""
+    config = checkpoint.config
     if task == "text":
-        return replace(resolve_settings(Settings(), size, config, pretrained=pretrained, gpu=gpu), epochs=1.0)
+        return replace(resolve_settings(Settings(), size, config, pretrained=pretrained), epochs=1.0)
     recipe = task_class(task).recipe(None if pretrained else config, size.sequences)
-    return resolve_settings(Settings(), size, config, pretrained=pretrained, gpu=gpu, recipe=recipe)
+    if pretrained and task_class(task).probe == "default" and checkpoint.pooling is not None:
+        recipe = probe_recipe(config, size.sequences)
+    return resolve_settings(Settings(), size, config, pretrained=pretrained, recipe=recipe)
 
 
 def measure_speed(config: Config, lengths: LengthStatistics, device: torch.device) -> MachineSpeed:

@@ -20,6 +20,7 @@ from regard.config import Config
 from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import InputError, setting
 from regard.model.attention import Attention
+from regard.model.mean_layer import append_mean_layer, can_average, has_linear_pooler, set_linear_pooler
 from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.tasks.translate import special_frame, start_token
@@ -33,11 +34,15 @@ TWO_VOCABULARY_FAMILIES = ("marian", "transformer", "recurrent")  # families who
 
 
 class InitialModel(NamedTuple):
-    """The model a training starts from; `pretrained` says that its weights are not randomly initialized."""
+    """The model a training starts from.
+
+    `pretrained` says that its weights are not randomly initialized, `probe` that its head will be a linear probe.
+    """
 
     checkpoint: Checkpoint
     tokenizer: Tokenizer
     pretrained: bool
+    probe: bool = False
 
 
 def initial_model(
@@ -52,15 +57,19 @@ def initial_model(
     dropout: float | None = None,
     prefix: str | None = None,
     bpe: bool = False,
+    head_init: str = "auto",
+    pooling: str = "auto",
 ) -> InitialModel:
     """A network with the heads of the task, and its tokenizer.
 
     For a preset without a tokenizer, one is trained on the texts, at most of the preset's vocabulary size, and another
     one from `targets` if these have a separate vocabulary; with `bpe` it is a BPE vocabulary. `prefix` is stored in
-    config.json. The caller's random state is not preserved: new heads are initialized from `seed`.
+    config.json. The caller's random state is not preserved: new heads are initialized from `seed`. `head_init` and
+    `pooling`: see `Settings`.
     """
     torch.manual_seed(seed)
     _check_start(task, start, preset)
+    _check_head_settings(task, preset, head_init, pooling)
     if preset is not None:
         _check_network(task, preset, from_preset(preset, weights=False))
         loaded = (
@@ -73,9 +82,11 @@ def initial_model(
         _check_network(task, folder, read_folder(folder, weights=False))
         checkpoint = read_folder(folder, heads=task.heads)
         loaded = open_tokenizer(tokenizer or folder)
+    probe = _starts_from_probe(task, checkpoint, head_init)
+    checkpoint = _with_pooling(checkpoint, pooling, probe=probe)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
-    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained)
+    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, probe)
 
 
 def _check_start(task: Task, start: str | Path | None, preset: str | None) -> None:
@@ -88,6 +99,47 @@ def _check_start(task: Task, start: str | Path | None, preset: str | None) -> No
             f"no network for {task.name} was named. Name a folder to start from ({EXAMPLES}) or a preset to train from "
             "scratch: transformer-small, gru-additive, …"
         )
+
+
+def _check_head_settings(task: Task, preset: str | None, head_init: str, pooling: str) -> None:
+    """Raise InputError for settings of a classification head where there is none, or no vectors to probe."""
+    values = {"head_init": head_init, "pooling": pooling}
+    names = [setting(name, value) for name, value in values.items() if value != "auto"]
+    if names and task.probe == "never":
+        raise InputError(
+            f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} given, but the task is {task.name}; only "
+            "classify and pair take it. Leave it out."
+        )
+    if preset is not None and (head_init == "probe" or pooling == "mean"):
+        raise InputError(
+            f"{names[0]} was given, but {setting('preset', preset)} has random weights, whose vectors say nothing yet. "
+            f"Leave it out, or name a pretrained model with {setting('start')}."
+        )
+
+
+def _starts_from_probe(task: Task, checkpoint: Checkpoint, head_init: str) -> bool:
+    """Whether the head is a linear probe at first: on request, and by default for sentence encoders with a new head."""
+    if head_init != "auto":
+        return head_init == "probe"
+    is_new = any(name.startswith("heads.sequence.") for name in checkpoint.new_tensors)
+    return task.probe == "default" and checkpoint.pooling in ("mean", "first") and is_new
+
+
+def _with_pooling(checkpoint: Checkpoint, pooling: str, *, probe: bool) -> Checkpoint:
+    """The checkpoint with a layer that averages all tokens if the mean is classified; see `regard.model.mean_layer`."""
+    if pooling == "auto":
+        pooling = "mean" if probe and checkpoint.pooling == "mean" and can_average(checkpoint.config) else "first"
+    elif pooling == "mean" and not can_average(checkpoint.config):
+        raise InputError(
+            f"{setting('pooling', 'mean')} is for encoders with post-norm layers, such as BERT and RoBERTa, "
+            f"not for models of the family {checkpoint.family}. Leave it out."
+        )
+    network = checkpoint.network
+    if pooling == "mean":
+        append_mean_layer(network)
+    if pooling == "mean" or (probe and checkpoint.pooling == "first" and has_linear_pooler(checkpoint.config)):
+        set_linear_pooler(network)
+    return replace(checkpoint, config=network.config)
 
 
 def _check_own_tokenizer(folder: Path, tokenizer: str | Path | Tokenizer | None, targets: Iterable[str] | None) -> None:

@@ -46,6 +46,9 @@ class TrainingJob:
     record: bool = False
     world: World = field(default_factory=World)
     score: Callable[[], ScoreResult] | None = None
+    score_initial: bool = (
+        False  # whether the initial weights are scored too, and kept if training does not improve them
+    )
     identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False
     progress: OnTrainingEvent | None = None

@@ -25,6 +25,7 @@ from regard.training.output.tensorboard import tensorboard_progress
 from regard.training.output.write_run import write_run
 from regard.training.plan import plan_job, prepare_network
 from regard.training.result import TrainResult
+from regard.training.resume.state import has_state
 from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
 from regard.training.settings import Settings
 
@@ -42,6 +43,8 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
             inputs.validation.check(job)
         values = {"lines": inputs.describe(job), "new_heads": new_heads(inputs.model.checkpoint)}
         context.report(TrainingEvent("begin", 0, job.steps, values))
+        if inputs.initialize is not None and not (context.resume and has_state(context.folder)):
+            inputs.initialize(job)
         run = fit_and_score(context, inputs, job)
         if context.world.is_main_process:
             write_run(run)
@@ -59,7 +62,6 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         inputs.size,
         checkpoint.config,
         pretrained=inputs.model.pretrained,
-        gpu=context.device.type == "cuda",
         recipe=inputs.recipe,
     )
     prepare_network(network, settings)
@@ -77,7 +79,9 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
         resume=context.resume,
         progress=progress,
     )
-    return with_validation(replace(job, identity={**inputs.identity, **resume_settings(settings)}), inputs.validation)
+    identity = {**inputs.identity, **resume_settings(settings)}
+    job = replace(job, identity=identity, score_initial=inputs.initialize is not None)
+    return with_validation(job, inputs.validation)
 
 
 def with_validation(job: TrainingJob, validation: Validation | None) -> TrainingJob:

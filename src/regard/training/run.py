@@ -76,6 +76,7 @@ class TrainingInputs:
     settings: as the user gave them; what is left open is chosen from `recipe` and the `size` of the data.
     identity: what a resumed run must share with the stopped one, besides its settings.
     describe: lines about the run for the user, before its first step.
+    initialize: sets initial weights that depend on the data, before the first step; these are scored too.
     details: further fields of run.json, from the final scores.
     """
 
@@ -90,6 +91,7 @@ class TrainingInputs:
     identity: Mapping[str, Any]
     describe: Callable[[TrainingJob], list[str]]
     validation: Validation | None = None
+    initialize: Callable[[TrainingJob], None] | None = None
     max_tokens: int | None = None
     details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}
 

@@ -66,7 +66,7 @@ OLD_SCHEDULES = {"inverse_sqrt": "sqrt", "warmup_stable_decay": "wsd", "constant
 NOT_NEEDED = {
     "evaluation_strategy": "validation runs once per epoch; eval_every=STEPS runs it more often",
     "eval_strategy": "validation runs once per epoch; eval_every=STEPS runs it more often",
-    "save_strategy": "the training state is saved at every evaluation; save_every=STEPS saves it more often",
+    "save_strategy": "the training state is saved at evaluations; save_every=STEPS saves it more often",
     "gradient_accumulation_steps": "a step of batch_size texts is split into micro-batches that fit in memory",
     "per_device_eval_batch_size": "evaluation batches are formed by number of tokens",
     "group_by_length": "batches have no padding",
@@ -141,6 +141,10 @@ class Settings:
     average: float = 0.0  # Fraction of the steps at the end whose weights are averaged; 0 disables averaging.
     # Weight the loss of rare classes, or sample them more.
     class_balance: Literal["none", "weights", "sampling"] = "none"
+    # New classification head: the linear probe on frozen vectors, or random weights; auto: probe for sentence encoders.
+    head_init: Literal["auto", "probe", "random"] = "auto"
+    # Vector that is classified: mean of all tokens or first token; auto: as the folder says for sentence-transformers.
+    pooling: Literal["auto", "mean", "first"] = "auto"
     vocabularies: Literal["joint", "separate"] = "joint"  # One vocabulary or two, for translation from scratch.
     bpe_dropout: float = 0.0  # BPE dropout: probability to leave out a merge when a training text is tokenized.
     prefix: str | None = None  # Text put before every source text (T5); read from the folder if not given.
@@ -152,7 +156,7 @@ class Settings:
     dev_fraction: float = 0.1  # Fraction of the rows for validation if no validation data is given; 0 disables it.
     patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
     eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
-    save_every: int = 0  # Steps between checkpoints; 0: at every evaluation.
+    save_every: int = 0  # Steps between checkpoints; 0: at evaluations, at most every 20 seconds.
     log_every: int = 10  # Steps between lines in metrics.jsonl.
     max_bad_steps: int = 5  # Consecutive skipped steps (loss or gradients not finite) before training stops.
     seed: int = 0  # Random seed of initial weights, order of rows, dropout and splits.
@@ -182,7 +186,7 @@ class Settings:
         if not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
-        for name in ("schedule", "class_balance", "vocabularies", "dtype", "compile"):
+        for name in ("schedule", "class_balance", "head_init", "pooling", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
         self.lora.check()
 
@@ -238,6 +242,8 @@ class TrainSettings(TypedDict, total=False):
     rdrop: float
     average: float
     class_balance: Literal["none", "weights", "sampling"]
+    head_init: Literal["auto", "probe", "random"]
+    pooling: Literal["auto", "mean", "first"]
     vocabularies: Literal["joint", "separate"]
     bpe_dropout: float
     prefix: str | None

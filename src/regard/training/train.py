@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,13 +17,15 @@ from regard.device import pick_device
 from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
+from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
-from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe
+from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe, probe_recipe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.initial_model import InitialModel, initial_model, preset_config
 from regard.training.job import BatchSource, TrainingJob
+from regard.training.linear_probe import start_from_probe
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
@@ -106,20 +108,12 @@ def _training_inputs(
     recipe = task_class(data.task).recipe(preset_config(preset), len(data.train))
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings)
-    model = initial_model(
-        task,
-        start=start,
-        preset=preset,
-        tokenizer=tokenizer,
-        **vocabulary_texts(data, settings),
-        seed=settings.seed,
-        dropout=settings.dropout,
-        prefix=settings.prefix,
-        bpe=settings.bpe_dropout > 0,
-    )
+    model = _initial_model(task, data, settings, start=start, preset=preset, tokenizer=tokenizer)
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
+    if model.probe:
+        recipe = probe_recipe(model.checkpoint.config, len(data.train))
     source, examples = _source(task, data, preprocessing, settings)
     name = str(preset or start or "minilm")
     return TrainingInputs(
@@ -133,8 +127,33 @@ def _training_inputs(
         recipe=recipe,
         identity=_identity(data, task, model, name),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
+        initialize=_probe(task, examples, settings.seed) if model.probe else None,
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
+    )
+
+
+def _initial_model(
+    task: Task,
+    data: LabeledData,
+    settings: Settings,
+    *,
+    start: str | Path | None,
+    preset: str | None,
+    tokenizer: str | Path | None,
+) -> InitialModel:
+    return initial_model(
+        task,
+        start=start,
+        preset=preset,
+        tokenizer=tokenizer,
+        **vocabulary_texts(data, settings),
+        seed=settings.seed,
+        dropout=settings.dropout,
+        prefix=settings.prefix,
+        bpe=settings.bpe_dropout > 0,
+        head_init=settings.head_init,
+        pooling=settings.pooling,
     )
 
 
@@ -151,6 +170,16 @@ def _source(
     if settings.class_balance == "sampling":
         return balanced_source(examples, settings.seed), examples
     return examples, examples
+
+
+def _probe(task: Task, examples: Examples, seed: int) -> Callable[[TrainingJob], None]:
+    """A function that makes a linear probe the head of the network of a job."""
+    assert isinstance(task, Classify)
+
+    def initialize(job: TrainingJob) -> None:
+        start_from_probe(job.network, task, examples, seed=seed, dtype=job.dtype)
+
+    return initialize
 
 
 def _task(data: LabeledData, settings: Settings) -> Task:

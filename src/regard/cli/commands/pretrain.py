@@ -90,6 +90,8 @@ class SettingsInHelp(Settings):
     label_smoothing: Annotated[float | None, Suppress] = None
     rdrop: Annotated[float, Suppress] = 0.0
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
+    head_init: Annotated[Literal["auto", "probe", "random"], Suppress] = "auto"
+    pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
     bpe_dropout: Annotated[float, Suppress] = 0.0
     prefix: Annotated[str | None, Suppress] = None

@@ -41,6 +41,7 @@ from regard.training.resume.state import (
     weights_of,
 )
 
+MIN_SAVE_SECONDS = 20  # writing a state takes a second or more: short runs need none between their evaluations
 UNCHECKED = (
     "the state was saved by an older version of regard without digests, so damage to its files cannot be noticed"
 )
@@ -92,6 +93,7 @@ class _Loop:
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
         self.signal: int | None = None
+        self.saved = time.monotonic()
         if self.world.is_main_process:
             remove_partial_state(job.folder, state=not job.resume)
         self.world.barrier()
@@ -109,6 +111,8 @@ class _Loop:
         if self.job.memory is not None and self.at.step == 0:
             expected = self.job.memory.total(self.at.micro_tokens)
             self._report("plan", tokens_at_once=self.at.micro_tokens, bytes=expected, **asdict(self.job.memory))
+        if self.at.step == 0 and self.job.score_initial and self.job.score is not None:
+            self._score()
         with self._signals():
             while not self._over():
                 try:
@@ -217,7 +221,7 @@ class _Loop:
         with self.speed.pause():
             if due and self.job.score is not None:
                 self._score()
-            if due or (settings.save_every and step % settings.save_every == 0):
+            if self._should_save(due=due, last=last):
                 self.save()  # at the end too: final scores and the model folder come later
         if self._should_stop():
             self.save()
@@ -226,6 +230,13 @@ class _Loop:
                 "Go on from here with --resume.",
                 signal=self.signal or signal.SIGTERM,
             )
+
+    def _should_save(self, *, due: bool, last: bool) -> bool:
+        """Every `save_every` steps; else at evaluations, unless the last state is only seconds old."""
+        if self.settings.save_every:
+            return last or due or self.at.step % self.settings.save_every == 0
+        recent = time.monotonic() - self.saved < MIN_SAVE_SECONDS and self.world.ranks == 1
+        return last or (due and not recent)
 
     def _should_stop(self) -> bool:
         """Ranks agree on the step they stop at; on GPUs only at logged steps, since it waits for the device."""
@@ -311,6 +322,7 @@ class _Loop:
                 identity=self.job.identity,
             )
         self.world.barrier()
+        self.saved = time.monotonic()
 
     def _resume(self) -> bool:
         """Go on from the saved state, where there is one; whether its digests were checked."""

@@ -54,6 +54,11 @@ def put_weights(network: nn.Module, weights: Mapping[str, Tensor]) -> None:
         parameter.copy_(weights[name])
 
 
+def has_state(folder: Path) -> bool:
+    """Whether a training state was saved in the folder."""
+    return (folder / STATE).exists()
+
+
 def save_state(
     folder: Path,
     position: TrainingPosition,
