@@ -58,7 +58,7 @@ LARGER: dict[str, dict[str, Any]] = {  # four times as many pairs
 def learn_bpe(data: LabeledData, size: int, folder: Path) -> Path:
     """A folder with a joint BPE vocabulary of the training texts."""
     folder.mkdir()
-    train_tokenizer_from_texts(texts_of(data.train), kind="bpe", size=size, special_tokens="roberta").save(folder)
+    train_tokenizer_from_texts(texts_of(data.train), kind="bpe", size=size, special_tokens="t5").save(folder)
     return folder
 
 

@@ -73,7 +73,7 @@ class BpeMerges:
         if tokenizer.kind != "bpe":
             raise InputError(
                 f"{setting('bpe_dropout')} needs a BPE vocabulary, but this one is {tokenizer.kind}. Learn one with "
-                "regard tokenizer FILE --kind bpe --special-tokens roberta --out DIR and give it with "
+                "regard tokenizer FILE --kind bpe --special-tokens t5 --out DIR and give it with "
                 f"{setting('tokenizer')}, or leave {setting('bpe_dropout')} out."
             )
         model = json.loads(tokenizer.to_json())["model"]

@@ -60,7 +60,7 @@ def train_tokenizer(
     alphabet: maximum number of characters in the vocabulary; rarer ones are unknown. Not used for bpe.
     max_words: maximum number of distinct words in memory; above it rare words are dropped, with a warning.
     encoding: encoding of the files (default: detected from their bytes).
-    special_tokens: for bpe: those of "gpt2" (default), "roberta" or "bert"; the last two have a mask token.
+    special_tokens: for bpe: those of "gpt2" (default), "t5", "roberta" or "bert"; the last two have a mask token.
     progress: called with the bytes read so far.
 
     Raises InputError for files without text and for settings that cannot be used, VocabularyTooSmall if `size` is too

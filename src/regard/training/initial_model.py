@@ -273,7 +273,7 @@ def learn_tokenizer(
 def _train_tokenizer(name: str, texts: Iterable[str], *, bpe: bool) -> Tokenizer:
     vocabulary = vocabulary_of(name)
     if bpe and vocabulary.kind != "bpe":
-        vocabulary = VocabularySpec("bpe", max(vocabulary.size, MIN_VOCABULARY), "roberta")
+        vocabulary = VocabularySpec("bpe", max(vocabulary.size, MIN_VOCABULARY), "t5")
     with vocabulary_errors(name):
         return train_tokenizer_from_texts(texts, **vocabulary._asdict())
 

@@ -1,4 +1,4 @@
-"""Byte-level BPE with the special tokens of GPT-2, RoBERTa and BERT."""
+"""Byte-level BPE with the special tokens of GPT-2, T5, RoBERTa and BERT."""
 
 from __future__ import annotations
 
@@ -30,3 +30,14 @@ def test_bpe_with_a_mask_token(tmp_path: Path, name: str, special: dict[str, int
         assert theirs(text)["input_ids"] == list(ours.encode(text).ids)
         assert theirs(text, "the market")["input_ids"] == list(ours.encode(text, "the market").ids)
         assert Tokenizer.load(tmp_path).encode(text) == ours.encode(text)
+
+
+def test_bpe_with_an_end_token(tmp_path: Path) -> None:
+    ours = train_on_corpus("bpe", special_tokens="t5")
+    assert ours.special == {"pad": 0, "eos": 1, "unk": 2}
+    assert ours.surrounding_ids == ((), (1,))
+    ours.save(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        assert theirs(text)["input_ids"] == list(ours.encode(text).ids)
+        assert theirs(text, "the market")["input_ids"] == list(ours.encode(text, "the market").ids)

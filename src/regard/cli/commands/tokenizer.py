@@ -40,8 +40,8 @@ class TokenizerCommand:
     ] = "wordpiece"
     size: Annotated[int, arg(help="Vocabulary size, special tokens included.")] = 16_000
     special_tokens: Annotated[
-        Literal["gpt2", "roberta", "bert"] | None,
-        arg(help="Special tokens for --kind bpe: of GPT-2 (default), RoBERTa or BERT; the last two have a mask token."),
+        Literal["gpt2", "t5", "roberta", "bert"] | None,
+        arg(help="Special tokens of --kind bpe: GPT-2 (default), T5 (translation), or, with a mask, RoBERTa or BERT."),
     ] = None
     lowercase: Annotated[bool, arg(help="Lowercase all text; the default for wordpiece.")] = False
     cased: Annotated[bool, arg(help="Keep uppercase letters; the default for bpe, unigram and char.")] = False

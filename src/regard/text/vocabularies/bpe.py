@@ -43,6 +43,7 @@ SPECIAL_TOKENS = {
         "unk": "<unk>",
         "mask": "<mask>",
     },
+    "t5": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
     "bert": {role: BERT_TOKENS[role] for role in ("pad", "unk", "cls", "sep", "mask")},
 }
 
@@ -71,14 +72,19 @@ def learn(backend: Backend, words: Counter[str], settings: VocabularySettings) -
         show_progress=False,
     )
     backend.model = train(models.BPE(), trainer, rank(words)).model
-    if "cls" in tokens:
+    if settings.special_tokens != "gpt2":
         backend.post_processor = _post_processor(settings.special_tokens, tokens, specials)
     add_special_tokens(backend, specials)
     return Tokenizer(backend, tokens=tokens)
 
 
 def _post_processor(name: str, tokens: dict[str, str], specials: list[str]) -> processors.PostProcessor:
-    """Puts special tokens around a text and between two texts, as in RoBERTa or BERT."""
+    """Puts special tokens around a text and between two texts, as in RoBERTa or BERT; after it, as in T5."""
+    if name == "t5":
+        end = tokens["eos"]
+        return processors.TemplateProcessing(
+            single=f"$A:0 {end}:0", pair=f"$A:0 {end}:0 $B:0 {end}:0", special_tokens=[(end, specials.index(end))]
+        )
     cls = (tokens["cls"], specials.index(tokens["cls"]))
     sep = (tokens["sep"], specials.index(tokens["sep"]))
     if name == "roberta":

@@ -32,7 +32,7 @@ class VocabularySettings:
     lowercase: convert texts to lowercase.
     alphabet: maximum number of characters in the vocabulary.
     max_words: maximum number of distinct words that are counted.
-    special_tokens: name of the special tokens of bpe: gpt2, roberta or bert.
+    special_tokens: name of the special tokens of bpe: gpt2, t5, roberta or bert.
     """
 
     kind: str
