@@ -13,7 +13,7 @@ from tests.training.helpers import Reviews, Write, train
 import regard
 from regard import samples
 from regard.errors import DataError, InputError
-from regard.training.load_data import load_data
+from regard.training.load_data import default_dev_fraction, load_data
 from regard.training.output.metrics_log import TrainingEvent
 
 
@@ -111,3 +111,8 @@ def test_texts_without_labels_are_an_error(name: str, content: str, tmp_path: Pa
     with pytest.raises(DataError, match=r"has texts without labels .*; expected rows with .*Use regard pretrain"):
         load_data(tmp_path / name)
     assert load_data(tmp_path / name, task="masked", dev_fraction=0).task == "masked"
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(20, 2), (1000, 100), (5000, 500), (25_000, 700), (100_000, 1450)])
+def test_validation_rows_grow_more_slowly_than_the_data(rows: int, expected: int) -> None:
+    assert round(default_dev_fraction(rows) * rows) == expected

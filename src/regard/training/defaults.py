@@ -17,7 +17,7 @@ FINE_TUNING = 6e-5  # learning rate of a pretrained network of width 768 with 32
 LORA = 10  # factor on the learning rate for LoRA, whose matrices start at zero
 TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
-PROBE_EPOCHS = ((600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
+PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # independent of sizes
 

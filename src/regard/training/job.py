@@ -49,6 +49,7 @@ class TrainingJob:
     score_initial: bool = (
         False  # whether the initial weights are scored too, and kept if training does not improve them
     )
+    writes_files: bool = True  # whether metrics and the training state are written; not when training again on all rows
     identity: Mapping[str, Any] = field(default_factory=dict)  # what a resumed run must share
     resume: bool = False
     progress: OnTrainingEvent | None = None

@@ -19,6 +19,9 @@ from regard.errors import DataError, InputError, setting
 from regard.tasks import task_class
 from regard.training.settings import Settings
 
+DEV_FRACTION = 0.1  # of the rows, for validation
+MANY_DEV_ROWS = 450
+DEV_FRACTION_OF_MANY = 0.01
 Where = Any  # what `regard.data.readers.read` takes: a path, paths, a folder, a glob, "-", rows in memory
 
 
@@ -43,13 +46,14 @@ def load_data(
     dev: Where | None = None,
     task: str | None = None,
     columns: Columns | None = None,
-    dev_fraction: float = 0.1,
+    dev_fraction: float | None = None,
     seed: int = 0,
     skip_bad: str | Path | None = None,
     **options: Any,
 ) -> LabeledData:
     """Read training and validation records; the latter from `dev`, the folder's own split, or a fraction split off.
 
+    dev_fraction: see `default_dev_fraction` if None; 0 for no validation records.
     options: further arguments of `regard.data.readers.read`, such as format, encoding and labels.
     """
     if isinstance(data, LabeledData):
@@ -65,8 +69,9 @@ def load_data(
     if other is not None:
         dev_records = list(other)
         _check_overlap(records, dev_records)
-    elif dev_fraction > 0:
-        records, dev_records = _split_off(records, dev_fraction, seed)
+    elif dev_fraction != 0:
+        fraction = default_dev_fraction(len(records)) if dev_fraction is None else dev_fraction
+        records, dev_records = _split_off(records, fraction, seed)
     else:
         dev_records = []
     name = task or reader.schema.task
@@ -97,6 +102,11 @@ def _check_labeled(reader: Reader, task: str | None) -> None:
         fix=f"Use regard pretrain to train a language model on plain text. If the file has labels, name its format "
         f"and its columns with {setting('format')} and {setting('columns')}.",
     )
+
+
+def default_dev_fraction(rows: int) -> float:
+    """A tenth of the rows; of more than 5,000 rows only 450 and one percent, which measure well enough."""
+    return min(DEV_FRACTION, (MANY_DEV_ROWS + DEV_FRACTION_OF_MANY * rows) / max(rows, 1))
 
 
 def _split_off(records: list[Record], fraction: float, seed: int) -> tuple[list[Record], list[Record]]:

@@ -26,6 +26,7 @@ from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext
 from regard.training.settings import Settings
 
+DEV_FRACTION = 0.1  # of the documents, for validation
 BYTES_PER_TOKEN = 40  # of text, for each token of a vocabulary that is learned from it
 Files = Sequence[str | Path]
 # By objective: the kind of network it is for, the head that learns it, and what that head predicts.
@@ -71,7 +72,8 @@ class TextFiles:
 def load_text(files: TextFiles, tokenizer: Tokenizer, settings: Settings, context: RunContext) -> TextData:
     """Tokenize the files into a store, or open it, and split off validation documents."""
     corpus = _build(files, files.train, "train", tokenizer, context)
-    fraction = 0.0 if files.dev is not None else settings.dev_fraction
+    fraction = DEV_FRACTION if settings.dev_fraction is None else settings.dev_fraction
+    fraction = 0.0 if files.dev is not None else fraction
     min_documents = 2 if files.objective == "mlm+nsp" else 1
     train, dev = split_corpus(corpus, fraction=fraction, seed=settings.seed, min_documents=min_documents)
     known = [corpus.index["files"], corpus.index["tokenizer"]]

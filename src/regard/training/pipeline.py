@@ -46,6 +46,8 @@ def run_pipeline(context: RunContext, inputs: TrainingInputs, result: type[Resul
         if inputs.initialize is not None and not (context.resume and has_state(context.folder)):
             inputs.initialize(job)
         run = fit_and_score(context, inputs, job)
+        if inputs.refit is not None:
+            run = train_again(run, inputs.refit())
         if context.world.is_main_process:
             write_run(run)
         finished = result.of(run)
@@ -117,6 +119,28 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
     return TrainedRun(context, inputs, job, fitted, task, scores, details)
+
+
+def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
+    """Train another network on all rows, for as many epochs; the scores are those of the first one.
+
+    If the initial weights of the first one were its best, they are not trained here either. The state is not saved
+    meanwhile: a run that is stopped here goes on from the end of the first training.
+    """
+    context = run.context
+    context.report(TrainingEvent("note", 0, run.job.steps, {"text": f"training again on all {inputs.rows:,} rows"}))
+    job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
+    if inputs.initialize is not None:
+        inputs.initialize(job)
+    if run.job.score is None or run.fitted.best_step > 0:
+        fit(job)
+        if job.settings.lora.rank:
+            merge_lora(job.network)
+    job.network.eval()
+    details = {**run.details, "refit": {"rows": inputs.rows, "steps": job.steps}}
+    checkpoint = replace(run.inputs.model.checkpoint, network=job.network)
+    written = replace(run.inputs, model=run.inputs.model._replace(checkpoint=checkpoint), rows=inputs.rows)
+    return replace(run, inputs=written, job=replace(run.job, network=job.network), details=details)
 
 
 def resume_settings(settings: Settings) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class TrainResult:
         done = run["done"]
         return cls(
             task=run["task"],
-            rows=run.get("sequences", run["data"]["train_rows"]),
+            rows=run.get("refit", {}).get("rows", run.get("sequences", run["data"]["train_rows"])),
             scores={name: Score(**values) for name, values in run["scores"].items()},
             seconds=done["seconds"],
             folder=str(folder),

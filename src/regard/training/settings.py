@@ -153,7 +153,9 @@ class Settings:
     overlap: float = 0.25  # Fraction of a window that the next window repeats.
     # Tokens of the sentences around a sentence to tag, half on each side; 64 if documents are known; 0 disables it.
     context: int | None = None
-    dev_fraction: float = 0.1  # Fraction of the rows for validation if no validation data is given; 0 disables it.
+    # Fraction of the rows for validation if no validation data is given; 0 disables it; 0.1 or less of many rows.
+    dev_fraction: float | None = None
+    refit: Literal["auto", "yes", "no"] = "auto"  # Train again on all rows at the end; auto: if there are few rows.
     patience: int = 0  # Evaluations without improvement before training stops; 0 disables early stopping.
     eval_every: int = 0  # Steps between evaluations; 0: once per epoch.
     save_every: int = 0  # Steps between checkpoints; 0: at evaluations, at most every 20 seconds.
@@ -186,7 +188,7 @@ class Settings:
         if not 0 < self.layerwise_lr_decay <= 1:
             value = f"{setting('layerwise_lr_decay')} is {self.layerwise_lr_decay:g}"
             raise InputError(f"{value}, expected a fraction above 0 and at most 1; 1 disables it.")
-        for name in ("schedule", "class_balance", "head_init", "pooling", "vocabularies", "dtype", "compile"):
+        for name in ("schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"):
             _typed(type(self), name, getattr(self, name))
         self.lora.check()
 
@@ -251,7 +253,8 @@ class TrainSettings(TypedDict, total=False):
     window: int | None
     overlap: float
     context: int | None
-    dev_fraction: float
+    dev_fraction: float | None
+    refit: Literal["auto", "yes", "no"]
     patience: int
     eval_every: int
     save_every: int

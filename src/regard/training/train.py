@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -34,6 +35,8 @@ from regard.training.resume.lock import claim, exclusive
 from regard.training.run import RunContext, TrainingInputs
 from regard.training.settings import Settings, TrainSettings
 from regard.training.validation import RecordValidation
+
+FEW_ROWS = 300  # up to which the rows that were split off for validation are trained on in the end
 
 
 @exclusive
@@ -92,14 +95,18 @@ def train(
         records = load_data(
             data, dev=dev, task=task, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading
         )
-        inputs = _training_inputs(records, user_settings, start=start, preset=preset, tokenizer=tokenizer)
+        build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
+        inputs = build(records)
+        if _should_refit(inputs, records, ranks=context.world.ranks):
+            all_rows = replace(records, train=[*records.train, *records.dev], dev=[])
+            inputs = replace(inputs, refit=lambda: replace(build(all_rows), recipe=inputs.recipe))
         return run_pipeline(context, inputs, TrainResult)
 
 
 def _training_inputs(
     data: LabeledData,
-    user_settings: Settings,
     *,
+    user_settings: Settings,
     start: str | Path | None,
     preset: str | None,
     tokenizer: str | Path | None,
@@ -131,6 +138,22 @@ def _training_inputs(
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
     )
+
+
+def _should_refit(inputs: TrainingInputs, data: LabeledData, *, ranks: int) -> bool:
+    """Whether a second network is trained on all rows: on request, or if few rows start from a linear probe."""
+    refit = inputs.settings.refit
+    if refit == "auto":
+        few = len(data.train) + len(data.dev) <= FEW_ROWS
+        return few and data.split_off and bool(data.dev) and inputs.model.probe and ranks == 1
+    if refit == "yes" and not data.dev:
+        raise InputError(
+            f"{setting('refit', 'yes')} was given, but there are no validation rows: all rows are trained on already. "
+            "Leave it out."
+        )
+    if refit == "yes" and ranks > 1:
+        raise InputError(f"{setting('refit', 'yes')} is not possible on {ranks} GPUs. Train on one, or leave it out.")
+    return refit == "yes"
 
 
 def _initial_model(

@@ -92,6 +92,7 @@ class SettingsInHelp(Settings):
     class_balance: Annotated[Literal["none", "weights", "sampling"], Suppress] = "none"
     head_init: Annotated[Literal["auto", "probe", "random"], Suppress] = "auto"
     pooling: Annotated[Literal["auto", "mean", "first"], Suppress] = "auto"
+    refit: Annotated[Literal["auto", "yes", "no"], Suppress] = "auto"
     vocabularies: Annotated[Literal["joint", "separate"], Suppress] = "joint"
     bpe_dropout: Annotated[float, Suppress] = 0.0
     prefix: Annotated[str | None, Suppress] = None

@@ -94,13 +94,13 @@ class _Loop:
         self.early, self.first = False, 0.0
         self.signal: int | None = None
         self.saved = time.monotonic()
-        if self.world.is_main_process:
+        if self.world.is_main_process and job.writes_files:
             remove_partial_state(job.folder, state=not job.resume)
         self.world.barrier()
         checked = self._resume() if job.resume else True
-        self.record = (
-            Recorder(job.folder, step=self.at.step, progress=job.progress) if self.world.is_main_process else None
-        )
+        self.record = job.progress if self.world.is_main_process else None
+        if self.world.is_main_process and job.writes_files:
+            self.record = Recorder(job.folder, step=self.at.step, progress=job.progress)
         if not checked:
             self._report("note", text=UNCHECKED)
 
@@ -233,6 +233,8 @@ class _Loop:
 
     def _should_save(self, *, due: bool, last: bool) -> bool:
         """Every `save_every` steps; else at evaluations, unless the last state is only seconds old."""
+        if not self.job.writes_files:
+            return False
         if self.settings.save_every:
             return last or due or self.at.step % self.settings.save_every == 0
         recent = time.monotonic() - self.saved < MIN_SAVE_SECONDS and self.world.ranks == 1
@@ -300,6 +302,8 @@ class _Loop:
 
     def save(self) -> None:
         """The state as it is now."""
+        if not self.job.writes_files:
+            return
         self.at.guard, self.at.losses = self.stepper.guard.state.tolist(), self.stepper.total.tolist()
         if self.settings.fsdp:
             optimizer = named_state(self.job.network, self.optimizer)

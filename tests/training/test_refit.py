@@ -1,0 +1,124 @@
+"""Training again on all rows, once the best epoch is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+from tests.training.helpers import stop_at
+
+import regard
+from regard.checkpoint.source import from_preset
+from regard.checkpoint.write_folder import write_folder
+from regard.errors import InputError
+from regard.text.learn import train_tokenizer_from_texts
+from regard.training.engine.loop import Stopped
+from regard.training.output.metrics_log import TrainingEvent
+
+ROWS = [
+    {"text": f"{word} water {number}", "label": label}
+    for number in range(20)
+    for word, label in (("cold", "a"), ("warm", "b"))
+]
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    """A tiny sentence encoder."""
+    folder = tmp_path / "encoder"
+    words = train_tokenizer_from_texts([row["text"] for row in ROWS], kind="wordpiece", size=50)
+    write_folder(folder, from_preset("tiny-bert", heads={}, seed=5, vocabulary=words.size))
+    words.save(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("regard", None)  # marks weights that were never trained
+    (folder / "config.json").write_text(json.dumps(config))
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    return folder
+
+
+@pytest.fixture
+def train(encoder: Path, tmp_path: Path) -> Callable[..., Any]:
+    def run(out: str, **settings: Any) -> Any:
+        return regard.train(ROWS, out=tmp_path / out, **{"start": encoder, "epochs": 1, **settings})
+
+    return run
+
+
+def notes(events: list[TrainingEvent]) -> list[str]:
+    return [event.values["text"] for event in events if event.kind == "note"]
+
+
+def test_few_rows_are_all_trained_on_in_the_end(train: Callable[..., Any], tmp_path: Path) -> None:
+    events: list[TrainingEvent] = []
+    result = train("few", progress=events.append)
+    assert notes(events) == ["training again on all 40 rows"]
+    assert result.rows == 40
+    run = json.loads((tmp_path / "few/run.json").read_text())
+    assert (run["data"]["train_rows"], run["data"]["dev_rows"], run["refit"]["rows"]) == (36, 4, 40)
+    assert {"accuracy", "macro_f1"} <= result.scores.keys()
+    assert train("few", resume=True).rows == 40
+
+
+def test_the_linear_probe_is_scored_first(train: Callable[..., Any]) -> None:
+    events: list[TrainingEvent] = []
+    train("probe", progress=events.append, refit="no")
+    assert next(event.step for event in events if event.kind == "score") == 0
+    assert not notes(events)
+
+
+def test_a_probe_that_is_not_improved_is_kept(train: Callable[..., Any], tmp_path: Path) -> None:
+    """With a learning rate that ruins the network, the first weights stay the best: the written head is the probe."""
+    train("probe", lr=10.0, refit="no")
+    train("again", lr=10.0, refit="yes")
+    run = json.loads((tmp_path / "probe/run.json").read_text())
+    assert run["done"]["best_step"] == 0
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("probe", "again"))
+    assert not one["classifier.weight"].equal(other["classifier.weight"])  # fitted to all rows
+    same = "bert.encoder.layer.0.output.dense.weight"
+    assert one[same].equal(other[same])
+
+
+def test_a_run_that_is_stopped_goes_on_to_the_same_weights(train: Callable[..., Any], tmp_path: Path) -> None:
+    train("whole", log_every=1)
+    with pytest.raises(Stopped):
+        train("cut", log_every=1, progress=stop_at(1))
+    train("cut", log_every=1, resume=True)
+    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
+
+
+def test_stopped_while_training_again(train: Callable[..., Any], tmp_path: Path) -> None:
+    again = False
+
+    def stop(event: TrainingEvent) -> None:
+        nonlocal again
+        again = again or event.kind == "note"
+        if again and event.kind == "log":
+            raise KeyboardInterrupt
+
+    train("whole", log_every=1)
+    with pytest.raises(KeyboardInterrupt):
+        train("cut", log_every=1, progress=stop)
+    train("cut", log_every=1, resume=True)
+    assert (tmp_path / "whole/model.safetensors").read_bytes() == (tmp_path / "cut/model.safetensors").read_bytes()
+
+
+def test_many_rows_are_not_trained_on_twice(train: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.training.train.FEW_ROWS", 39)
+    events: list[TrainingEvent] = []
+    train("many", progress=events.append)
+    assert not notes(events)
+
+
+def test_nothing_to_add_without_validation_rows(train: Callable[..., Any]) -> None:
+    with pytest.raises(InputError, match="refit='yes' was given, but there are no validation rows"):
+        train("all", dev_fraction=0, refit="yes")
