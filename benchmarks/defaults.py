@@ -1,0 +1,220 @@
+"""A study of training defaults: many sets, sizes and settings, several seeds, each in one process of many.
+
+    python benchmarks/defaults.py --data DATA --jobs jobs.jsonl --out benchmarks/results/defaults.jsonl --workers 14
+    python benchmarks/defaults.py --out benchmarks/results/defaults.jsonl --table
+
+A job is a JSON object per line: {"tag": "mean", "set": "sst2", "rows": 6000, "draw": 0, "settings": {"lr": 1e-4}}.
+`per_class` instead of `rows` draws that many rows of each class. Every set has a fixed order: the first 1,000 rows (at
+most a quarter) are the test rows, training rows are drawn from the rest. No official test split is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import lzma
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import regard
+
+Rows = list[dict[str, str]]
+TEST_ROWS = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--jobs", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--start", default="minilm")
+    parser.add_argument("--table", action="store_true", help="print the means of all results instead")
+    parser.add_argument("--one", default=None, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.table:
+        print(table([json.loads(line) for line in args.out.read_text().splitlines()]))
+    elif args.one is not None:
+        print(json.dumps(run(json.loads(args.one), args.data, args.start)), flush=True)
+    else:
+        jobs = [json.loads(line) for line in args.jobs.read_text().splitlines()]
+        run_all(jobs, args)
+
+
+def run_all(jobs: list[dict[str, Any]], args: argparse.Namespace) -> None:
+    """Every job in a process of its own; each result is written as soon as it is there."""
+    until = time.monotonic() + 60 * args.minutes
+
+    def work(job: dict[str, Any]) -> None:
+        left = until - time.monotonic()
+        if left < 10:
+            return
+        command = [sys.executable, __file__, "--data", str(args.data), "--out", str(args.out), "--start", args.start]
+        try:
+            done = subprocess.run(
+                [*command, "--one", json.dumps(job)], capture_output=True, text=True, timeout=left, check=True
+            )
+            result = json.loads(done.stdout.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            return
+        except subprocess.CalledProcessError as error:
+            result = {"error": error.stderr[-400:]}
+        with args.out.open("a") as file:
+            file.write(json.dumps({**job, **result}) + "\n")
+
+    with ThreadPoolExecutor(args.workers) as pool:
+        list(pool.map(work, jobs))
+
+
+def run(job: dict[str, Any], data: Path, start: str) -> dict[str, Any]:
+    """Train on the rows of a job and score its test rows."""
+    train, test = split(SETS[job["set"]](data), job)
+    folder = Path(tempfile.mkdtemp())
+    try:
+        began = time.monotonic()
+        regard.train(train, out=folder / "run", start=start, seed=job["draw"], **job["settings"])
+        seconds = time.monotonic() - began
+        scores = regard.evaluate(folder / "run", test).scores
+    finally:
+        shutil.rmtree(folder)
+    return {"scores": {name: round(score.value, 5) for name, score in scores.items()}, "seconds": round(seconds, 1)}
+
+
+def split(rows: Rows, job: dict[str, Any]) -> tuple[Rows, Rows]:
+    """Training rows, drawn by the job's draw, and test rows, which are the same for all jobs of a set."""
+    count = min(TEST_ROWS, len(rows) // 4)
+    test, pool = rows[:count], rows[count:]
+    rng = random.Random(job["draw"])
+    if "per_class" not in job:
+        return rng.sample(pool, min(job["rows"], len(pool))), test
+    by_class: dict[str, Rows] = defaultdict(list)
+    for row in pool:
+        by_class[row["label"]].append(row)
+    drawn = [row for label in sorted(by_class) for row in rng.sample(by_class[label], job["per_class"])]
+    return drawn, test
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """The mean of the main score by tag (rows) and by set and size (columns), in percent, as Markdown."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for result in results:
+        if "scores" in result:
+            size = f"{result['per_class']} per class" if "per_class" in result else f"{result['rows']} rows"
+            name = "mcc" if result["set"] == "cola" else next(iter(result["scores"]))
+            values[result["tag"], f"{result['set']}, {size}"].append(100 * result["scores"][name])
+    columns = sorted({column for _, column in values})
+    lines = [["settings", *columns], ["---"] * (len(columns) + 1)]
+    for tag in dict.fromkeys(tag for tag, _ in values):
+        cells = [values.get((tag, column)) for column in columns]
+        lines.append([tag, *(f"{mean(cell):.1f}" if cell else "" for cell in cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def shuffled(rows: Iterator[dict[str, str]], limit: int | None = None) -> Rows:
+    made = list(rows)
+    random.Random(1).shuffle(made)
+    return made[:limit]
+
+
+def tsv(path: Path, *, header: bool = True) -> Iterator[list[str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        lines = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if header:
+            next(lines)
+        yield from lines
+
+
+def csv_rows(path: Path) -> Iterator[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def questions(data: Path, *, topics: int, per_topic: int) -> Rows:
+    """Questions of SQuAD with the title of their article as the class: many classes, short texts, as intents are."""
+    with gzip.open(data / "squad/train-v1.1.json.gz", "rt", encoding="utf-8") as file:
+        articles = json.load(file)["data"]
+    rng = random.Random(0)
+    by_title = {
+        article["title"]: [qa["question"].strip() for part in article["paragraphs"] for qa in part["qas"]]
+        for article in articles
+    }
+    titles = sorted(title for title, texts in by_title.items() if len(texts) >= per_topic // 2)
+    chosen = rng.sample(titles, topics)
+    return shuffled(
+        {"text": text, "label": title}
+        for title in chosen
+        for text in rng.sample(by_title[title], min(per_topic, len(by_title[title])))
+    )
+
+
+def novels(data: Path, *, count: int = 12, passages: int = 220, words: int = 40) -> Rows:
+    """Passages of novels with the novel as the class: style rather than topic."""
+    with lzma.open(data / "corpus/novels.txt.xz", "rt", encoding="utf-8") as file:
+        text = file.read()
+    long = [document.split() for document in text.split("\n\n") if len(document) > 200_000]
+    rng = random.Random(0)
+    return shuffled(
+        {"text": " ".join(novel[start : start + words]), "label": f"novel {number}"}
+        for number, novel in enumerate(rng.sample(long, count))
+        for start in rng.sample(range(2000, len(novel) - 3000), passages)
+    )
+
+
+def reviews(data: Path) -> Rows:
+    """The first 150 words of film reviews."""
+    rows = csv_rows(data / "imdb/train.csv.gz")
+    return shuffled(({"text": " ".join(row["text"].split()[:150]), "label": row["label"]} for row in rows), 8000)
+
+
+def pairs(data: Path, name: str, first: int, second: int, label: int) -> Rows:
+    return shuffled(
+        {"first": row[first], "second": row[second], "label": f"is {row[label]}"}
+        for row in tsv(data / f"glue/{name}/train.tsv.gz")
+    )
+
+
+def sentences(data: Path) -> Rows:
+    """Phrases of at least five words."""
+    rows = tsv(data / "sst2/train.tsv.gz")
+    long = ({"text": row[0], "label": f"is {row[1]}"} for row in rows if len(row[0].split()) >= 5)
+    return shuffled(long, 20_000)
+
+
+def grammar(data: Path) -> Rows:
+    rows = tsv(data / "glue/CoLA/train.tsv.gz", header=False)
+    return shuffled({"text": row[3], "label": f"is {row[1]}"} for row in rows)
+
+
+def news(data: Path) -> Rows:
+    rows = csv_rows(data / "ag_news/train.csv.gz")
+    return shuffled({"text": row["text"], "label": f"topic {row['label']}"} for row in rows)
+
+
+SETS: dict[str, Callable[[Path], Rows]] = {
+    "topics-20": lambda data: questions(data, topics=20, per_topic=300),
+    "topics-77": lambda data: questions(data, topics=77, per_topic=150),
+    "agnews": news,
+    "sst2": sentences,
+    "imdb-150": reviews,
+    "novels": novels,
+    "cola": grammar,
+    "rte": lambda data: pairs(data, "RTE", 1, 2, 3),
+    "mrpc": lambda data: pairs(data, "MRPC", 3, 4, 0),
+}
+
+
+if __name__ == "__main__":
+    main()
