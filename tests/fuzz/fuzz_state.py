@@ -46,9 +46,10 @@ def prepare() -> None:
     position = TrainingPosition(STEP, 1, 2, 0.5, 0.6, 5, 1, 0, 900, 12.5, 512, [0.5] * 6, [1.5, 3.0])
     optimizer = {f"{name}|exp_avg": tensor * 2 for name, tensor in WEIGHTS.items()}
     best = {name: tensor + 1 for name, tensor in WEIGHTS.items()}
+    average = {name: tensor + 2 for name, tensor in WEIGHTS.items()}
     for kind in ("whole", "sharded"):
         folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-        parts = {"weights": WEIGHTS, "optimizer": optimizer, "best": best, "average": WEIGHTS}
+        parts = {"weights": WEIGHTS, "optimizer": optimizer, "best": best, "average": average}
         if kind == "whole":
             save_state(folder, position, **parts, identity=IDENTITY)
         else:
@@ -142,6 +143,7 @@ def _check_same(result: SavedState, saved: SavedState) -> None:
         (result.weights, saved.weights),
         (result.optimizer, saved.optimizer),
         (result.best or {}, saved.best or {}),
+        (result.average, saved.average),
     ]
     for one, other in pairs:
         assert one.keys() == other.keys()
