@@ -140,3 +140,13 @@ def test_to_moves_every_tensor():
 def test_wrong_use_names_what_was_given_and_how_to_fix_it(wrong, message):
     with pytest.raises(InputError, match=message):
         wrong()
+
+
+def test_twice_is_the_batch_and_its_copy():
+    batch = Ragged.of([[5, 6, 7], [8]]).fixed(tokens=8, sequences=4, max_length=4)
+    both = batch.twice()
+    assert both.max_length == 4
+    assert (len(both), both.tokens) == (8, 16)
+    for name in ("ids", "positions"):
+        assert torch.equal(getattr(both, name), torch.cat((getattr(batch, name),) * 2))
+    assert torch.equal(both.lengths, torch.cat((batch.lengths, batch.lengths)))

@@ -128,3 +128,15 @@ def test_every_tensor_is_moved() -> None:
 def test_every_epoch_has_the_same_sequences() -> None:
     built = examples()
     assert built.epoch(3) is built
+
+
+def test_twice_repeats_every_target() -> None:
+    inputs = examples().take([0, 1])
+    both = inputs.twice()
+    assert both.rows == 2 * inputs.rows
+    assert len(both.tokens) == 2 * len(inputs.tokens)
+    for group in ("by_sequence", "by_token"):
+        for name, tensor in getattr(inputs, group).items():
+            torch.testing.assert_close(getattr(both, group)[name], torch.cat((tensor, tensor)), equal_nan=True)
+    with pytest.raises(InputError, match="selected positions"):
+        Inputs(inputs.tokens, at=torch.tensor([0])).twice()

@@ -11,11 +11,11 @@ import pytest
 from tests.training.helpers import LONG, Digest, Train, edit_state
 
 from regard.digests import file_digests
-from regard.errors import FolderError
+from regard.errors import FolderError, InputError
 from regard.training.engine import loop
 from regard.training.engine.loop import Stopped
 from regard.training.output.metrics_log import TrainingEvent
-from regard.training.resume.state import load_state
+from regard.training.resume.state import check_same, load_state
 
 
 def flip(path: Path, *, bit: int) -> None:
@@ -126,3 +126,9 @@ def test_best_weights_are_linked_with_the_digest_they_were_written_with(small: T
         small(stopped, **{**LONG, "log_every": 1}, eval_every=0, resume=True, progress=on_event)
     with pytest.raises(FolderError, match=r"best\.safetensors is damaged"):
         small(stopped, **LONG, resume=True)
+
+
+def test_a_setting_of_a_later_version_counts_as_its_default(tmp_path: Path) -> None:
+    check_same(tmp_path, {"lr": 0.1}, {"lr": 0.1, "average": 0.0})
+    with pytest.raises(InputError, match=r"average: 0\.0 then, 0\.2 now"):
+        check_same(tmp_path, {"lr": 0.1}, {"lr": 0.1, "average": 0.2})
