@@ -110,7 +110,7 @@ BAD = {
     "device": "xpu",
 }
 FREE = {"freeze", "prefix", "tensorboard", "fsdp", "gradient_checkpointing"}  # any text, or true and false
-CHOICES = {"schedule", "class_balance", "vocabularies", "dtype", "compile"}
+CHOICES = {"schedule", "class_balance", "head_init", "pooling", "refit", "vocabularies", "dtype", "compile"}
 
 
 def test_every_setting_of_a_training_is_in_the_table() -> None:

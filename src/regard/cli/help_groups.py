@@ -38,7 +38,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Schedule and stopping": (*("epochs", "steps", "schedule", "warmup", "eval_every", "patience", "max_bad_steps"),),
     "Speed and memory": ("device", "dtype", "compile", "micro_batch_tokens", "gradient_checkpointing", "fsdp"),
-    "Output": ("out", "resume", "overwrite", "beams", "save_every", "log_every", "tensorboard", "json"),
+    "Output": (
+        *("out", "resume", "overwrite", "beams", "save_every", "log_every", "tensorboard", "json", "explain_defaults"),
+    ),
 }
 DESCRIPTIONS = {"LoRA": Lora.__doc__}
 POSITIONAL = get_args(Positional[str])[1]  # markers that the types add

@@ -36,13 +36,15 @@ TWO_VOCABULARY_FAMILIES = ("marian", "transformer", "recurrent")  # families who
 class InitialModel(NamedTuple):
     """The model a training starts from.
 
-    `pretrained` says that its weights are not randomly initialized, `probe` that its head will be a linear probe.
+    `pretrained` says that its weights are not randomly initialized, `probe` that its head will be a linear probe,
+    `pooling` which vector a classification head reads.
     """
 
     checkpoint: Checkpoint
     tokenizer: Tokenizer
     pretrained: bool
     probe: bool = False
+    pooling: str = "first"
 
 
 def initial_model(
@@ -83,10 +85,11 @@ def initial_model(
         checkpoint = read_folder(folder, heads=task.heads)
         loaded = open_tokenizer(tokenizer or folder)
     probe = _starts_from_probe(task, checkpoint, head_init)
+    pooling = _pooling(checkpoint, pooling, probe=probe)
     checkpoint = _with_pooling(checkpoint, pooling, probe=probe)
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
-    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, probe)
+    return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, probe, pooling)
 
 
 def _check_start(task: Task, start: str | Path | None, preset: str | None) -> None:
@@ -125,11 +128,16 @@ def _starts_from_probe(task: Task, checkpoint: Checkpoint, head_init: str) -> bo
     return task.probe == "default" and checkpoint.pooling in ("mean", "first") and is_new
 
 
+def _pooling(checkpoint: Checkpoint, pooling: str, *, probe: bool) -> str:
+    """Which vector a classification head reads: that of the first token, or the mean."""
+    if pooling == "auto":
+        return "mean" if probe and checkpoint.pooling == "mean" and can_average(checkpoint.config) else "first"
+    return pooling
+
+
 def _with_pooling(checkpoint: Checkpoint, pooling: str, *, probe: bool) -> Checkpoint:
     """The checkpoint with a layer that averages all tokens if the mean is classified; see `regard.model.mean_layer`."""
-    if pooling == "auto":
-        pooling = "mean" if probe and checkpoint.pooling == "mean" and can_average(checkpoint.config) else "first"
-    elif pooling == "mean" and not can_average(checkpoint.config):
+    if pooling == "mean" and not can_average(checkpoint.config):
         raise InputError(
             f"{setting('pooling', 'mean')} is for encoders with post-norm layers, such as BERT and RoBERTa, "
             f"not for models of the family {checkpoint.family}. Leave it out."

@@ -22,11 +22,12 @@ from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
 from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe, probe_recipe
+from regard.training.engine.linear_probe import start_from_probe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
+from regard.training.explain import SettingReason, explain_settings
 from regard.training.initial_model import InitialModel, initial_model, preset_config
 from regard.training.job import BatchSource, TrainingJob
-from regard.training.linear_probe import start_from_probe
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
@@ -101,6 +102,37 @@ def train(
             all_rows = replace(records, train=[*records.train, *records.dev], dev=[])
             inputs = replace(inputs, refit=lambda: replace(build(all_rows), recipe=inputs.recipe))
         return run_pipeline(context, inputs, TrainResult)
+
+
+def explain_defaults(
+    data: Where | LabeledData,
+    *,
+    start: str | Path | None = None,
+    preset: str | None = None,
+    tokenizer: str | Path | None = None,
+    dev: Where | None = None,
+    task: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    **settings: Unpack[TrainSettings],
+) -> list[SettingReason]:
+    """The settings that `train` would use on this data, each with its reason. Nothing is trained or written.
+
+    reading: further arguments of `train` about reading: format, columns, encoding, labels. The others are those of
+    `train`.
+    """
+    user_settings = Settings.of(settings)
+    with preserved_random_state(pick_device(user_settings.device)):
+        records = load_data(
+            data,
+            dev=dev,
+            task=task,
+            dev_fraction=user_settings.dev_fraction,
+            seed=user_settings.seed,
+            **(reading or {}),
+        )
+        inputs = _training_inputs(records, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
+    refit = _should_refit(inputs, records, ranks=1)
+    return explain_settings(user_settings, inputs, records, refit=refit)
 
 
 def _training_inputs(

@@ -23,6 +23,7 @@ from regard.training.settings import Settings
 if TYPE_CHECKING:
     from regard.training.result import TrainResult
 
+EXPLAIN = "--explain-defaults"
 HELP = """Train a model on your data and write it to a folder.
 
 Examples:
@@ -33,6 +34,7 @@ Examples:
   regard train reviews.csv --preset bert-mini --out runs/new   from scratch, with a new tokenizer
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags override it
+  regard train reviews.csv --explain-defaults                  which settings would be chosen, and why
   regard train reviews.csv --out runs/reviews --resume         continue after Ctrl-C, a kill, or a full disk
 
 Settings that are not given (task, learning rate, epochs, batch size) are chosen from data and model, and printed."""
@@ -80,6 +82,9 @@ class TrainCommand:
     resume: Resume = False
     overwrite: Overwrite = False
     json: Json = False
+    explain_defaults: Annotated[
+        bool, arg(help="Print every setting that would be used, with its reason, and train nothing.")
+    ] = False
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
@@ -88,6 +93,8 @@ def parse(arguments: Sequence[str], **options: Any) -> TrainCommand:
     if "-h" in arguments or "--help" in arguments:
         exit_with_help(TrainCommand, **options)
     flags = translate_flags(arguments)
+    if EXPLAIN in flags and "--out" not in flags:
+        flags = [*flags, "--out", "."]  # nothing is written
     rest, path = without_config(flags)
     if path is not None:
         needed = {"data": tyro.MISSING, "out": tyro.MISSING}
@@ -101,6 +108,9 @@ def run(command: TrainCommand) -> None:
         raise UsageError("--start and --preset were given; give one of them.")
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
+    if command.explain_defaults:
+        _explain(command)
+        return
     from regard.data.schema.columns import parse_columns
     from regard.training.engine.distributed import is_main_process
     from regard.training.train import train
@@ -132,6 +142,33 @@ def run(command: TrainCommand) -> None:
         print_json({name: every[name] for name in names})
     else:
         _print_result(result, progress)
+
+
+def _explain(command: TrainCommand) -> None:
+    from regard.data.schema.columns import parse_columns
+    from regard.training.train import explain_defaults
+
+    reasons = explain_defaults(
+        command.data,
+        start=command.start,
+        preset=command.preset,
+        tokenizer=command.tokenizer,
+        dev=command.dev,
+        task=command.task,
+        reading={
+            "format": command.format,
+            "columns": None if command.columns is None else parse_columns(command.columns),
+            "encoding": command.encoding,
+            "labels": command.labels,
+        },
+        **asdict(command.settings),
+    )
+    if command.json:
+        print_json({"settings": [reason._asdict() for reason in reasons]})
+        return
+    rows = [("setting", "value", "reason"), *reasons]
+    width = max(len(name) for name, _, _ in rows)
+    print_table([(f"{name.ljust(width)}  {value}", reason) for name, value, reason in rows])
 
 
 def _print_result(result: TrainResult, progress: TrainingProgress) -> None:

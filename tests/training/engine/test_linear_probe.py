@@ -14,7 +14,7 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.linear_probe import STRENGTH, fit_probe, pooled_vectors, start_from_probe
+from regard.training.engine.linear_probe import STRENGTH, fit_probe, pooled_vectors, start_from_probe
 
 RNG = np.random.default_rng(0)
 

@@ -1,0 +1,111 @@
+"""Why each training setting has its value, in words: `regard train DATA --explain-defaults`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from regard.errors import pluralize
+from regard.training.defaults import FINE_TUNING, MIN_STEPS, TEXTS, resolve_settings
+from regard.training.load_data import LabeledData
+from regard.training.run import TrainingInputs
+from regard.training.settings import Settings
+
+BY_USER = "given by you"
+MODEL_OWN = "the model's own"
+
+
+class SettingReason(NamedTuple):
+    """A setting, its value, and why it has this value."""
+
+    name: str
+    value: str
+    reason: str
+
+
+def explain_settings(
+    user_settings: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: bool
+) -> list[SettingReason]:
+    """The settings that decide how a training goes, each with the reason for its value."""
+    checkpoint = inputs.model.checkpoint
+    chosen = resolve_settings(
+        inputs.settings, inputs.size, checkpoint.config, pretrained=inputs.model.pretrained, recipe=inputs.recipe
+    )
+    rows = [
+        SettingReason("task", inputs.task.name, data.reason),
+        _validation(user_settings, data),
+        _refit(user_settings, data, refit=refit),
+    ]
+    if inputs.task.probe != "never":
+        rows += _head(user_settings, inputs)
+    rows += _optimization(user_settings, chosen, inputs)
+    return rows
+
+
+def _validation(user: Settings, data: LabeledData) -> SettingReason:
+    total = len(data.train) + len(data.dev)
+    value = f"{len(data.dev):,} of {total:,} rows"
+    if not data.split_off:
+        return SettingReason("dev", value, "the data has validation rows")
+    if user.dev_fraction is not None:
+        return SettingReason("dev_fraction", value, BY_USER)
+    reason = "a tenth" if total <= 5000 else "450 and one percent: of many rows, fewer than a tenth measure well enough"
+    return SettingReason("dev_fraction", value, f"{reason}; rows with equal texts stay together")
+
+
+def _refit(user: Settings, data: LabeledData, *, refit: bool) -> SettingReason:
+    value = "yes" if refit else "no"
+    if user.refit != "auto":
+        return SettingReason("refit", value, BY_USER)
+    if refit:
+        return SettingReason("refit", value, "few rows: the written model is trained on the validation rows too")
+    reason = "there are enough rows" if data.dev else "there are no validation rows to add"
+    return SettingReason("refit", value, reason if data.split_off else "the validation rows are separate data")
+
+
+def _head(user: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+    """How the classification head begins, and which vector it reads."""
+    probe = inputs.model.probe
+    pooling = inputs.model.checkpoint.pooling
+    if probe:
+        reason = "a sentence encoder has vectors that a linear classifier separates well; training starts from that one"
+    else:
+        reason = "no sentence encoder, a head that is trained already, or pairs of texts"
+    yield SettingReason("head_init", "probe" if probe else "random", reason if user.head_init == "auto" else BY_USER)
+    mean = inputs.model.pooling == "mean"
+    reason = "as the sentence-transformers files of the folder say" if pooling and probe else "as in BERT"
+    yield SettingReason("pooling", "mean" if mean else "first", reason if user.pooling == "auto" else BY_USER)
+
+
+def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
+    size, recipe = inputs.size, inputs.recipe
+    config = inputs.model.checkpoint.config
+    sequences = pluralize(size.sequences, "sequence")
+    assert chosen.lr is not None
+    if user.steps is not None:
+        yield SettingReason("steps", str(user.steps), BY_USER)
+    else:
+        reason = f"{sequences}: the fewer there are, the more often each is read"
+        yield SettingReason("epochs", f"{chosen.epochs:g}", reason if user.epochs is None else BY_USER)
+    texts = min(user.batch_size or (chosen.batch_tokens or 0) / size.mean, size.sequences)
+    reason = f"about {texts:.0f} texts of {size.mean:.0f} tokens on average"
+    if recipe.tokens is None and round(texts) < TEXTS:
+        reason += f"; fewer than {TEXTS}, so that an epoch has about {MIN_STEPS} steps"
+    yield SettingReason(
+        "batch_tokens", f"{chosen.batch_tokens:,}", BY_USER if user.batch_tokens or user.batch_size else reason
+    )
+    if inputs.model.pretrained:
+        reason = f"{FINE_TUNING:.0e} for a pretrained network of width 768 and {TEXTS} texts per step; narrow networks "
+        reason += f"(this one: {config.width}) get more, small steps less"
+        if not inputs.model.probe and size.sequences <= 2000:
+            reason += "; little data with a random head gets more"
+    else:
+        reason = f"a network of width {config.width} from scratch"
+    yield SettingReason("lr", f"{chosen.lr:.2g}", reason if user.lr is None else BY_USER)
+    reason = f"{recipe.schedule} decay after a warm-up, as is usual for this task"
+    value = f"{chosen.schedule}, {chosen.warmup:g}"
+    by_user = user.schedule is not None or user.warmup is not None
+    yield SettingReason("schedule, warmup", value, BY_USER if by_user else reason)
+    value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
+    reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
+    yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)

@@ -1,0 +1,61 @@
+"""The reasons for chosen settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from regard import samples
+from regard.training.explain import BY_USER, SettingReason
+from regard.training.train import explain_defaults
+
+
+def reasons(**settings: Any) -> dict[str, SettingReason]:
+    explained = explain_defaults(samples.path("messages"), preset="tiny-bert", **settings)
+    return {reason.name: reason for reason in explained}
+
+
+def test_every_setting_has_a_value_and_a_reason() -> None:
+    explained = reasons()
+    assert list(explained)[:3] == ["task", "dev_fraction", "refit"]
+    assert {"head_init", "pooling", "epochs", "batch_tokens", "lr", "dropout"} <= explained.keys()
+    assert all(reason.value and reason.reason for reason in explained.values())
+    assert BY_USER not in [reason.reason for reason in explained.values()]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "value"),
+    [
+        ({"epochs": 3}, "epochs", "3"),
+        ({"lr": 1e-3}, "lr", "0.001"),
+        ({"steps": 7}, "steps", "7"),
+        ({"dropout": 0.3}, "dropout", "0.3"),
+        ({"dev_fraction": 0.5}, "dev_fraction", "228 of 456 rows"),
+        ({"refit": "no"}, "refit", "no"),
+        ({"head_init": "random"}, "head_init", "random"),
+    ],
+)
+def test_what_the_user_gave_is_named_as_such(settings: dict[str, Any], name: str, value: str) -> None:
+    assert reasons(**settings)[name][1:] == (value, BY_USER)
+
+
+def test_values_are_those_of_a_training(tmp_path: Any) -> None:
+    import regard
+
+    explained = reasons()
+    events: list[Any] = []
+
+    def stop(event: Any) -> None:
+        events.append(event)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        regard.train(samples.path("messages"), preset="tiny-bert", out=tmp_path / "run", progress=stop)
+    chosen = events[0].values["lines"][-1]
+    assert f"lr {explained['lr'].value}," in chosen
+    assert f"epochs {explained['epochs'].value}," in chosen
+
+
+def test_nothing_to_add_without_validation_rows() -> None:
+    assert reasons(dev_fraction=0)["refit"].reason == "there are no validation rows to add"
