@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from regard.checkpoint.source import from_preset
+from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.data.batching.examples import ExamplesBuilder
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import PairRecord
@@ -20,7 +21,14 @@ from regard.text.learn import train_tokenizer_from_texts
 from regard.training.engine.distributed import World
 from regard.training.engine.stepper import BatchShape
 from regard.training.job import TrainingJob
-from regard.training.plan import fixed_batch_shape, plan_job, prepare_network, should_compile, training_dtype
+from regard.training.plan import (
+    fixed_batch_shape,
+    plan_job,
+    prepare_network,
+    should_compile,
+    tight_batch_tokens,
+    training_dtype,
+)
 from regard.training.settings import Lora, Settings
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -152,3 +160,17 @@ def test_lora_trains_few_weights() -> None:
 def test_where_lora_is_not_possible(preset: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         prepare_network(from_preset(preset).network, Settings(lora=Lora(rank=2), **settings))
+
+
+@pytest.mark.parametrize(("rows", "mean"), [(500, 12.0), (5000, 60.0)])
+def test_a_fixed_shape_for_a_number_of_texts_is_nearly_full(rows: int, mean: float) -> None:
+    lengths = np.clip(np.random.default_rng(0).lognormal(np.log(mean), 0.8, rows), 3, 512).astype(np.int64)
+    tokens = tight_batch_tokens(32, lengths, seed=0)
+    batches = BatchPlan(lengths, BatchSettings(tokens, sequences=32))
+    assert batches.steps <= 1.01 * -(-rows // 32)
+    assert batches.fill > 0.9
+
+
+def test_one_text_longer_than_the_rest_still_fits() -> None:
+    lengths = np.array([10] * 31 + [512])
+    assert tight_batch_tokens(4, lengths, seed=0) >= 512

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from regard.config import RecurrentConfig
-from regard.data.batching.batches import BatchSettings
+from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.data.batching.packing import Ints
 from regard.errors import InputError, setting
 from regard.model.kernels.dispatch import runs_flat
@@ -23,6 +23,7 @@ from regard.training.job import BatchSource, TrainingJob, total_steps
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings
 
+CAPACITIES = (1.05, 1.1, 1.2, 1.4, 2.0)  # of a batch, as multiples of the mean number of tokens
 MULTIPLE = 64  # tokens and sequences of fixed shapes are multiples of this
 
 
@@ -137,9 +138,28 @@ def _batches(
     assert settings.batch_tokens is not None
     if not fixed:
         return BatchSettings(settings.batch_tokens, sequences=settings.batch_size, seed=settings.seed), None
-    tokens = -(-settings.batch_tokens // MULTIPLE) * MULTIPLE
+    tokens = settings.batch_tokens
+    if settings.batch_size is not None:
+        tokens = min(tokens, tight_batch_tokens(settings.batch_size, lengths, seed=settings.seed))
+    tokens = -(-max(tokens, max_tokens) // MULTIPLE) * MULTIPLE
     shape, sequences = fixed_batch_shape(tokens, settings.batch_size, lengths, max_tokens, network.config.max_tokens)
     return BatchSettings(shape.tokens, sequences=sequences, seed=settings.seed), shape
+
+
+def tight_batch_tokens(batch_size: int, lengths: Ints, *, seed: int) -> int:
+    """The smallest capacity in tokens with which nearly all batches have `batch_size` texts.
+
+    A fixed shape is computed whole, whether it is filled or not. Packing combines long and short texts, so that batches
+    need little more than the mean.
+    """
+    fewest = -(-len(lengths) // batch_size)
+    mean = float(lengths.mean()) * min(batch_size, len(lengths))
+    max_length = int(lengths.max())
+    for factor in CAPACITIES:
+        tokens = max(int(mean * factor), max_length)
+        if BatchPlan(lengths, BatchSettings(tokens, sequences=batch_size, seed=seed)).steps <= 1.01 * fewest:
+            return tokens
+    return max(int(mean * CAPACITIES[-1]), max_length)
 
 
 def should_compile(network: Network, settings: Settings, device: torch.device) -> bool:
