@@ -110,9 +110,7 @@ def main() -> None:
     learn, test = divide(given.out / "demo-data")
     model, start = given.out / "demo", ["--preset", "tiny-bert"] if given.quick else ["--start", "minilm"]
     epochs = 1 if given.quick else 4
-    regard_(
-        "train", learn, *start, "--epochs", epochs, "--lr", "2e-4", "--batch-size", "32", "--out", model, "--overwrite"
-    )
+    regard_("train", learn, *start, "--epochs", epochs, "--out", model, "--overwrite")
     regard_("evaluate", model, test)
     regard_("predict", model, *MESSAGES)
     translate(given.out, console, quick=given.quick)
