@@ -11,7 +11,7 @@ import torch
 
 from regard.checkpoint.source import from_preset
 from regard.config import PoolConfig
-from regard.model.mean_layer import append_mean_layer, can_average, set_linear_pooler
+from regard.model.mean_layer import append_mean_layer, can_average, set_identity_pooler
 from regard.model.network import Network
 from regard.ragged import Ragged
 
@@ -40,7 +40,7 @@ def test_config_and_layers_count_the_new_layer(network: Network) -> None:
 def test_the_queries_can_be_trained(network: Network) -> None:
     """All queries are zero at first; their gradient is not, so that the network may learn what to attend to."""
     append_mean_layer(network)
-    set_linear_pooler(network)
+    set_identity_pooler(network)
     logits: Any = network(Ragged.of([[2, 7, 8, 9, 3]])).logits
     logits[0, 0].backward()
     gradient: Any = network.get_parameter(f"encoder.layers.{network.config.layers - 1}.attention.qkv.weight").grad
@@ -53,7 +53,7 @@ def test_transformers_computes_the_same(network: Network, tmp_path: Path) -> Non
     from regard.checkpoint.write_folder import write_folder
 
     append_mean_layer(network)
-    set_linear_pooler(network)
+    set_identity_pooler(network)
     checkpoint = replace(from_preset("bert-tiny", heads={"sequence": 3}, vocabulary=100), network=network.eval())
     write_folder(tmp_path / "m", replace(checkpoint, config=network.config))
     theirs = AutoModelForSequenceClassification.from_pretrained(tmp_path / "m").eval()

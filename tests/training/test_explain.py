@@ -59,3 +59,9 @@ def test_values_are_those_of_a_training(tmp_path: Any) -> None:
 
 def test_nothing_to_add_without_validation_rows() -> None:
     assert reasons(dev_fraction=0)["refit"].reason == "there are no validation rows to add"
+
+
+def test_reasons_are_those_of_this_data_and_model() -> None:
+    explained = reasons()
+    assert explained["head_init"][1:] == ("random", "the network is trained from scratch")
+    assert explained["refit"].reason == "the training does not start from a linear probe"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +231,13 @@ def test_a_preset_has_no_vectors_to_probe() -> None:
 def test_only_classification_has_a_head_to_probe() -> None:
     with pytest.raises(InputError, match="pooling='mean' was given, but the task is tag; only classify and pair"):
         start(Tag(names=("O", "B-a")), preset="tiny-bert", pooling="mean")
+
+
+def test_a_trained_head_keeps_the_vector_it_reads(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    folder = tmp_path / "classifier"
+    checkpoint = from_preset("tiny-bert", heads={"sequence": 3}, seed=5, vocabulary=tokenizer.size)
+    write_folder(folder, replace(checkpoint, labels=CLASSIFY.names, untrained=False))
+    tokenizer.save(folder)
+    assert not start(start=folder).probe
+    with pytest.raises(InputError, match="pooling='mean' is for a new classification head"):
+        start(start=folder, pooling="mean")

@@ -23,7 +23,6 @@ from regard.model.network import Network
 from regard.model.transformer import Transformer
 
 FACTOR = 100.0  # of the mean, relative to the residual
-POOLER_FACTOR = 1.0  # of the pooler, an identity matrix at first
 
 
 def can_average(config: Config) -> bool:
@@ -34,11 +33,11 @@ def can_average(config: Config) -> bool:
     plain = attention.score == "scaled" and attention.select == "soft" and attention.window is None
     whole = attention.heads * config.head_width == config.width and config.kv_heads == attention.heads
     distinct = config.distinct_layers in (None, config.layers)
-    return plain and whole and distinct and config.positions.kind in ("learned", "none") and has_linear_pooler(config)
+    return plain and whole and distinct and config.positions.kind in ("learned", "none") and has_plain_pooler(config)
 
 
-def has_linear_pooler(config: Config) -> bool:
-    """Whether the pooler reads the first token and is nearly linear for small inputs, as that of BERT."""
+def has_plain_pooler(config: Config) -> bool:
+    """Whether the pooler is a linear layer and a tanh on the first token, as that of BERT."""
     if not isinstance(config, ModelConfig):
         return False
     pool = config.pool
@@ -72,10 +71,10 @@ def _set_mean(block: Block, config: ModelConfig) -> None:
 
 
 @torch.no_grad()
-def set_linear_pooler(network: Network) -> None:
+def set_identity_pooler(network: Network) -> None:
     """Let the pooler pass on the hidden state of the first token, through its tanh."""
     dense = network.heads["pooled"].transform.dense  # type: ignore[union-attr]
     assert isinstance(dense, nn.Linear)
-    dense.weight.copy_(POOLER_FACTOR * torch.eye(dense.in_features))
+    dense.weight.copy_(torch.eye(dense.in_features))
     if dense.bias is not None:
         dense.bias.zero_()

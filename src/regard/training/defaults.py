@@ -13,6 +13,7 @@ from regard.training.settings import Settings
 
 TEXTS = 32  # texts per step, where texts are short
 MIN_STEPS = 25  # an epoch should have at least about this many steps
+LITTLE_DATA = 2_000  # sequences up to which a random head gets a higher learning rate
 FINE_TUNING = 6e-5  # learning rate of a pretrained network of width 768 with 32 texts per step
 LORA = 10  # factor on the learning rate for LoRA, whose matrices start at zero
 TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
@@ -128,7 +129,7 @@ def _base_lr(sequences: int, *, pretrained: bool) -> float:
     """The learning rate of a network of width 768 with 32 texts per step."""
     if not pretrained:
         return 5e-4
-    return FINE_TUNING if sequences > 2_000 else 1.7 * FINE_TUNING
+    return FINE_TUNING if sequences > LITTLE_DATA else 1.7 * FINE_TUNING
 
 
 def _recipe_lr(recipe: Recipe, texts: float, size: DataSize) -> float | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from regard.errors import pluralize
-from regard.training.defaults import FINE_TUNING, MIN_STEPS, TEXTS, resolve_settings
-from regard.training.load_data import LabeledData
+from regard.training.defaults import FINE_TUNING, LITTLE_DATA, MIN_STEPS, TEXTS, resolve_settings
+from regard.training.initial_model import has_new_head
+from regard.training.load_data import DEV_FRACTION, LabeledData, default_dev_fraction
 from regard.training.run import TrainingInputs
 from regard.training.settings import Settings
 
@@ -34,7 +35,7 @@ def explain_settings(
     rows = [
         SettingReason("task", inputs.task.name, data.reason),
         _validation(user_settings, data),
-        _refit(user_settings, data, refit=refit),
+        _refit(user_settings, inputs, data, refit=refit),
     ]
     if inputs.task.probe != "never":
         rows += _head(user_settings, inputs)
@@ -49,32 +50,50 @@ def _validation(user: Settings, data: LabeledData) -> SettingReason:
         return SettingReason("dev", value, "the data has validation rows")
     if user.dev_fraction is not None:
         return SettingReason("dev_fraction", value, BY_USER)
-    reason = "a tenth" if total <= 5000 else "450 and one percent: of many rows, fewer than a tenth measure well enough"
+    tenth = default_dev_fraction(total) == DEV_FRACTION
+    reason = "a tenth" if tenth else "450 and one percent: of many rows, fewer than a tenth measure well enough"
     return SettingReason("dev_fraction", value, f"{reason}; rows with equal texts stay together")
 
 
-def _refit(user: Settings, data: LabeledData, *, refit: bool) -> SettingReason:
+def _refit(user: Settings, inputs: TrainingInputs, data: LabeledData, *, refit: bool) -> SettingReason:
     value = "yes" if refit else "no"
     if user.refit != "auto":
         return SettingReason("refit", value, BY_USER)
     if refit:
         return SettingReason("refit", value, "few rows: the written model is trained on the validation rows too")
-    reason = "there are enough rows" if data.dev else "there are no validation rows to add"
-    return SettingReason("refit", value, reason if data.split_off else "the validation rows are separate data")
+    if not data.dev:
+        reason = "there are no validation rows to add"
+    elif not data.split_off:
+        reason = "the validation rows are separate data"
+    elif not inputs.model.probe:
+        reason = "the training does not start from a linear probe"
+    else:
+        reason = "there are enough rows"
+    return SettingReason("refit", value, reason)
 
 
 def _head(user: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
     """How the classification head begins, and which vector it reads."""
     probe = inputs.model.probe
     pooling = inputs.model.checkpoint.pooling
-    if probe:
-        reason = "a sentence encoder has vectors that a linear classifier separates well; training starts from that one"
-    else:
-        reason = "no sentence encoder, a head that is trained already, or pairs of texts"
-    yield SettingReason("head_init", "probe" if probe else "random", reason if user.head_init == "auto" else BY_USER)
+    value, reason = _head_reason(inputs)
+    yield SettingReason("head_init", value, reason if user.head_init == "auto" else BY_USER)
     mean = inputs.model.pooling == "mean"
     reason = "as the sentence-transformers files of the folder say" if pooling and probe else "as in BERT"
     yield SettingReason("pooling", "mean" if mean else "first", reason if user.pooling == "auto" else BY_USER)
+
+
+def _head_reason(inputs: TrainingInputs) -> tuple[str, str]:
+    """What a classification head starts from, and why this is the default."""
+    if inputs.model.probe:
+        return "probe", "the model is a sentence encoder, whose vectors a linear classifier separates well"
+    if not inputs.model.pretrained:
+        return "random", "the network is trained from scratch"
+    if not has_new_head(inputs.model.checkpoint):
+        return "trained", "the model has a classification head for these labels, which is trained further"
+    if inputs.task.probe == "request":
+        return "random", "the vectors of sentence encoders describe single texts, not pairs"
+    return "random", "the model is not a sentence encoder: it has no files of sentence-transformers"
 
 
 def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> Iterator[SettingReason]:
@@ -97,7 +116,7 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     if inputs.model.pretrained:
         reason = f"{FINE_TUNING:.0e} for a pretrained network of width 768 and {TEXTS} texts per step; narrow networks "
         reason += f"(this one: {config.width}) get more, small steps less"
-        if not inputs.model.probe and size.sequences <= 2000:
+        if not inputs.model.probe and size.sequences <= LITTLE_DATA:
             reason += "; little data with a random head gets more"
     else:
         reason = f"a network of width {config.width} from scratch"

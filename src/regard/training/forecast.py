@@ -25,12 +25,12 @@ from regard.ragged import Ragged
 from regard.tasks import TASKS, task_class
 from regard.training.defaults import DataSize, probe_recipe, resolve_settings
 from regard.training.engine.memory import CPU_TOKENS, plan_memory
+from regard.training.load_data import default_dev_fraction
 from regard.training.settings import Settings
 
 MEASURED_SECONDS = 0.25  # duration of a measurement
 VOCABULARY = 500  # vocabulary size of the measured layer
 WEIGHTS = 1 << 20  # number of weights of the measured optimizer step
-DEV_FRACTION = 0.1  # fraction of the rows for validation
 FORWARD_FRACTION = 1 / 3  # work of a forward pass as a fraction of a training step
 COMPILE_SECONDS = 40  # time to compile the kernels on a GPU
 
@@ -83,7 +83,7 @@ def estimate_training(
     epochs, batch = settings.epochs or 1.0, settings.batch_tokens or CPU_TOKENS
     tokens = size.sequences * size.mean
     steps = max(math.ceil(epochs * tokens / batch), 1)
-    passes = epochs * (1 + DEV_FRACTION * FORWARD_FRACTION)
+    passes = epochs * (1 + default_dev_fraction(rows) * FORWARD_FRACTION)
     seconds = 6.0 * compute_parameters * tokens * passes / speed.operations + steps * parameters / speed.updates
     micro_batch = batch if speed.gpu else min(batch, max(CPU_TOKENS, max_length))
     dtype = torch.bfloat16 if speed.gpu else torch.float32

@@ -20,7 +20,7 @@ from regard.config import Config
 from regard.data.batching.preprocessing import Preprocessing
 from regard.errors import InputError, setting
 from regard.model.attention import Attention
-from regard.model.mean_layer import append_mean_layer, can_average, has_linear_pooler, set_linear_pooler
+from regard.model.mean_layer import append_mean_layer, can_average, has_plain_pooler, set_identity_pooler
 from regard.model.network import Network
 from regard.tasks.task import Task
 from regard.tasks.translate import special_frame, start_token
@@ -124,8 +124,12 @@ def _starts_from_probe(task: Task, checkpoint: Checkpoint, head_init: str) -> bo
     """Whether the head is a linear probe at first: on request, and by default for sentence encoders with a new head."""
     if head_init != "auto":
         return head_init == "probe"
-    is_new = any(name.startswith("heads.sequence.") for name in checkpoint.new_tensors)
-    return task.probe == "default" and checkpoint.pooling in ("mean", "first") and is_new
+    return task.probe == "default" and checkpoint.pooling in ("mean", "first") and has_new_head(checkpoint)
+
+
+def has_new_head(checkpoint: Checkpoint) -> bool:
+    """Whether the classification head is not one that was trained before."""
+    return any(name.startswith("heads.sequence.") for name in checkpoint.new_tensors)
 
 
 def _pooling(checkpoint: Checkpoint, pooling: str, *, probe: bool) -> str:
@@ -142,11 +146,16 @@ def _with_pooling(checkpoint: Checkpoint, pooling: str, *, probe: bool) -> Check
             f"{setting('pooling', 'mean')} is for encoders with post-norm layers, such as BERT and RoBERTa, "
             f"not for models of the family {checkpoint.family}. Leave it out."
         )
+    if pooling == "mean" and not has_new_head(checkpoint):
+        raise InputError(
+            f"{setting('pooling', 'mean')} is for a new classification head, but this model has a trained one, which "
+            "reads the first token. Leave it out."
+        )
     network = checkpoint.network
     if pooling == "mean":
         append_mean_layer(network)
-    if pooling == "mean" or (probe and checkpoint.pooling == "first" and has_linear_pooler(checkpoint.config)):
-        set_linear_pooler(network)
+    if pooling == "mean" or (probe and checkpoint.pooling == "first" and has_plain_pooler(checkpoint.config)):
+        set_identity_pooler(network)
     return replace(checkpoint, config=network.config)
 
 

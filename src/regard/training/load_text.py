@@ -22,11 +22,11 @@ from regard.progress import Progress
 from regard.text.learn import train_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.training.initial_model import MIN_VOCABULARY, open_tokenizer, vocabulary_errors, vocabulary_of
+from regard.training.load_data import DEV_FRACTION
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.run import RunContext
 from regard.training.settings import Settings
 
-DEV_FRACTION = 0.1  # of the documents, for validation
 BYTES_PER_TOKEN = 40  # of text, for each token of a vocabulary that is learned from it
 Files = Sequence[str | Path]
 # By objective: the kind of network it is for, the head that learns it, and what that head predicts.

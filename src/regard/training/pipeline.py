@@ -129,6 +129,7 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
     """
     context = run.context
     context.report(TrainingEvent("note", 0, run.job.steps, {"text": f"training again on all {inputs.rows:,} rows"}))
+    inputs = replace(inputs, settings=replace(inputs.settings, tensorboard=False))
     job = replace(plan_training(replace(context, resume=False), inputs), writes_files=False, score=None)
     if inputs.initialize is not None:
         inputs.initialize(job)

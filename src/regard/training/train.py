@@ -112,13 +112,15 @@ def explain_defaults(
     tokenizer: str | Path | None = None,
     dev: Where | None = None,
     task: str | None = None,
-    reading: Mapping[str, Any] | None = None,
+    format: str | None = None,
+    columns: Columns | None = None,
+    encoding: str | None = None,
+    labels: str | None = None,
     **settings: Unpack[TrainSettings],
 ) -> list[SettingReason]:
     """The settings that `train` would use on this data, each with its reason. Nothing is trained or written.
 
-    reading: further arguments of `train` about reading: format, columns, encoding, labels. The others are those of
-    `train`.
+    The arguments are those of `train`.
     """
     user_settings = Settings.of(settings)
     with preserved_random_state(pick_device(user_settings.device)):
@@ -128,7 +130,10 @@ def explain_defaults(
             task=task,
             dev_fraction=user_settings.dev_fraction,
             seed=user_settings.seed,
-            **(reading or {}),
+            format=format,
+            columns=columns,
+            encoding=encoding,
+            labels=labels,
         )
         inputs = _training_inputs(records, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
     refit = _should_refit(inputs, records, ranks=1)

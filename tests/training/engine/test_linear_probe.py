@@ -10,11 +10,12 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from regard.checkpoint.source import from_preset
+from regard.data.batching.examples import ExamplesBuilder
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import ClassifyRecord
 from regard.tasks.classify import Classify
 from regard.text.learn import train_tokenizer_from_texts
-from regard.training.engine.linear_probe import STRENGTH, fit_probe, pooled_vectors, start_from_probe
+from regard.training.engine.linear_probe import STRENGTH, fit_probe, pooled_vectors, probe_rows, start_from_probe
 
 RNG = np.random.default_rng(0)
 
@@ -110,3 +111,20 @@ def test_the_head_of_the_network_is_the_probe() -> None:
     assert torch.allclose(head.bias, bias, atol=1e-4)
     predicted = (vectors.float() @ weight.T + bias).argmax(1)
     assert (predicted == labels).all()
+
+
+def test_a_sample_of_many_rows_has_every_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.training.engine.linear_probe.MAX_ROWS", 20)
+    builder = ExamplesBuilder()
+    for row in range(400):
+        builder.add(row, [1, 2], by_sequence={"label": 1 if row in (7, 300) else 0})
+    rows = probe_rows(Classify(names=("common", "rare")), builder.build(), seed=0).tolist()
+    assert {7, 300} <= set(rows)
+    assert 20 <= len(rows) == len(set(rows)) <= 20 + 2
+
+
+def test_few_rows_are_all_used() -> None:
+    builder = ExamplesBuilder()
+    for row in range(9):
+        builder.add(row, [1, 2], by_sequence={"label": row % 2})
+    assert probe_rows(Classify(names=("a", "b")), builder.build(), seed=0).tolist() == list(range(9))

@@ -111,7 +111,6 @@ def run(command: TrainCommand) -> None:
     if command.explain_defaults:
         _explain(command)
         return
-    from regard.data.schema.columns import parse_columns
     from regard.training.engine.distributed import is_main_process
     from regard.training.train import train
 
@@ -119,20 +118,11 @@ def run(command: TrainCommand) -> None:
         result = train(
             command.data,
             out=command.out,
-            start=command.start,
-            preset=command.preset,
-            tokenizer=command.tokenizer,
-            dev=command.dev,
-            task=command.task,
-            format=command.format,
-            columns=None if command.columns is None else parse_columns(command.columns),
-            encoding=command.encoding,
-            labels=command.labels,
             skip_bad=command.skip_bad,
             resume=command.resume,
             overwrite=command.overwrite,
             progress=progress,
-            **asdict(command.settings),
+            **_common_arguments(command),
         )
     if not is_main_process():
         return
@@ -144,25 +134,19 @@ def run(command: TrainCommand) -> None:
         _print_result(result, progress)
 
 
-def _explain(command: TrainCommand) -> None:
+def _common_arguments(command: TrainCommand) -> dict[str, Any]:
+    """The arguments that `train` and `explain_defaults` share."""
     from regard.data.schema.columns import parse_columns
+
+    names = ("start", "preset", "tokenizer", "dev", "task", "format", "encoding", "labels")
+    columns = None if command.columns is None else parse_columns(command.columns)
+    return {**{name: getattr(command, name) for name in names}, "columns": columns, **asdict(command.settings)}
+
+
+def _explain(command: TrainCommand) -> None:
     from regard.training.train import explain_defaults
 
-    reasons = explain_defaults(
-        command.data,
-        start=command.start,
-        preset=command.preset,
-        tokenizer=command.tokenizer,
-        dev=command.dev,
-        task=command.task,
-        reading={
-            "format": command.format,
-            "columns": None if command.columns is None else parse_columns(command.columns),
-            "encoding": command.encoding,
-            "labels": command.labels,
-        },
-        **asdict(command.settings),
-    )
+    reasons = explain_defaults(command.data, **_common_arguments(command))
     if command.json:
         print_json({"settings": [reason._asdict() for reason in reasons]})
         return

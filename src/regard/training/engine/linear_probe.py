@@ -11,25 +11,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.data.batching.examples import Examples
+from regard.data.batching.packing import Ints
 from regard.data.batching.sequences import token_batches
 from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import RowSource, network_runner
 
 MAX_ROWS = 4096  # rows that the probe is fitted on; more hardly change it
+MIN_CLASS_ROWS = 16  # of each class, if it has so many
 BATCH_TOKENS = 8192
 STRENGTH = 10.0  # inverse of the L2 penalty, for vectors of mean length 1, as C of scikit-learn
 ITERATIONS = 200
 
 
 def start_from_probe(
-    network: Network, task: Classify, source: RowSource, *, seed: int, dtype: torch.dtype = torch.float32
+    network: Network, task: Classify, examples: Examples, *, seed: int, dtype: torch.dtype = torch.float32
 ) -> int:
     """Fit a linear probe to the pooled vectors and make it the head of the network. Returns the number of rows."""
-    rows = np.arange(len(source.lengths))
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, MAX_ROWS, replace=False))
-    vectors, labels, weights = pooled_vectors(network, task, source, rows.tolist(), dtype=dtype)
+    rows = probe_rows(task, examples, seed)
+    vectors, labels, weights = pooled_vectors(network, task, examples, rows.tolist(), dtype=dtype)
     weight, bias = fit_probe(task, vectors, labels, weights)
     head = network.heads["sequence"].output
     assert isinstance(head, nn.Linear)
@@ -37,6 +38,19 @@ def start_from_probe(
         head.weight.copy_(weight)
         head.bias.copy_(bias)
     return len(rows)
+
+
+def probe_rows(task: Classify, examples: Examples, seed: int) -> Ints:
+    """All rows, or a random sample of many, with some rows of each class: a class without a row would be ruled out."""
+    order = np.random.default_rng(seed).permutation(len(examples.lengths))
+    chosen = [order[:MAX_ROWS]]
+    if len(order) > MAX_ROWS and task.kind != "number":
+        labels = np.asarray(examples.by_sequence["label"])[order]
+        for number in range(len(task.names)):
+            has_class = labels == number if task.kind == "single" else labels[:, number] > 0
+            chosen.append(order[has_class][:MIN_CLASS_ROWS])
+    rows: Ints = np.unique(np.concatenate(chosen))
+    return rows
 
 
 @torch.no_grad()
