@@ -49,8 +49,8 @@ from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.text.tokenizer import Tokenizer
 from regard.training.defaults import fill_from_recipe
-from regard.training.engine.loop import pin_memory
 from regard.training.engine.optimizer import build_optimizer
+from regard.training.engine.packed_inputs import PackedInputs
 from regard.training.engine.stepper import Stepper
 from regard.training.initial_model import set_dropout
 from regard.training.plan import fixed_batch_shape
@@ -92,7 +92,8 @@ def masked_ours(sizes: Sequence[int], *, tokens: int, steps: int, dropout: float
     plan = BatchPlan(examples.lengths, BatchSettings(tokens, sequences=max_sequences))
     step_numbers = [number % plan.steps for number in range(steps)]
     real = [int(lengths_N[plan.rows(step)].sum()) for step in step_numbers]
-    made = (pin_memory(examples.take(plan.rows(step)).fixed(**vars(shape))) for step in step_numbers)
+    parts = (examples.take(plan.rows(step)).fixed(**vars(shape)) for step in step_numbers)
+    made = (PackedInputs.of(part, pinned=True) for part in parts)
     feed = iter(Prefetcher(made))  # batches come from the host as in a training
     optimizer = build_optimizer(network, fill_from_recipe(Settings()), lr=1e-4)
     stepper = Stepper(network, task, optimizer, clip=1.0, dtype=torch.bfloat16, compile=True, record=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -46,19 +48,25 @@ class Ragged:
         return cls.from_flat(flat, lengths, segments=kinds).to(device)
 
     @classmethod
-    def from_flat(cls, ids: Tensor, lengths: Sequence[int], *, segments: Tensor | None = None) -> Ragged:
-        """A batch from flat ids and the lengths of the sequences."""
-        counts = torch.tensor(lengths, dtype=torch.int64)
-        bounds = torch.zeros(len(lengths) + 1, dtype=torch.int32)
-        torch.cumsum(counts, 0, out=bounds[1:])
-        if int(bounds[-1]) != ids.numel():
-            raise InputError(f"the lengths add up to {int(bounds[-1])} tokens, but {ids.numel()} tokens were given.")
-        starts = torch.repeat_interleave(bounds[:-1].long(), counts, output_size=ids.numel())
+    def from_flat(
+        cls, ids: Tensor, lengths: Sequence[int] | npt.NDArray[np.int64], *, segments: Tensor | None = None
+    ) -> Ragged:
+        """A batch from flat ids and the lengths of the sequences.
+
+        Small arrays are faster in numpy than in torch, and a batch is made for every training step.
+        """
+        counts = np.asarray(lengths, np.int64)
+        bounds = np.zeros(len(counts) + 1, np.int32)
+        np.cumsum(counts, dtype=np.int32, out=bounds[1:])
+        total = int(bounds[-1])
+        if total != ids.numel():
+            raise InputError(f"the lengths add up to {total} tokens, but {ids.numel()} tokens were given.")
+        positions = np.arange(total) - np.repeat(bounds[:-1], counts)
         return cls(
             ids=ids,
-            bounds=bounds.to(ids.device),
-            positions=(torch.arange(ids.numel()) - starts).to(ids.device),
-            max_length=max(lengths, default=0),
+            bounds=torch.from_numpy(bounds).to(ids.device),
+            positions=torch.from_numpy(positions).to(ids.device),
+            max_length=int(counts.max(initial=0)),
             segments=segments,
         )
 
@@ -177,16 +185,18 @@ class Ragged:
                 f"(longest {max_length}). "
                 "Raise the budget or put fewer sequences into the batch."
             )
-        step = torch.arange(spare, device=self.ids.device)
-        again = step % self.tokens
-        ends = torch.arange(1, sequences - len(self) + 1, device=self.ids.device, dtype=self.bounds.dtype) * max_length
-        return Ragged(
-            ids=torch.cat((self.ids, self.ids[again])),
-            bounds=torch.cat((self.bounds, ends.clamp(max=spare) + self.tokens)),
-            positions=torch.cat((self.positions, step % max_length)),
+        here = self.to("cpu")
+        ends = np.arange(1, sequences - len(self) + 1, dtype=np.int32) * np.int32(max_length)
+        ends = np.minimum(ends, np.int32(spare)) + np.int32(self.tokens)
+        extra_positions = np.arange(spare) % max_length
+        padded = Ragged(
+            ids=torch.from_numpy(np.resize(here.ids.numpy(), tokens)),
+            bounds=torch.from_numpy(np.concatenate((here.bounds.numpy(), ends))),
+            positions=torch.from_numpy(np.concatenate((here.positions.numpy(), extra_positions))),
             max_length=max_length,
-            segments=None if self.segments is None else torch.cat((self.segments, self.segments[again])),
+            segments=None if here.segments is None else torch.from_numpy(np.resize(here.segments.numpy(), tokens)),
         )
+        return padded if self.ids.device.type == "cpu" else padded.to(self.ids.device)
 
 
 def _same_lengths(expected: list[int], actual: list[int]) -> None:

@@ -23,9 +23,9 @@ from regard.training.engine.stepper import BatchShape
 from regard.training.job import TrainingJob
 from regard.training.plan import (
     fixed_batch_shape,
+    fixes_shapes,
     plan_job,
     prepare_network,
-    should_compile,
     tight_batch_tokens,
     training_dtype,
 )
@@ -49,7 +49,7 @@ def test_steps_and_batches(tmp_path: Path) -> None:
     job = plan(tmp_path, seed=3)
     assert (job.batches.tokens, job.batches.sequences, job.batches.seed) == (40, None, 3)
     assert job.steps == 6  # 12 rows, 4 in a batch, 2 epochs
-    assert (job.dtype, job.compile, job.record, job.shape) == (torch.float32, False, False, None)
+    assert (job.dtype, job.compile, job.record, job.shape) == (torch.float32, "no", False, None)
     assert job.memory is not None
     assert plan(tmp_path, batch_size=3).steps == 8
 
@@ -103,7 +103,7 @@ def test_the_cpu_computes_in_float32_without_compilation() -> None:
     network = from_preset("tiny-bert").network
     for dtype in ("auto", "bf16", "fp32"):
         assert training_dtype(Settings(dtype=dtype), CPU) == torch.float32  # type: ignore[arg-type]
-    assert not should_compile(network, Settings(compile="auto"), CPU)
+    assert not fixes_shapes(network, Settings(compile="auto"), CPU)
 
 
 def test_a_gpu_computes_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,22 +115,22 @@ def test_a_gpu_computes_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "settings", "compiled"),
+    ("preset", "settings", "fixed"),
     [
         ("tiny-bert", {}, True),
         ("tiny-gpt2", {}, True),
-        ("tiny-bert", {"compile": "no"}, False),
+        ("tiny-bert", {"compile": "no"}, True),
         ("tiny-bert", {"fsdp": True}, False),
         ("tiny-bert", {"dtype": "fp32"}, False),
         ("tiny-transformer", {}, False),
         ("tiny-lstm-language", {}, False),
     ],
 )
-def test_steps_that_are_compiled_on_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, preset: str, settings: dict[str, Any], compiled: bool
+def test_steps_that_have_fixed_shapes_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, preset: str, settings: dict[str, Any], fixed: bool
 ) -> None:
     monkeypatch.setattr("regard.training.plan.runs_flat", lambda *_: True)
-    assert should_compile(from_preset(preset).network, Settings(**settings), GPU) is compiled
+    assert fixes_shapes(from_preset(preset).network, Settings(**settings), GPU) is fixed
 
 
 def test_the_network_is_prepared_as_the_settings_say() -> None:

@@ -34,11 +34,16 @@ def initial_values(network: Network, names: Sequence[str]) -> dict[str, Tensor]:
     """Randomly initialized values of these tensors of a network on the meta device."""
     values: dict[str, Tensor] = {}
     for parent in dict.fromkeys(name.rpartition(".")[0] for name in names):
-        module = copy.deepcopy(network.get_submodule(parent)).to_empty(device="cpu", recurse=False)
+        module = copy.deepcopy(network.get_submodule(parent))._apply(_empty, recurse=False)
         initialize(module, network.config)
         values |= {f"{parent}.{leaf}": value.detach() for leaf, value in module.named_parameters(recurse=False)}
         values |= {f"{parent}.{leaf}": torch.zeros_like(value) for leaf, value in module.named_buffers(recurse=False)}
     return {name: values[name] for name in names}
+
+
+def _empty(tensor: Tensor) -> Tensor:
+    """A tensor on the CPU without values. `empty_like`, and so `to_empty`, would import sympy for a meta tensor."""
+    return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 def set_tensors(network: nn.Module, values: Mapping[str, Tensor]) -> None:

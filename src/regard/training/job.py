@@ -14,6 +14,7 @@ from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.model.network import Network
 from regard.tasks.inference import RowSource, ScoreResult
 from regard.tasks.task import Task
+from regard.training.engine.compilation import CompileCost, CompileMode
 from regard.training.engine.distributed import World
 from regard.training.engine.memory import MemoryPlan
 from regard.training.engine.stepper import BatchShape
@@ -41,9 +42,10 @@ class TrainingJob:
     micro_batch_tokens: int | None = None  # tokens in memory at once; a whole step if None
     memory: MemoryPlan | None = None  # expected memory
     dtype: torch.dtype = torch.float32
-    shape: BatchShape | None = None  # fixed sizes, for a compiled step
-    compile: bool = False
-    record: bool = False
+    shape: BatchShape | None = None  # fixed sizes, for a recorded or compiled step
+    compile: CompileMode = "no"
+    compile_cost: CompileCost | None = None
+    record: bool = False  # whether steps are recorded as CUDA graphs
     world: World = field(default_factory=World)
     score: Callable[[], ScoreResult] | None = None
     score_initial: bool = (
@@ -68,6 +70,7 @@ class FitResult:
     stopped_early: bool
     first: float = 0.0  # seconds of the first step, with compilation
     tokens_per_second: float | None = None  # without the first step, scoring and saving
+    compilation: str | None = None  # whether the step was compiled, and why; None where it cannot be
 
 
 def total_steps(source: BatchSource, batches: BatchSettings, settings: Settings) -> int:

@@ -14,6 +14,7 @@ from regard.errors import InputError, setting
 from regard.model.kernels.dispatch import runs_flat
 from regard.model.network import Network
 from regard.tasks.task import Task
+from regard.training.engine.compilation import CompileCost, CompileMode, surely_pays
 from regard.training.engine.distributed import World
 from regard.training.engine.lora import add_lora
 from regard.training.engine.memory import MemoryPlan, check_disk, plan_memory, tokens_at_once
@@ -69,8 +70,8 @@ def plan_job(
     lengths = source.epoch(0).lengths
     max_tokens = max_tokens or int(lengths.max())
     dtype = training_dtype(settings, device)
-    compiled = task.fixed_shapes and should_compile(network, settings, device)
-    batches, shape = _batches(network, settings, lengths, max_tokens, fixed=compiled)
+    fixed = task.fixed_shapes and fixes_shapes(network, settings, device)
+    batches, shape = _batches(network, settings, lengths, max_tokens, fixed=fixed)
     memory = _memory(network, settings, dtype)
     if world.is_main_process:
         check_disk(memory, folder)
@@ -78,20 +79,24 @@ def plan_job(
     if micro is None:
         micro = tokens_at_once(memory, device, step=batches.tokens) if task.can_split else batches.tokens
     micro = _micro_batch(micro, batches.tokens, max_tokens, world, shape)
+    steps = total_steps(source, batches, settings)
+    shape = None if shape is None else shape.cut(micro)
+    cost = CompileCost((network.config, sorted(network.heads), shape, dtype, settings.rdrop > 0), depth(network))
     return TrainingJob(
         network=network,
         task=task,
         source=source,
         settings=settings,
-        steps=total_steps(source, batches, settings),
+        steps=steps,
         folder=folder,
         batches=batches,
         micro_batch_tokens=micro,
         memory=memory,
         dtype=dtype,
-        shape=None if shape is None else shape.cut(micro),
-        compile=compiled,
-        record=compiled and world.ranks == 1,
+        shape=shape,
+        compile=_compile_mode(network, settings, world, cost, tokens=steps * batches.tokens) if fixed else "no",
+        compile_cost=cost,
+        record=fixed and world.ranks == 1,
         world=world,
         resume=resume,
         progress=progress,
@@ -162,10 +167,25 @@ def tight_batch_tokens(batch_size: int, lengths: Ints, *, seed: int) -> int:
     return max(int(mean * CAPACITIES[-1]), max_length)
 
 
-def should_compile(network: Network, settings: Settings, device: torch.device) -> bool:
-    """Whether steps are compiled: on a GPU with a variable-length attention kernel, unless the settings say no."""
+def _compile_mode(network: Network, settings: Settings, world: World, cost: CompileCost, *, tokens: int) -> CompileMode:
+    """Compile the first step if asked to, with several GPUs, or if a training on so many tokens is certainly long."""
+    if settings.compile == "no":
+        return "no"
+    if settings.compile == "yes" or world.ranks > 1:
+        return "yes"
+    weights = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
+    return "yes" if surely_pays(6.0 * weights * tokens, cost.expected()) else "measure"
+
+
+def depth(network: Network) -> int:
+    """The number of layers of the encoder and the decoder."""
+    return sum(stack.depth for stack in (network.encoder, network.decoder) if stack is not None)
+
+
+def fixes_shapes(network: Network, settings: Settings, device: torch.device) -> bool:
+    """Whether steps have fixed shapes, to be recorded or compiled: on a GPU with a variable-length attention kernel."""
     config = network.config
-    if settings.compile == "no" or settings.fsdp or device.type != "cuda" or isinstance(config, RecurrentConfig):
+    if settings.fsdp or device.type != "cuda" or isinstance(config, RecurrentConfig):
         return False
     plain = config.kind != "encoder-decoder" and config.positions.kind not in ("relative", "alibi")
     flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"

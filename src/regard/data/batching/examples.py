@@ -116,9 +116,10 @@ def _ignore_value(tensor: Tensor) -> float | int:
 
 
 def _padded(tensor: Tensor, size: int) -> Tensor:
-    out = tensor.new_full((size, *tensor.shape[1:]), _ignore_value(tensor))
-    out[: len(tensor)] = tensor
-    return out
+    values = tensor.numpy()
+    out = np.full((size, *values.shape[1:]), _ignore_value(tensor), values.dtype)
+    out[: len(values)] = values
+    return torch.from_numpy(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,13 +156,11 @@ class Examples:
         """The batch of these rows, in this order."""
         rows = np.asarray(rows, np.int64)
         if self.groups is not None:
-            rows = ranges(self.groups[rows], np.diff(self.groups)[rows])
+            rows = ranges(self.groups[rows], self.groups[rows + 1] - self.groups[rows])
         flat, lengths = self._flat_positions(rows)
         kinds = None if self.segments is None else torch.from_numpy(self.segments[flat].astype(np.int64))
         inputs = Inputs(
-            tokens=Ragged.from_flat(
-                torch.from_numpy(self.ids[flat].astype(np.int64)), lengths.tolist(), segments=kinds
-            ),
+            tokens=Ragged.from_flat(torch.from_numpy(self.ids[flat].astype(np.int64)), lengths, segments=kinds),
             by_sequence={name: torch.from_numpy(tensors[rows]) for name, tensors in self.by_sequence.items()},
             by_token={name: torch.from_numpy(tensors[flat]) for name, tensors in self.by_token.items()},
             rows=len(rows),
@@ -173,8 +172,9 @@ class Examples:
 
     def _flat_positions(self, rows: Ints) -> tuple[Ints, Ints]:
         """Flat positions of the tokens of these sequences, and their lengths."""
-        lengths = np.diff(self.bounds)[rows]
-        return ranges(self.bounds[rows], lengths), lengths
+        starts = self.bounds[rows]
+        lengths = self.bounds[rows + 1] - starts
+        return ranges(starts, lengths), lengths
 
 
 class ExamplesBuilder:

@@ -1,19 +1,38 @@
-"""torch.compile without warnings that a user cannot act on."""
+"""torch.compile without warnings that a user cannot act on, and with a cache that outlasts a restart of the machine."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 # Some versions of torch print this for every long softmax on a GPU, forward and backward.
 REMARK = r"\s*Online softmax is disabled"
+CACHE = "TORCHINDUCTOR_CACHE_DIR"  # where torch keeps compiled kernels; by default in the folder for temporary files
 
 
 def compiled(function: Callable[..., Any], *, dynamic: bool) -> Callable[..., Any]:
     """The function, compiled when it is first called."""
     warnings.filterwarnings("ignore", message=REMARK, category=UserWarning)
+    folder = cache_folder()
+    if folder is not None:
+        os.environ.setdefault(CACHE, str(folder))
     fast: Callable[..., Any] = torch.compile(function, dynamic=dynamic)
     return fast
+
+
+def cache_folder() -> Path | None:
+    """The folder for compiled kernels, one per version of torch, in the user's cache; None if it cannot be written."""
+    if os.environ.get(CACHE):
+        return Path(os.environ[CACHE])
+    with contextlib.suppress(OSError, RuntimeError):  # no home folder
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "regard" / "compiled" / f"torch-{torch.__version__}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder if os.access(folder, os.W_OK) else None
+    return None

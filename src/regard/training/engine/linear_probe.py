@@ -17,6 +17,7 @@ from regard.data.batching.sequences import token_batches
 from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import RowSource, network_runner
+from regard.training.engine.optimizer import LBFGS
 
 MAX_ROWS = 4096  # rows that the probe is fitted on; more hardly change it
 MIN_CLASS_ROWS = 16  # of each class, if it has so many
@@ -93,7 +94,7 @@ def _logistic(task: Classify, x_ND: Tensor, labels: Tensor, weights_N: Tensor) -
     weight = torch.zeros(classes, x_ND.shape[1], dtype=x_ND.dtype, requires_grad=True)
     bias = torch.zeros(classes, dtype=x_ND.dtype, requires_grad=True)
     class_weights = None if task.weights is None else torch.tensor(task.weights, dtype=x_ND.dtype)
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
+    optimizer = LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
 
     def loss() -> float:
         optimizer.zero_grad()
@@ -109,7 +110,7 @@ def _logistic(task: Classify, x_ND: Tensor, labels: Tensor, weights_N: Tensor) -
         return float(total.detach())
 
     with torch.enable_grad():
-        optimizer.step(loss)
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
     return weight.detach(), bias.detach()
 
 

@@ -7,7 +7,7 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,13 +19,15 @@ from torch import Tensor
 from regard.data.batching.batches import BatchPlan
 from regard.data.batching.examples import Inputs
 from regard.data.batching.packing import Ints
-from regard.data.batching.prefetch import Prefetcher, map_tensors
+from regard.data.batching.prefetch import Prefetcher
 from regard.data.batching.sequences import token_batches
 from regard.errors import RegardError, pluralize
 from regard.tasks.inference import RowSource, ScoreResult
 from regard.training.engine.averaging import WeightAverage
+from regard.training.engine.compilation import CompileSwitch
 from regard.training.engine.fsdp import is_shard, shard
 from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_lr
+from regard.training.engine.packed_inputs import PackedInputs
 from regard.training.engine.schedule import lr_factor
 from regard.training.engine.speed import SpeedMeter
 from regard.training.engine.stepper import Stepper
@@ -78,7 +80,7 @@ class _Loop:
             self.optimizer,
             clip=self.settings.max_grad_norm,
             dtype=job.dtype,
-            compile=job.compile,
+            compile=job.compile == "yes",
             record=job.record,
             wrapped=wrapped,
             ranks=1 if sharded else self.world.ranks,
@@ -92,6 +94,7 @@ class _Loop:
         )
         self.best: dict[str, Tensor] | None = None
         self.early, self.first = False, 0.0
+        self.compilation = CompileSwitch(job.compile, job.compile_cost, self.stepper)
         self.signal: int | None = None
         self.saved = time.monotonic()
         if self.world.is_main_process and job.writes_files:
@@ -135,6 +138,7 @@ class _Loop:
             self.early,
             self.first,
             self.speed.mean(),
+            self.compilation.reason,
         )
 
     def _over(self) -> bool:
@@ -148,10 +152,13 @@ class _Loop:
         feed = iter(Prefetcher(self._parts(rows, plan), device=self._feed_to()))
         try:
             for parts, tokens in feed:
-                self._step(parts)
+                with self.compilation.timed(self.speed):
+                    self._step(parts)
                 if not self.first:
                     self._done_first(began)
                 self.speed.step(tokens)
+                if note := self.compilation.after_step(self.speed, self.job.steps - self.at.step):
+                    self._report("note", text=note)
                 self.at.step += 1
                 self.average.update(self.at.step)
                 self.at.in_epoch += 1
@@ -172,7 +179,7 @@ class _Loop:
     def _feed_to(self) -> torch.device:
         return torch.device("cpu") if self.job.record else self.device
 
-    def _parts(self, rows: RowSource, plan: BatchPlan) -> Iterator[tuple[list[Inputs], int]]:
+    def _parts(self, rows: RowSource, plan: BatchPlan) -> Iterator[tuple[Sequence[Inputs | PackedInputs], int]]:
         """The micro-batches of each step, made in a background thread."""
         lengths, micro = np.asarray(rows.lengths), self.at.micro_tokens
         for batch in plan:
@@ -188,7 +195,8 @@ class _Loop:
             if self.settings.rdrop:
                 parts = [part.twice() for part in parts]
             if self.job.record:
-                parts = [pin_memory(part) for part in parts]
+                yield [PackedInputs.of(part, pinned=True) for part in parts], int(lengths[batch.rows].sum())
+                continue
             yield parts, int(lengths[batch.rows].sum())
 
     def _most_parts(self, rows: Ints, lengths: npt.NDArray[Any]) -> int:
@@ -198,12 +206,12 @@ class _Loop:
         shares = [lengths[rows[rank :: self.world.ranks]].tolist() for rank in range(self.world.ranks)]
         return max(len(list(token_batches(sizes, max(self.at.micro_tokens, *sizes)))) for sizes in shares if sizes)
 
-    def _step(self, parts: list[Inputs]) -> None:
+    def _step(self, parts: Sequence[Inputs | PackedInputs]) -> None:
         settings, step = self.settings, self.at.step
         assert settings.lr is not None
         assert settings.schedule is not None
         assert settings.warmup is not None
-        seed_step(settings.seed, step, self.world.rank)
+        seed_step(settings.seed, step, self.world.rank, self.device)
         set_lr(self.optimizer, settings.lr * lr_factor(settings.schedule, step, self.job.steps, settings.warmup))
         self.job.network.set_training_progress(step / self.job.steps)
         for number, part in enumerate(parts):
@@ -406,13 +414,13 @@ def freeze_unused(job: TrainingJob) -> None:
         parameter.grad = None
 
 
-def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Seed a step by its number alone, so that a resumed run needs no stored random state."""
+def seed_step(seed: int, step: int, rank: int = 0, device: torch.device | None = None) -> None:
+    """Seed a step by its number alone, so that a resumed run needs no stored random state.
+
+    Only the generators of the CPU and of the device are seeded: `torch.manual_seed` takes five times as long.
+    """
     words = hashlib.blake2b(f"{seed} {step} {rank}".encode(), digest_size=7).digest()
-    torch.manual_seed(int.from_bytes(words, "little"))
-
-
-def pin_memory(inputs: Inputs) -> Inputs:
-    """The inputs in pinned memory, from which a GPU copies without waiting of the host."""
-    pinned: Inputs = map_tensors(inputs, Tensor.pin_memory)
-    return pinned
+    number = int.from_bytes(words, "little")
+    torch.default_generator.manual_seed(number)
+    if device is not None and device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(number)

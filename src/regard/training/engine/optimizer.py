@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -78,11 +79,25 @@ def parameter_groups(network: Network, settings: Settings) -> list[dict[str, Any
     ]
 
 
-def build_optimizer(network: Network, settings: Settings, *, lr: float) -> torch.optim.AdamW:
+class AdamW(torch.optim.AdamW):
+    """torch's AdamW without the decorators that import torch's compiler at the first call, which takes seconds."""
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
+
+
+class LBFGS(torch.optim.LBFGS):
+    """torch's L-BFGS, likewise."""
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+
+
+def build_optimizer(network: Network, settings: Settings, *, lr: float) -> AdamW:
     """Fused AdamW; the learning rates are tensors, so that a recorded CUDA graph reads new values."""
     device = next(network.parameters()).device
     assert settings.adam_beta2 is not None
-    optimizer = torch.optim.AdamW(
+    optimizer = AdamW(
         parameter_groups(network, settings),
         lr=lr,
         betas=(settings.adam_beta1, settings.adam_beta2),

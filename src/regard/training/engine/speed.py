@@ -17,6 +17,7 @@ class SpeedMeter:
         self._seconds = 0.0
         self._all_tokens = 0
         self._all_seconds = 0.0
+        self._active_seconds = 0.0
 
     def step(self, tokens: int) -> None:
         """Count a finished step of this many tokens."""
@@ -33,6 +34,11 @@ class SpeedMeter:
         self._update_clock()
         yield
         self._mark = time.monotonic()
+
+    def seconds(self) -> float:
+        """Seconds so far that were not paused."""
+        self._update_clock()
+        return self._active_seconds
 
     def report(self) -> float:
         """Tokens per second since the last report; of the first step if there was no other yet."""
@@ -53,4 +59,5 @@ class SpeedMeter:
     def _update_clock(self) -> None:
         now = time.monotonic()
         self._seconds += now - self._mark
+        self._active_seconds += now - self._mark
         self._mark = now

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +18,7 @@ from regard.tasks.task import Loss, Task
 from regard.training.engine.fsdp import is_shard, local
 from regard.training.engine.guard import LossGuard
 from regard.training.engine.optimizer import allocate_state
+from regard.training.engine.packed_inputs import PackedInputs
 from regard.training.engine.rdrop import rdrop_loss
 
 WARM = 3  # runs before a recording, so that nothing is made for the first time in it
@@ -80,14 +80,15 @@ class Stepper:
         self._part: _Recording | None = None
         self._update: CudaGraph | None = None
 
-    def part(self, inputs: Inputs) -> None:
-        """Forward and backward of one part of the step."""
+    def part(self, part: Inputs | PackedInputs) -> None:
+        """Forward and backward of one part of the step. For a recorded step the part is packed, or packed here."""
         if not self.record:
-            self._part_now(inputs)
+            self._part_now(part.inputs if isinstance(part, PackedInputs) else part)
             return
+        packed = part if isinstance(part, PackedInputs) else PackedInputs.of(part, pinned=False)
         if self._part is None:
-            self._part = _Recording(self._part_now, inputs.to(self.device), self._forget)
-        self._part.replay(inputs)
+            self._part = _Recording(self._part_now, packed.to(self.device), self._forget)
+        self._part.replay(packed)
 
     def update(self) -> None:
         """The step itself, once all its parts are done."""
@@ -97,6 +98,12 @@ class Stepper:
         if self._update is None:
             self._update = self._record_update()
         self._update.replay()
+
+    def compile(self) -> None:
+        """Compile the forward and backward pass from the next part on."""
+        self._part = None
+        torch.cuda.empty_cache()  # the memory of the recording
+        self.compute = compiled(self._loss, dynamic=False)
 
     def restart(self) -> None:
         """Forget a step that was not finished, and what was recorded for its shape."""
@@ -237,24 +244,11 @@ def _whole(norm: Tensor) -> Tensor:
 class _Recording:
     """A call recorded for inputs of one shape."""
 
-    def __init__(self, call: Callable[[Inputs], None], inputs: Inputs, forget: Callable[[], None]) -> None:
-        self.inputs = inputs
-        self.graph = CudaGraph(lambda: call(inputs), runs=WARM, restore=forget)
+    def __init__(self, call: Callable[[Inputs], None], packed: PackedInputs, forget: Callable[[], None]) -> None:
+        self.buffer = packed.buffer
+        self.graph = CudaGraph(lambda: call(packed.inputs), runs=WARM, restore=forget)
         forget()
 
-    def replay(self, inputs: Inputs) -> None:
-        for mine, theirs in zip(tensors(self.inputs), tensors(inputs), strict=True):
-            mine.copy_(theirs, non_blocking=True)
+    def replay(self, packed: PackedInputs) -> None:
+        self.buffer.copy_(packed.buffer, non_blocking=True)
         self.graph.replay()
-
-
-def tensors(value: Any) -> Iterator[Tensor]:
-    """Every tensor in a value of dataclasses and dicts, always in the same order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from tensors(getattr(value, field.name))
-    elif isinstance(value, dict):
-        for name in sorted(value):
-            yield from tensors(value[name])
