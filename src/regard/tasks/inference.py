@@ -34,6 +34,7 @@ BATCH_TOKENS = 8192
 NO_RECORD = DocumentRecord("")  # for rows that come from no record
 
 RunNetwork = Callable[[Inputs], Output]
+MakeExamples = Callable[[Sequence[Record]], Examples]
 Answered = Iterator[tuple[Record, Answer]]
 
 
@@ -104,10 +105,12 @@ def answer_records(
     batch_tokens: int = BATCH_TOKENS,
     losses: LossTotal | None = None,
     finite: bool = True,
+    make_examples: MakeExamples | None = None,
 ) -> Answered:
     """Each record with its answer, in order. `losses` receives the loss of records that are labeled.
 
     finite: raise an error that names the first text for which the network computes NaN or infinity.
+    make_examples: returns the sequences of a chunk of records; `task.examples` if not given.
     """
     if batch_tokens < 1:
         raise InputError(f"{setting('batch_tokens')} is {batch_tokens}, expected at least 1.")
@@ -116,7 +119,10 @@ def answer_records(
     stream = iter(records)
     done = 0
     while chunk := list(islice(stream, task.chunk_size)):
-        examples = task.examples(chunk, preprocessing, labeled=labeled)
+        if make_examples is None:
+            examples = task.examples(chunk, preprocessing, labeled=labeled)
+        else:
+            examples = make_examples(chunk)
         outputs = _row_outputs(
             task, run, examples, batch_tokens, done, device=device, losses=losses if labeled else None
         )
@@ -253,6 +259,7 @@ def score_records(
     device: torch.device,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
+    make_examples: MakeExamples | None = None,
 ) -> ScoreResult:
     """The scores of a network on records. What a task samples is the same at every call."""
     losses = LossTotal()
@@ -266,6 +273,7 @@ def score_records(
         batch_tokens=batch_tokens,
         losses=losses,
         finite=False,  # the training loop handles a loss that is not finite
+        make_examples=make_examples,
     )
     with seeded(seed, device):
         return score_answers(task, answered, losses)

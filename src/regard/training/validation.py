@@ -4,45 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
 
+from regard.data.batching.examples import Examples
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.text_source import PairRows, Stream
 from regard.data.records import Record
 from regard.errors import InputError, setting
 from regard.generate.generator import TextGenerator
-from regard.tasks.inference import CHUNK, RowSource, ScoreResult, network_runner, score_records, score_rows
+from regard.model.kernels.dispatch import without_tiles
+from regard.tasks.inference import RowSource, ScoreResult, network_runner, score_records, score_rows
+from regard.tasks.task import Task
 from regard.training.job import TrainingJob
 
+MAX_STORED_TOKENS = 10_000_000  # of validation sequences in memory
 SHORT = 1000  # tokens of validation text below which it may happen that none of them is masked
 
 
 @dataclass(frozen=True)
 class RecordValidation:
-    """Labeled validation records."""
+    """Labeled validation records. Their sequences are made once and used at every score."""
 
     records: Sequence[Record]
     preprocessing: Preprocessing
+    _examples: dict[tuple[int, int], Examples] = field(default_factory=dict, compare=False)
 
     def check(self, job: TrainingJob) -> None:
         """Whether every record can be scored: a label that the training data does not have is found here."""
-        for start in range(0, len(self.records), CHUNK):
-            job.task.examples(self.records[start : start + CHUNK], self.preprocessing, labeled=True)
+        for start in range(0, len(self.records), job.task.chunk_size):
+            self._make_examples(job.task, self.records[start : start + job.task.chunk_size])
 
     def score(self, job: TrainingJob, *, sampled: bool = False) -> ScoreResult:
         device = _device(job)
-        return score_records(
-            job.task,
-            network_runner(job.network, job.task, dtype=job.dtype),
-            self._sample(job.task.max_dev_rows) if sampled else self.records,
-            self.preprocessing,
-            device=device,
-            batch_tokens=_batch_tokens(device),
-            seed=job.settings.seed,
-        )
+        with without_tiles():
+            return score_records(
+                job.task,
+                network_runner(job.network, job.task, dtype=job.dtype),
+                self._sample(job.task.max_dev_rows) if sampled else self.records,
+                self.preprocessing,
+                device=device,
+                batch_tokens=_batch_tokens(device),
+                seed=job.settings.seed,
+                make_examples=partial(self._make_examples, job.task),
+            )
+
+    def _make_examples(self, task: Task, chunk: Sequence[Record]) -> Examples:
+        key = (id(chunk[0]), len(chunk))  # a chunk is always made of the same records
+        if key not in self._examples:
+            examples = task.examples(chunk, self.preprocessing, labeled=True)
+            if sum(len(known.ids) for known in self._examples.values()) > MAX_STORED_TOKENS:
+                return examples
+            self._examples[key] = examples
+        return self._examples[key]
 
     def length_penalties(self, job: TrainingJob, generator: TextGenerator) -> dict[float, float]:
         """The main score for several length penalties of beam search; none if the task does not decode."""

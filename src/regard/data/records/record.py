@@ -141,13 +141,17 @@ class Record:
     @property
     def values(self) -> list[Any]:
         """Every field but the location, own fields first."""
-        own = [one.name for one in fields(self) if one.name not in ("group", "place")]
-        return [getattr(self, name) for name in (*own, "group")]
+        names = _VALUE_FIELDS.get(type(self))
+        if names is None:
+            names = (*(one.name for one in fields(self) if one.name not in ("group", "place")), "group")
+            _VALUE_FIELDS[type(self)] = names
+        return [getattr(self, name) for name in names]
 
 
 RecordType = TypeVar("RecordType", bound=type[Record])
 
 _TYPES: dict[str, type[Record]] = {}
+_VALUE_FIELDS: dict[type[Record], tuple[str, ...]] = {}
 _TASKS: dict[str, str] = {}  # registered by the tasks themselves
 
 

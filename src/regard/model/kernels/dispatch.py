@@ -18,7 +18,9 @@ G key-value heads, K head width, R distances. True = may attend.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
@@ -39,6 +41,19 @@ from regard.model.kernels.grouped import explicit, grouped
 from regard.model.kernels.layout import SlotLayout
 
 TILED = (torch.bfloat16, torch.float16, torch.float32)
+
+
+_TILES = ContextVar("tiles", default=True)
+
+
+@contextmanager
+def without_tiles() -> Iterator[None]:
+    """Do not use `tiles`, where another kernel can: Triton takes seconds to compile it for the first batches."""
+    token = _TILES.set(False)
+    try:
+        yield
+    finally:
+        _TILES.reset(token)
 
 
 def attend(q_NHK: Tensor, k_MGK: Tensor, v_MGK: Tensor, call: AttentionCall, *, kernel: str = "auto") -> Tensor:
@@ -72,7 +87,7 @@ def pick_kernel(q_NHK: Tensor, call: AttentionCall) -> str:
     width, gpu = q_NHK.shape[-1], q_NHK.device.index or 0
     if call.bias_HR is None and call.mask.function is None:
         reading = not torch.is_grad_enabled() and call.active_dropout == 0.0
-        if reading and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_tiles(gpu):
+        if reading and _TILES.get() and width in (16, 32, 64, 128) and q_NHK.dtype in TILED and has_tiles(gpu):
             return "tiles"
         if runs_flat(q_NHK.dtype, width, gpu):
             return "dense" if not reading and is_rectangle(q_NHK, call) and has_cudnn(gpu) else "varlen"

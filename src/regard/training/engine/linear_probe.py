@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from regard.data.batching.examples import Examples
 from regard.data.batching.packing import Ints
 from regard.data.batching.sequences import token_batches
+from regard.model.kernels.dispatch import without_tiles
 from regard.model.network import Network
 from regard.tasks.classify import Classify
 from regard.tasks.inference import RowSource, network_runner
@@ -66,7 +67,8 @@ def pooled_vectors(
     parts = []
     for batch in token_batches([int(source.lengths[row]) for row in rows], BATCH_TOKENS):
         inputs = task.prepare(source.take(np.array([rows[number] for number in batch], np.int64)).to(device))
-        pooled = run(inputs).pooled
+        with without_tiles():
+            pooled = run(inputs).pooled
         assert pooled is not None
         parts.append([value.detach().cpu() for value in (pooled, inputs["label"], inputs["weight"])])
     network.train(was_training)
