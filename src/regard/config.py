@@ -310,7 +310,74 @@ class RecurrentConfig:
         return None
 
 
-Config = ModelConfig | RecurrentConfig
+@dataclass(frozen=True)
+class BagConfig:
+    """The configuration of a network without attention: a text is a set of features, each with a row of a table.
+
+    Weighting "mean" is the mean of the rows; "tfidf" is their sum, weighted by idf, with L2 norm, for the word n-grams
+    and the character n-grams of a text. With `neighbors`, each word is classified from the rows of its own features and
+    of those of the words around it.
+    """
+
+    vocabulary: int  # rows of the table; for pairs, features of either text
+    width: int  # of a row
+    weighting: str = "mean"
+    word_rows: int = 0  # tfidf: number of word n-grams, which come first; the others are character n-grams
+    hidden: int = 0  # width of a hidden layer of the classification head; 0 for none
+    pair: bool = False  # whether a classification head reads two texts
+    neighbors: int = 0  # words on each side
+    word_features: int = 1  # features of each word, where words are classified
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "width", "word_features"):
+            _positive(name, getattr(self, name))
+        for name in ("word_rows", "hidden", "neighbors"):
+            _not_negative(name, getattr(self, name))
+        _at_most(self, "vocabulary", "width")
+        _one_of("weighting", self.weighting, ("mean", "tfidf"))
+        _check_dropout("dropout", self.dropout)
+        if max(self.hidden, self.neighbors, self.word_features, self.word_rows) > LIMITS["vocabulary"]:
+            raise InputError("hidden, neighbors, word_features or word_rows is too large for any network.")
+
+    @property
+    def kind(self) -> Kind:
+        return "encoder"
+
+    @property
+    def layers(self) -> int:
+        return 0
+
+    @property
+    def decoder_layers(self) -> int:
+        return 0
+
+    @property
+    def tied(self) -> bool:
+        return False
+
+    @property
+    def target_vocabulary(self) -> None:
+        """None: it reads text only."""
+
+    @property
+    def output_vocabulary(self) -> int:
+        return self.vocabulary
+
+    @property
+    def max_tokens(self) -> int | None:
+        return None
+
+    @property
+    def segments(self) -> int:
+        return 2 if self.pair else 0
+
+    @property
+    def init_std(self) -> float | None:
+        return None
+
+
+Config = ModelConfig | RecurrentConfig | BagConfig
 
 
 def _one_of(what: str, value: str, choices: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 from tests.checkpoint.folders import WEIGHTS, change, same, written
+from tests.presets import transformer_config
 from torch import Tensor
 
 from regard.checkpoint.families import preset
@@ -141,7 +142,7 @@ def test_a_tied_tensor_may_be_stored_once_or_twice_but_not_differently(tmp_path:
 
 def test_words_of_encoder_and_decoder_must_agree_where_only_the_output_is_its_own(tmp_path: Path) -> None:
     chosen = preset("tiny-bart")
-    config = dataclasses.replace(chosen.config, tied=False)
+    config = dataclasses.replace(transformer_config("tiny-bart"), tied=False)
     checkpoint = dataclasses.replace(from_preset("tiny-bart", dtype=torch.float32), config=config)
     network = build_on_meta(config, chosen.heads)
     set_tensors(network, {path: torch.randn(tensor.shape) for path, tensor in network.named_parameters()})

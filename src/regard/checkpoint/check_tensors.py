@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard.checkpoint.family import Family
 from regard.checkpoint.names import TensorMapping, find_mapping, normalize_name
 from regard.checkpoint.weights import FLOATS, StoredTensor
-from regard.config import Config, RecurrentConfig
+from regard.config import Config, ModelConfig
 from regard.errors import FolderError, bullet_list
 from regard.model.network import Network
 
@@ -154,7 +154,7 @@ def stored_paths(table: Mapping[str, Any]) -> list[str]:
 
 def part_sizes(ours: str, config: Config) -> tuple[int, ...] | None:
     """Rows of each part of a tensor that is stored in parts; None if all parts have the same size."""
-    if ".attention.qkv." not in ours or isinstance(config, RecurrentConfig):
+    if ".attention.qkv." not in ours or not isinstance(config, ModelConfig):
         return None
     queries = config.attention.heads * config.head_width
     keys = config.kv_heads * config.head_width

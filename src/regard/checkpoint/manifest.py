@@ -18,7 +18,7 @@ STEMS = ("model", "regard")  # names of the weights: of transformers' format, an
 KINDS = ("{}.safetensors", "{}-?????-of-?????.safetensors", "{}.safetensors.index.json")
 WEIGHTS = tuple(kind.format(stem) for stem in STEMS for kind in KINDS)
 TOKENIZER = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "features.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
     *("source.spm", "target.spm", f"{TARGET_FOLDER}/*"),
 )

@@ -27,6 +27,7 @@ class TrainingProgress:
         self.task: Any = None
         self.score = ""
         self.first: tuple[int, float] | None = None
+        self.fitting = ""
         self.losses: list[float] = []
         self.scores: list[tuple[str, float]] = []
 
@@ -54,6 +55,8 @@ class TrainingProgress:
         elif event.kind == "plan":
             size = format_bytes(event.values["bytes"])
             self._print(f"memory: about {size}, {event.values['tokens_at_once']:,} tokens at once")
+        elif event.kind == "fit":
+            self._fit(event)
         elif event.kind == "log":
             self._log(event)
         elif event.kind == "score":
@@ -64,6 +67,7 @@ class TrainingProgress:
     def _begin(self, event: TrainingEvent) -> None:
         for line in event.values["lines"]:
             self._print(line)
+        self.first = None
         self._show("training", 0, event.steps, "")
 
     def _show(self, what: str, done: int, total: int, now: str) -> None:
@@ -89,8 +93,18 @@ class TrainingProgress:
         parts += [f"{event.values['tokens_per_second']:,.0f} tokens/s", self._left(event)]
         self._show(f"epoch {event.epoch:.1f}", event.step, event.steps, "  ".join(parts).rstrip())
 
+    def _fit(self, event: TrainingEvent) -> None:
+        """Work before the first training step, such as fitting a linear model."""
+        what = event.values["what"]
+        if what != self.fitting:
+            self.fitting, self.first = what, (event.step, time.monotonic())
+        self._show(what, event.step, event.steps, self._left(event))
+        if event.step == event.steps:
+            self.first = None
+
     def _left(self, event: TrainingEvent) -> str:
-        assert self.first is not None
+        if self.first is None:
+            return ""
         step, then = self.first
         if event.step <= step:
             return ""
@@ -107,7 +121,7 @@ class TrainingProgress:
         best = ", the best so far" if event.values["best"] else ""
         where = f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}"
         if event.step == 0:
-            where = "linear probe, before the first step"
+            where = "linear probe, before the first step" if event.steps else "fitted"
         self._print(f"{where}: {self.score}, validation loss {event.values['dev_loss']:.4f}{best}")
 
     def _print(self, line: str) -> None:

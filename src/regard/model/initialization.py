@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.config import Config, RecurrentConfig
+from regard.config import Config, ModelConfig, RecurrentConfig
 from regard.model.attention import Attention
 from regard.model.block import FeedForward
 from regard.model.recurrent.bidirectional_lm import ScalarMix
@@ -46,7 +46,7 @@ def initialize(network: nn.Module, config: Config, *, generator: torch.Generator
         elif isinstance(module, ScalarMix):
             module.scores.zero_()
             module.scale.fill_(1.0)
-    if isinstance(config, RecurrentConfig):
+    if not isinstance(config, ModelConfig):
         return
     depth = config.layers + config.decoder_layers
     for module in network.modules():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard.config import RecurrentConfig
+from regard.config import ModelConfig, RecurrentConfig
 from regard.data.batching.sequences import SequenceWindow, split_into_windows
 from regard.errors import InputError, setting
 from regard.model import hooks as taps
@@ -102,6 +102,8 @@ def attention_layers(network: Network, layers: Sequence[int] | None) -> list[int
     """The chosen layers as numbers from 1 on; all of them if None, and -1 is the last."""
     if isinstance(network.config, RecurrentConfig):
         raise InputError("a recurrent network has no attention between the tokens of a text.")
+    if not isinstance(network.config, ModelConfig):
+        raise InputError("a baseline without Transformer blocks has no attention.")
     depth = network.reader.depth
     if layers is None:
         return list(range(1, depth + 1))

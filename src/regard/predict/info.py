@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.weights import stored_tensors, weight_files
-from regard.config import RecurrentConfig
+from regard.config import ModelConfig
 from regard.model.network import Network
 from regard.text.tokenizer import Tokenizer
 
@@ -60,7 +60,7 @@ def model_info(
         parameters=sum(weight.numel() for weight in weights),
         layers=config.layers + config.decoder_layers,
         width=config.width,
-        heads=1 if isinstance(config, RecurrentConfig) else config.attention.heads,
+        heads=config.attention.heads if isinstance(config, ModelConfig) else 1,
         vocabulary=config.vocabulary,
         target_vocabulary=config.target_vocabulary,
         bytes=size,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from regard.config import Config, RecurrentConfig
+from regard.config import Config, ModelConfig, RecurrentConfig
 
 STEP = 8192  # tokens per step of a translation model
 HIGHEST = 5e-3  # maximum learning rate, for narrow networks
@@ -53,7 +53,7 @@ def pretraining_recipe(config: Config) -> Recipe:
     Post-norm networks (BERT) never get below the loss of a unigram model when the learning rate rises too fast: their
     learning rate decreases with depth and does not grow with the batch, and their warm-up grows with depth.
     """
-    if isinstance(config, RecurrentConfig):
+    if not isinstance(config, ModelConfig):
         return Recipe()
     lr = 5e-4 * (768 / config.width) ** 0.75
     if config.norm_first:

@@ -22,6 +22,7 @@ from regard.errors import InputError
 from regard.generate.generator import TextGenerator
 from regard.metrics.meter import Meter
 from regard.metrics.translation import TranslationMeter, signatures
+from regard.model.bag import BagNetwork
 from regard.model.network import Network
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.model.transformer import Output
@@ -157,7 +158,7 @@ class Translate(Task):
 
     def run(self, network: Network, inputs: Inputs) -> Output:
         """The logits of the reference translation, and what the network decodes by itself."""
-        assert not isinstance(network, BidirectionalNetwork)
+        assert not isinstance(network, BidirectionalNetwork | BagNetwork)
         start, end = (int(inputs[name][0]) for name in ("start", "end"))  # the same in every row
         written = greedy_decode(
             network, inputs.tokens, start=start, end=end, max_new_tokens=inputs["max_new_tokens"].clamp(min=1).tolist()

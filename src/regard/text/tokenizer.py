@@ -14,6 +14,8 @@ from regard.errors import FolderError, InputError, pluralize, shorten
 from regard.foreign import file_errors, path_inside
 from regard.text.check_texts import check_text, check_texts, encoding_error
 from regard.text.encoding import Encoding
+from regard.text.features.encoding import FILE as FEATURES
+from regard.text.features.encoding import FeatureBackend
 from regard.text.tokenizer_files import ROLES, named_tokens, read_backend, read_settings, tokenizer_kind
 
 TARGET_FOLDER = "target_tokenizer"  # subfolder of a translation model whose target language has its own tokenizer
@@ -44,7 +46,7 @@ class Tokenizer:
 
     def __init__(
         self,
-        backend: tokenizers.Tokenizer,
+        backend: tokenizers.Tokenizer | FeatureBackend,
         *,
         tokens: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -52,7 +54,7 @@ class Tokenizer:
     ) -> None:
         backend.no_truncation()
         backend.no_padding()
-        self.backend = backend
+        self.backend: Any = backend
         self.settings = dict(settings or {})
         self._tokens = dict(tokens or {})
         self.target = target
@@ -164,7 +166,8 @@ class Tokenizer:
 
     def _decoded(self, ids: list[int], **options: bool) -> str:
         try:
-            return self.backend.decode(ids, **options)
+            text: str = self.backend.decode(ids, **options)
+            return text
         except NOT_FROM_TOKENIZERS:
             raise
         except BaseException as error:  # a plain Exception or a panic of the library
@@ -181,7 +184,8 @@ class Tokenizer:
     @property
     def size(self) -> int:
         """Number of tokens, including added tokens."""
-        return self.backend.get_vocab_size()
+        size: int = self.backend.get_vocab_size()
+        return size
 
     @functools.cached_property
     def special(self) -> dict[str, int]:
@@ -233,7 +237,8 @@ class Tokenizer:
     @functools.cached_property
     def short_text(self) -> str:
         """A short text of at least one token: a common one, or a token of the vocabulary."""
-        for text in (*SHORT_TEXTS, *self.backend.get_vocab()):
+        texts: tuple[str, ...] = (*SHORT_TEXTS, *self.backend.get_vocab())
+        for text in texts:
             try:
                 if self.ids_batch([text], special=False)[0]:
                     return text
@@ -247,7 +252,8 @@ class Tokenizer:
             highest = max(self.backend.get_vocab().values(), default=0)
             if highest > MAX_ID:  # the library loops over all ids up to it
                 raise InputError(f"the tokenizer has a token with the id {highest:,}; expected at most {MAX_ID:,}.")
-            return self.backend.to_str(pretty=pretty)
+            content: str = self.backend.to_str(pretty=pretty)
+            return content
 
     def without_special_tokens(self) -> Tokenizer:
         """The same tokenizer without special tokens around a text."""
@@ -271,6 +277,9 @@ class Tokenizer:
         for role in self.special:
             token = self.backend.id_to_token(self.special[role])
             settings.setdefault(f"{role}_token", token)
+        if isinstance(self.backend, FeatureBackend):
+            (folder / FEATURES).write_text(self.to_json(), encoding="utf-8")
+            return
         (folder / "tokenizer.json").write_text(self.to_json(pretty=True), encoding="utf-8")
         content = json.dumps(settings, indent=2, ensure_ascii=False)
         (folder / "tokenizer_config.json").write_text(content + "\n", encoding="utf-8")

@@ -12,6 +12,8 @@ from tokenizers import Tokenizer as Backend
 
 from regard.errors import FolderError, shorten
 from regard.foreign import file_errors, path_inside, read_bytes, read_json_value, read_text
+from regard.text.features.encoding import FILE as FEATURES
+from regard.text.features.files import read_features
 
 Parsed = TypeVar("Parsed")
 
@@ -35,14 +37,14 @@ UNSUPPORTED = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "so
 
 
 def tokenizer_kind(folder: Path) -> str | None:
-    """The main tokenizer file of the folder: tokenizer.json, vocab.txt or vocab.json; None if it has none."""
+    """The main tokenizer file of the folder: tokenizer.json, vocab.txt, … ; None if it has none."""
     if _exists(folder, "tokenizer.json"):
         return "tokenizer.json"
     if _exists(folder, "vocab.txt"):
         return "vocab.txt"
     if _exists(folder, "vocab.json") and _exists(folder, "merges.txt"):
         return "vocab.json"
-    return None
+    return FEATURES if _exists(folder, FEATURES) else None
 
 
 def _exists(folder: Path, name: str) -> bool:
@@ -55,6 +57,9 @@ def read_backend(folder: Path, settings: Mapping[str, Any]) -> tuple[Backend, di
     kind = tokenizer_kind(folder)
     if kind is None:
         raise FolderError(_no_tokenizer(folder))
+    if kind == FEATURES:
+        features: Any = read_features(path_inside(folder, FEATURES))
+        return features, {}
     if kind == "tokenizer.json":
         return _parsed(folder, kind, lambda path: Backend.from_buffer(read_bytes(path))), {}
     return _word_piece(folder, settings) if kind == "vocab.txt" else _byte_level(folder, settings)

@@ -11,6 +11,7 @@ from regard.checkpoint.generation import FILE, read_generation
 from regard.checkpoint.sidecars import generation_config
 from regard.checkpoint.write_folder import build_config_json
 from regard.generate.generator import TextGenerator
+from regard.model.bag import BagNetwork
 from regard.model.recurrent.bidirectional_lm import BidirectionalNetwork
 from regard.tasks.length_penalty import best_length_penalty
 from regard.training.initial_model import InitialModel
@@ -37,7 +38,7 @@ def tune_decoding(job: TrainingJob, model: InitialModel, validation: object) -> 
     """Choose the length penalty for the beams of the settings; None if there is one beam, or no row to choose on."""
     if job.settings.beams == 1 or not isinstance(validation, RecordValidation):
         return None
-    assert not isinstance(job.network, BidirectionalNetwork)
+    assert not isinstance(job.network, BidirectionalNetwork | BagNetwork)
     special, defaults = read_generation(model.checkpoint)
     device = next(job.network.parameters()).device
     generator = TextGenerator(job.network, special, device, model.tokenizer, defaults)

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
+from regard.baselines import Baseline, check_task
+from regard.baselines.ngram import Report, build_ngram
+from regard.baselines.static import build_static
+from regard.baselines.tagger import build_tagger
 from regard.checkpoint.families import FAMILIES, family_for
 from regard.checkpoint.folder import Checkpoint, read_folder
 from regard.checkpoint.reading import config_json
 from regard.checkpoint.source import find_folder, from_preset
 from regard.config import Config
 from regard.data.batching.preprocessing import Preprocessing
+from regard.data.records import Record
 from regard.errors import InputError, setting
 from regard.model.attention import Attention
 from regard.model.mean_layer import append_mean_layer, can_average, has_plain_pooler, set_identity_pooler
 from regard.model.network import Network
+from regard.tasks.classify import Classify
+from regard.tasks.tag import Tag
 from regard.tasks.task import Task
 from regard.tasks.translate import special_frame, start_token
 from regard.text.learn import train_tokenizer_from_texts
 from regard.text.tokenizer import TARGET_FOLDER, Tokenizer
 from regard.text.vocabularies.common import VocabularyTooSmall
+from regard.training.settings import Settings
 
 EXAMPLES = "T5, BART, Marian"
 MIN_VOCABULARY = 1000
+BASELINE_SETTINGS = ("seed", "device", "dev_fraction", "refit", "class_balance", "pooling", "tensorboard")
 TWO_VOCABULARY_FAMILIES = ("marian", "transformer", "recurrent")  # families whose folders can hold two vocabularies
 
 
@@ -90,6 +99,55 @@ def initial_model(
     if dropout is not None:
         set_dropout(checkpoint.network, dropout)
     return InitialModel(_for_task(checkpoint, task, prefix), loaded, not checkpoint.untrained, probe, pooling)
+
+
+def baseline_model(
+    name: str, task: Task, records: Sequence[Record], *, start: str | Path | None, seed: int, report: Report
+) -> InitialModel:
+    """The network and the tokenizer of a baseline, before it is fitted or trained."""
+    torch.manual_seed(seed)
+    if name == "static":
+        checkpoint, tokenizer = build_static(task, records, start=start or "minilm", report=report)
+    elif isinstance(task, Tag):
+        checkpoint, tokenizer = build_tagger(task, records)
+    else:
+        assert isinstance(task, Classify)
+        checkpoint, tokenizer = build_ngram(task, records, report)
+    return InitialModel(_for_task(checkpoint, task, None), tokenizer, pretrained=name == "static")
+
+
+def check_baseline(
+    chosen: Baseline,
+    task: str,
+    settings: Settings,
+    *,
+    start: str | Path | None,
+    tokenizer: str | Path | None,
+) -> None:
+    """Raise InputError for a task that a baseline cannot do, and for what would have no effect on it."""
+    check_task(chosen.name, task)
+    if start is not None and not chosen.takes_start:
+        raise InputError(
+            f"{setting('start', str(start))} was given, but the baseline {chosen.name} learns from the training data "
+            "alone. Leave it out."
+        )
+    if tokenizer is not None:
+        raise InputError(f"{setting('tokenizer')} was given, but the baseline {chosen.name} has its own. Leave it out.")
+    if settings.class_balance == "sampling":
+        raise InputError(
+            f"{setting('class_balance', 'sampling')} is not possible for a baseline; "
+            f"use {setting('class_balance', 'weights')}."
+        )
+    if not chosen.fitted:
+        return
+    plain = Settings()
+    names = [field.name for field in fields(Settings) if getattr(settings, field.name) != getattr(plain, field.name)]
+    for name in names:
+        if name not in BASELINE_SETTINGS:
+            raise InputError(
+                f"{setting(name)} was given, but the baseline {chosen.name} is fitted at once, without training steps. "
+                "Leave it out."
+            )
 
 
 def _check_start(task: Task, start: str | Path | None, preset: str | None) -> None:

@@ -83,6 +83,8 @@ def plan_training(context: RunContext, inputs: TrainingInputs) -> TrainingJob:
     )
     identity = {**inputs.identity, **resume_settings(settings)}
     job = replace(job, identity=identity, score_initial=inputs.initialize is not None)
+    if inputs.fitted:
+        job = replace(job, steps=0)
     return with_validation(job, inputs.validation)
 
 
@@ -139,8 +141,9 @@ def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:
             merge_lora(job.network)
     job.network.eval()
     details = {**run.details, "refit": {"rows": inputs.rows, "steps": job.steps}}
-    checkpoint = replace(run.inputs.model.checkpoint, network=job.network)
-    written = replace(run.inputs, model=run.inputs.model._replace(checkpoint=checkpoint), rows=inputs.rows)
+    checkpoint = replace(run.inputs.model.checkpoint, network=job.network, config=job.network.config)
+    model = run.inputs.model._replace(checkpoint=checkpoint, tokenizer=inputs.model.tokenizer)
+    written = replace(run.inputs, model=model, rows=inputs.rows)
     return replace(run, inputs=written, job=replace(run.job, network=job.network), details=details)
 
 
@@ -154,5 +157,5 @@ def resume_settings(settings: Settings) -> dict[str, Any]:
 def model_line(job: TrainingJob, start: str, *, pretrained: bool) -> str:
     """The model a training starts from, in words."""
     weights = sum(parameter.numel() for parameter in job.network.parameters())
-    untrained = "" if pretrained else ", untrained (randomly initialized)"
+    untrained = "" if pretrained or not job.steps else ", untrained (randomly initialized)"
     return f"model: {start}, {weights:,} parameters, on {next(job.network.parameters()).device}{untrained}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from regard.config import RecurrentConfig
+from regard.config import ModelConfig
 from regard.data.batching.batches import BatchPlan, BatchSettings
 from regard.data.batching.packing import Ints
 from regard.errors import InputError, setting
@@ -35,10 +35,10 @@ def prepare_network(network: Network, settings: Settings) -> None:
         raise InputError(
             f"{both} were both given; LoRA weights are small and need no sharding: leave {setting('fsdp')} out."
         )
-    if settings.lora.rank and isinstance(network.config, RecurrentConfig):
+    if settings.lora.rank and not isinstance(network.config, ModelConfig):
         name = setting("lora.rank")
         raise InputError(
-            f"{name} is not possible for a recurrent network, which has no Transformer blocks. Leave it out."
+            f"{name} is not possible for a recurrent network or a baseline, without Transformer blocks. Leave it out."
         )
     if settings.lora.rank:
         add_lora(network, settings.lora, seed=settings.seed)
@@ -185,7 +185,7 @@ def depth(network: Network) -> int:
 def fixes_shapes(network: Network, settings: Settings, device: torch.device) -> bool:
     """Whether steps have fixed shapes, to be recorded or compiled: on a GPU with a variable-length attention kernel."""
     config = network.config
-    if settings.fsdp or device.type != "cuda" or isinstance(config, RecurrentConfig):
+    if settings.fsdp or device.type != "cuda" or not isinstance(config, ModelConfig):
         return False
     plain = config.kind != "encoder-decoder" and config.positions.kind not in ("relative", "alibi")
     flat = runs_flat(torch.bfloat16, config.head_width, device.index or 0) and settings.dtype != "fp32"

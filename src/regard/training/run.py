@@ -77,6 +77,7 @@ class TrainingInputs:
     identity: what a resumed run must share with the stopped one, besides its settings.
     describe: lines about the run for the user, before its first step.
     initialize: sets initial weights that depend on the data, before the first step; these are scored too.
+    fitted: whether `initialize` sets the final weights, so that there are no training steps.
     refit: the same with all rows, validation rows too, and another network: what is written in the end.
     details: further fields of run.json, from the final scores.
     """
@@ -95,6 +96,7 @@ class TrainingInputs:
     initialize: Callable[[TrainingJob], None] | None = None
     refit: Callable[[], TrainingInputs] | None = None
     max_tokens: int | None = None
+    fitted: bool = False
     details: Callable[[ScoreResult | None], Mapping[str, Any]] = lambda _: {}
 
 

@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from regard.baselines import BASELINES, Baseline
+from regard.baselines.fit import fit_baseline
+from regard.baselines.ngram import Report
 from regard.checkpoint.reading import preprocessing_of
 from regard.data.batching.bpe_dropout import BpeDropoutSource
 from regard.data.batching.examples import Examples
@@ -19,17 +22,24 @@ from regard.errors import InputError, pluralize, setting
 from regard.random_state import preserved_random_state
 from regard.tasks import task_class
 from regard.tasks.classify import Classify
+from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
-from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe, probe_recipe
+from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe, probe_recipe, static_recipe
 from regard.training.engine.linear_probe import start_from_probe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
 from regard.training.explain import SettingReason, explain_settings
-from regard.training.initial_model import InitialModel, initial_model, preset_config
+from regard.training.initial_model import (
+    InitialModel,
+    baseline_model,
+    check_baseline,
+    initial_model,
+    preset_config,
+)
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
-from regard.training.output.metrics_log import OnTrainingEvent
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.pipeline import model_line, run_pipeline
 from regard.training.result import TrainResult
 from regard.training.resume.lock import claim, exclusive
@@ -66,7 +76,7 @@ def train(
         table, a `datasets.Dataset` or `DatasetDict`; or the result of `regard.training.load_data.load_data`.
     out: the folder to write.
     start: a model folder, minilm (the default), or a hub id to fine-tune.
-    preset: or the name of a network to train from scratch.
+    preset: or the name of a network to train from scratch, or of a baseline: ngram, static or probe.
     tokenizer: its tokenizer; learned from the data if not given.
     dev: rows to score on; if not given, the folder's own validation split, or a tenth of the data.
     task: recognized from the data if not given, as are `labels` (single, class, multi, number).
@@ -97,6 +107,7 @@ def train(
             data, dev=dev, task=task, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading
         )
         build = partial(_training_inputs, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
+        build = partial(build, report=_reporter(context))
         inputs = build(records)
         if _should_refit(inputs, records, ranks=context.world.ranks):
             all_rows = replace(records, train=[*records.train, *records.dev], dev=[])
@@ -147,19 +158,28 @@ def _training_inputs(
     start: str | Path | None,
     preset: str | None,
     tokenizer: str | Path | None,
+    report: Report = lambda what, done, total: None,
 ) -> TrainingInputs:
     """The task that the data is for, its initial model, and the sequences of its records."""
-    recipe = task_class(data.task).recipe(preset_config(preset), len(data.train))
+    baseline = BASELINES.get(preset or "")
+    if baseline is not None:
+        check_baseline(baseline, data.task, user_settings, start=start, tokenizer=tokenizer)
+    recipe = task_class(data.task).recipe(None if baseline else preset_config(preset), len(data.train))
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings)
-    model = _initial_model(task, data, settings, start=start, preset=preset, tokenizer=tokenizer)
+    if baseline is not None and baseline.name != "probe":
+        model = baseline_model(baseline.name, task, data.train, start=start, seed=settings.seed, report=report)
+    else:
+        settings = settings if baseline is None else replace(settings, head_init="probe")
+        preset = preset if baseline is None else None
+        model = _initial_model(task, data, settings, start=start, preset=preset, tokenizer=tokenizer)
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
-    if model.probe:
-        recipe = probe_recipe(model.checkpoint.config, len(data.train))
+    if model.probe or baseline is not None:
+        recipe = _recipe(model, baseline, len(data.train))
     source, examples = _source(task, data, preprocessing, settings)
-    name = str(preset or start or "minilm")
+    name = str(preset or start or "minilm") if baseline is None else baseline.from_model(start)
     return TrainingInputs(
         task=task,
         model=model,
@@ -171,10 +191,19 @@ def _training_inputs(
         recipe=recipe,
         identity=_identity(data, task, model, name),
         describe=lambda job: start_lines(data, user_settings, job, name, pretrained=model.pretrained),
-        initialize=_probe(task, examples, settings.seed) if model.probe else None,
+        initialize=_initializer(task, examples, settings.seed, model, baseline),
+        fitted=baseline is not None and baseline.fitted,
+        details=lambda _: {} if baseline is None else {"preset": baseline.name},
         validation=RecordValidation(data.dev, preprocessing) if data.dev else None,
         max_tokens=int(examples.lengths.max()) if settings.bpe_dropout else None,
     )
+
+
+def _recipe(model: InitialModel, baseline: Baseline | None, rows: int) -> Recipe:
+    """The recipe of a training that starts from a linear probe, or of a baseline."""
+    if baseline is not None and not baseline.fitted:
+        return static_recipe(rows)
+    return probe_recipe(model.checkpoint.config, rows)
 
 
 def _should_refit(inputs: TrainingInputs, data: LabeledData, *, ranks: int) -> bool:
@@ -232,14 +261,33 @@ def _source(
     return examples, examples
 
 
-def _probe(task: Task, examples: Examples, seed: int) -> Callable[[TrainingJob], None]:
-    """A function that makes a linear probe the head of the network of a job."""
-    assert isinstance(task, Classify)
+def _initializer(
+    task: Task, examples: Examples, seed: int, model: InitialModel, baseline: Baseline | None
+) -> Callable[[TrainingJob], None] | None:
+    """A function that sets weights of the network of a job from the data: a linear probe, or all of a baseline."""
+    if not model.probe and not (baseline is not None and baseline.fitted):
+        return None
 
     def initialize(job: TrainingJob) -> None:
-        start_from_probe(job.network, task, examples, seed=seed, dtype=job.dtype)
+        report = _reporter(job)
+        if not model.probe:
+            fit_baseline(job.network, task, examples, seed=seed, report=report)
+            return
+        assert isinstance(task, Classify)
+        start = partial(start_from_probe, job.network, task, examples, seed=seed, dtype=job.dtype, report=report)
+        start() if baseline is None else start(max_rows=len(examples), strength=None)
 
     return initialize
+
+
+def _reporter(run: RunContext | TrainingJob) -> Report:
+    """Reports what is done before the first training step."""
+
+    def report(what: str, done: int, total: int) -> None:
+        if run.progress is not None and run.world.is_main_process:
+            run.progress(TrainingEvent("fit", done, total, {"what": what}))
+
+    return report
 
 
 def _task(data: LabeledData, settings: Settings) -> Task:
@@ -276,7 +324,7 @@ def start_lines(
     lines += job.task.notes
     lines.append(model_line(job, start, pretrained=pretrained))
     chosen = chosen_settings(user_settings, job.settings)
-    if chosen:
+    if chosen and job.steps:
         lines.append(f"chosen: {', '.join(chosen)}: {pluralize(job.steps, 'step')}")
     return lines
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from regard.checkpoint.extra_fields import KEY, format_for, regard_fields, regard_format
 from regard.checkpoint.families import (
     albert,
+    bag,
     bart,
     bert,
     distilbert,
@@ -42,6 +43,8 @@ FAMILIES: dict[str, Family] = {
         recurrent.RECURRENT,
         recurrent.RECURRENT_LANGUAGE,
         recurrent.ELMO,
+        bag.NGRAM,
+        bag.STATIC,
     )
 }
 

@@ -54,7 +54,7 @@ class AttentionCommand:
 
 def run(command: AttentionCommand) -> None:
     _check(command)
-    from regard.config import RecurrentConfig
+    from regard.config import ModelConfig
     from regard.predict import load
     from regard.predict.attention import attention_layers, attention_windows
 
@@ -62,13 +62,13 @@ def run(command: AttentionCommand) -> None:
     try:
         layers = attention_layers(model.network, _layers(command.layers))
     except InputError as error:
-        if isinstance(model.config, RecurrentConfig):
+        if not isinstance(model.config, ModelConfig):
             raise
         raise UsageError(error.with_flags) from error
     windows = attention_windows(
         model.network, model.require_tokenizer(), command.text, command.pair, layers=layers, heads=command.heads or None
     )
-    assert not isinstance(model.config, RecurrentConfig)
+    assert isinstance(model.config, ModelConfig)
     count = model.config.attention.heads
     heads = [head % count for head in command.heads] or list(range(count))
     if command.plot is not None:

@@ -32,6 +32,7 @@ Examples:
   regard train reviews.csv --columns text=opinion,label=stars --epochs 4 --lr 5e-5 --seed 1 --out runs/reviews
   regard train tickets.csv --labels multi --out runs/tickets   several labels per text: "billing, login"
   regard train reviews.csv --preset bert-mini --out runs/new   from scratch, with a new tokenizer
+  regard train reviews.csv --preset ngram --out runs/ngram     a baseline: ngram, static or probe
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags override it
   regard train reviews.csv --explain-defaults                  which settings would be chosen, and why
@@ -57,7 +58,8 @@ class TrainCommand:
     preset: Annotated[
         str | None,
         arg(
-            help="Network to train from scratch, instead of --start; docs/families.md lists the names.", metavar="NAME"
+            help="Network to train from scratch (docs/families.md), or a baseline: ngram, static, probe.",
+            metavar="NAME",
         ),
     ] = None
     tokenizer: Annotated[
@@ -104,7 +106,10 @@ def parse(arguments: Sequence[str], **options: Any) -> TrainCommand:
 
 
 def run(command: TrainCommand) -> None:
-    if command.start is not None and command.preset is not None:
+    from regard.baselines import BASELINES
+
+    baseline = BASELINES.get(command.preset or "")
+    if command.start is not None and command.preset is not None and not (baseline and baseline.takes_start):
         raise UsageError("--start and --preset were given; give one of them.")
     if command.tokenizer is not None and command.preset is None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
@@ -165,10 +170,12 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     from regard.tasks import task_class
 
     task = task_class(result.task)
-    rows_read, steps = pluralize(result.rows, "row"), pluralize(result.steps, "step")
+    rows_read = pluralize(result.rows, "row")
+    steps = f", {pluralize(result.steps, 'step')}" if result.steps else ""
+    files = "every setting is in run.json, how to use it in README.md"
     rows = [
-        ("folder", f"{result.folder}, trained on {rows_read} in {result.seconds:.0f} s, {steps}"),
-        ("curves", f"{result.folder}/curves.png; every setting is in run.json, how to use it in README.md"),
+        ("folder", f"{result.folder}, trained on {rows_read} in {result.seconds:.0f} s{steps}"),
+        ("curves", f"{result.folder}/curves.png; {files}") if result.steps else ("files", files),
         ("next", f"regard {task.command} {result.folder} {task.command_example}"),
         ("", f"regard evaluate {result.folder} TEST-DATA"),
     ]

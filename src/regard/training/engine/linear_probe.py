@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.baselines.ngram import Report
 from regard.data.batching.examples import Examples
 from regard.data.batching.packing import Ints
 from regard.data.batching.sequences import token_batches
@@ -24,16 +25,31 @@ MAX_ROWS = 4096  # rows that the probe is fitted on; more hardly change it
 MIN_CLASS_ROWS = 16  # of each class, if it has so many
 BATCH_TOKENS = 8192
 STRENGTH = 10.0  # inverse of the L2 penalty, for vectors of mean length 1, as C of scikit-learn
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0)  # of which one is chosen on request
+FEW_ROWS = 200  # up to which none is chosen
 ITERATIONS = 200
 
 
 def start_from_probe(
-    network: Network, task: Classify, examples: Examples, *, seed: int, dtype: torch.dtype = torch.float32
+    network: Network,
+    task: Classify,
+    examples: Examples,
+    *,
+    seed: int,
+    dtype: torch.dtype = torch.float32,
+    max_rows: int | None = None,
+    strength: float | None = STRENGTH,
+    report: Report | None = None,
 ) -> int:
-    """Fit a linear probe to the pooled vectors and make it the head of the network. Returns the number of rows."""
-    rows = probe_rows(task, examples, seed)
-    vectors, labels, weights = pooled_vectors(network, task, examples, rows.tolist(), dtype=dtype)
-    weight, bias = fit_probe(task, vectors, labels, weights)
+    """Fit a linear probe to the pooled vectors and make it the head of the network. Returns the number of rows.
+
+    strength: inverse of the L2 penalty; if None, chosen by the loss on a held-out part of the rows.
+    """
+    rows = probe_rows(task, examples, seed, max_rows)
+    vectors, labels, weights = pooled_vectors(network, task, examples, rows.tolist(), dtype=dtype, report=report)
+    if strength is None:
+        strength = choose_probe_strength(task, vectors, labels, weights, seed=seed)
+    weight, bias = fit_probe(task, vectors, labels, weights, strength=strength)
     head = network.heads["sequence"].output
     assert isinstance(head, nn.Linear)
     with torch.no_grad():
@@ -42,11 +58,27 @@ def start_from_probe(
     return len(rows)
 
 
-def probe_rows(task: Classify, examples: Examples, seed: int) -> Ints:
+def choose_probe_strength(task: Classify, vectors_ND: Tensor, labels: Tensor, weights_N: Tensor, *, seed: int) -> float:
+    """The strength with the lowest loss on a fifth of the rows; the default one if there are few."""
+    count = len(vectors_ND)
+    if count < FEW_ROWS:
+        return STRENGTH
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(count))
+    test, part = order[: count // 5], order[count // 5 :]
+    losses = {}
+    for strength in STRENGTHS:
+        weight, bias = fit_probe(task, vectors_ND[part], labels[part], weights_N[part], strength=strength)
+        logits = F.linear(vectors_ND[test], weight.double(), bias.double())
+        losses[strength] = float((_losses(task, logits, labels[test]) * weights_N[test]).sum())
+    return min(losses, key=losses.__getitem__)
+
+
+def probe_rows(task: Classify, examples: Examples, seed: int, max_rows: int | None = None) -> Ints:
     """All rows, or a random sample of many, with some rows of each class: a class without a row would be ruled out."""
     order = np.random.default_rng(seed).permutation(len(examples.lengths))
-    chosen = [order[:MAX_ROWS]]
-    if len(order) > MAX_ROWS and task.kind != "number":
+    max_rows = MAX_ROWS if max_rows is None else max_rows
+    chosen = [order[:max_rows]]
+    if len(order) > max_rows and task.kind != "number":
         labels = np.asarray(examples.by_sequence["label"])[order]
         for number in range(len(task.names)):
             has_class = labels == number if task.kind == "single" else labels[:, number] > 0
@@ -57,26 +89,38 @@ def probe_rows(task: Classify, examples: Examples, seed: int) -> Ints:
 
 @torch.no_grad()
 def pooled_vectors(
-    network: Network, task: Classify, source: RowSource, rows: list[int], *, dtype: torch.dtype = torch.float32
+    network: Network,
+    task: Classify,
+    source: RowSource,
+    rows: list[int],
+    *,
+    dtype: torch.dtype = torch.float32,
+    report: Report | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The pooled vectors of these rows with their labels and weights, on the CPU, in float64."""
     device = next(network.parameters()).device
     run = network_runner(network, task, dtype=dtype)
     was_training = network.training
     network.eval()
-    parts = []
+    parts: list[list[Tensor]] = []
+    done = 0
     for batch in token_batches([int(source.lengths[row]) for row in rows], BATCH_TOKENS):
         inputs = task.prepare(source.take(np.array([rows[number] for number in batch], np.int64)).to(device))
         with without_tiles():
             pooled = run(inputs).pooled
         assert pooled is not None
         parts.append([value.detach().cpu() for value in (pooled, inputs["label"], inputs["weight"])])
+        done += len(batch)
+        if report is not None:
+            report("computing vectors", done, len(rows))
     network.train(was_training)
     vectors, labels, weights = (torch.cat(values) for values in zip(*parts, strict=True))
     return vectors.double(), labels if task.kind == "single" else labels.double(), weights.double()
 
 
-def fit_probe(task: Classify, vectors_ND: Tensor, labels: Tensor, weights_N: Tensor) -> tuple[Tensor, Tensor]:
+def fit_probe(
+    task: Classify, vectors_ND: Tensor, labels: Tensor, weights_N: Tensor, *, strength: float = STRENGTH
+) -> tuple[Tensor, Tensor]:
     """(C, D) weight and (C,) bias of logistic regression, or of ridge regression for numbers.
 
     The vectors are scaled to a mean length of 1, so that the penalty does not depend on their scale. Logistic
@@ -85,29 +129,34 @@ def fit_probe(task: Classify, vectors_ND: Tensor, labels: Tensor, weights_N: Ten
     scale = float(vectors_ND.norm(dim=1).mean().clamp(min=1e-12))
     x_ND = vectors_ND / scale
     if task.kind == "number":
-        weight, bias = _ridge(x_ND, labels, weights_N)
+        weight, bias = _ridge(x_ND, labels, weights_N, strength)
     else:
-        weight, bias = _logistic(task, x_ND, labels, weights_N)
+        weight, bias = _logistic(task, x_ND, labels, weights_N, strength)
     return (weight / scale).float(), bias.float()
 
 
-def _logistic(task: Classify, x_ND: Tensor, labels: Tensor, weights_N: Tensor) -> tuple[Tensor, Tensor]:
+def _losses(task: Classify, logits_NC: Tensor, labels: Tensor) -> Tensor:
+    """(N,) the loss of each row, with class weights."""
+    if task.kind == "number":
+        return (logits_NC.squeeze(1) - labels).square()
+    class_weights = None if task.weights is None else torch.tensor(task.weights, dtype=logits_NC.dtype)
+    if task.kind == "single":
+        return F.cross_entropy(logits_NC, labels, weight=class_weights, reduction="none")
+    return F.binary_cross_entropy_with_logits(logits_NC, labels, pos_weight=class_weights, reduction="none").sum(1)
+
+
+def _logistic(
+    task: Classify, x_ND: Tensor, labels: Tensor, weights_N: Tensor, strength: float
+) -> tuple[Tensor, Tensor]:
     classes = len(task.names)
     weight = torch.zeros(classes, x_ND.shape[1], dtype=x_ND.dtype, requires_grad=True)
     bias = torch.zeros(classes, dtype=x_ND.dtype, requires_grad=True)
-    class_weights = None if task.weights is None else torch.tensor(task.weights, dtype=x_ND.dtype)
     optimizer = LBFGS([weight, bias], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
 
     def loss() -> float:
         optimizer.zero_grad()
-        logits_NC = F.linear(x_ND, weight, bias)
-        if task.kind == "single":
-            losses_N = F.cross_entropy(logits_NC, labels, weight=class_weights, reduction="none")
-        else:
-            losses_N = F.binary_cross_entropy_with_logits(
-                logits_NC, labels, pos_weight=class_weights, reduction="none"
-            ).sum(1)
-        total = (losses_N * weights_N).sum() + weight.square().sum() / (2 * STRENGTH)
+        losses_N = _losses(task, F.linear(x_ND, weight, bias), labels)
+        total = (losses_N * weights_N).sum() + weight.square().sum() / (2 * strength)
         total.backward()
         return float(total.detach())
 
@@ -116,13 +165,13 @@ def _logistic(task: Classify, x_ND: Tensor, labels: Tensor, weights_N: Tensor) -
     return weight.detach(), bias.detach()
 
 
-def _ridge(x_ND: Tensor, labels_N: Tensor, weights_N: Tensor) -> tuple[Tensor, Tensor]:
+def _ridge(x_ND: Tensor, labels_N: Tensor, weights_N: Tensor, strength: float) -> tuple[Tensor, Tensor]:
     """Least squares with an L2 penalty on the weight, not on the bias; closed form."""
     total = weights_N.sum()
     mean_D = (x_ND * weights_N[:, None]).sum(0) / total
     mean = (labels_N * weights_N).sum() / total
     centered_ND = x_ND - mean_D
     gram_DD = centered_ND.T @ (centered_ND * weights_N[:, None])
-    gram_DD += torch.eye(len(gram_DD), dtype=gram_DD.dtype) / STRENGTH
+    gram_DD += torch.eye(len(gram_DD), dtype=gram_DD.dtype) / strength
     weight_D = torch.linalg.solve(gram_DD, centered_ND.T @ ((labels_N - mean) * weights_N))
     return weight_D[None], (mean - mean_D @ weight_D)[None]

@@ -19,7 +19,7 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
     parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
     lines = [
         *_front_matter(task, family),
-        f"# {model_title(family, task, run['start'], pretrained=run['pretrained'])}",
+        f"# {_title(family, task, run)}",
         "",
         f"{parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
         "",
@@ -40,6 +40,12 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _title(family: Family, task: type[Task], run: Mapping[str, Any]) -> str:
+    if run.get("preset") is not None:
+        return f"{family.title or family.name} {task.title}, the baseline {run['start']}"
+    return model_title(family, task, run["start"], pretrained=run["pretrained"])
 
 
 def model_title(family: Family, task: type[Task], start: str, *, pretrained: bool) -> str:
@@ -67,6 +73,8 @@ def _front_matter(task: type[Task], family: Family) -> list[str]:
 
 
 def _origin(run: Mapping[str, Any]) -> str:
+    if run.get("preset") is not None:
+        return f"the baseline `{run['start']}`, {'trained' if run['done']['steps'] else 'fitted'}"
     if run["pretrained"]:
         return f"trained from the weights of `{run['start']}`"
     return f"trained from scratch (randomly initialized) with the preset `{run['start']}`"
@@ -75,6 +83,14 @@ def _origin(run: Mapping[str, Any]) -> str:
 def _training(run: Mapping[str, Any]) -> list[str]:
     settings, done = run["settings"], run["done"]
     notes = task_class(run["task"]).from_settings(run["task_settings"]).notes
+    if not done["steps"]:
+        return [
+            "## How it was trained",
+            "",
+            f"A linear model was fitted at once, without training steps; seed {settings['seed']}.",
+            "All settings are in `run.json`.",
+            "",
+        ]
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
     return [
         "## How it was trained",
@@ -95,6 +111,8 @@ def _opens(task: type[Task], family: Family) -> str:
         return "The folder also opens with `from_pretrained` of transformers."
     if family.own_names:
         return f"transformers cannot open this folder: its {family.name} models do not have these settings."
+    if family.name in ("ngram", "static"):
+        return "transformers cannot open this folder: it has no such networks."
     if not family.in_transformers:
         return "transformers cannot open this folder: it has no recurrent networks."
     return f"transformers cannot open this folder: it has no class for this task ({task.title})."
