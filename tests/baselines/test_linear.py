@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse
+import scipy.sparse  # type: ignore[import-untyped]
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
