@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from regard._version import __version__
 
 if TYPE_CHECKING:
+    from regard.comparison.compare import compare
+    from regard.comparison.result import Comparison
     from regard.errors import DataError, FolderError, InputError, MissingExtra, NotFinite, RegardError, UntrainedWarning
     from regard.evaluation import Evaluation, evaluate
     from regard.predict import Model, create, load
@@ -38,6 +40,7 @@ if platform.machine().lower() in ("aarch64", "arm64"):
 
 __all__ = [
     "Answer",
+    "Comparison",
     "DataError",
     "EntitiesAnswer",
     "Evaluation",
@@ -64,6 +67,7 @@ __all__ = [
     "UntrainedWarning",
     "WordsAnswer",
     "__version__",
+    "compare",
     "create",
     "evaluate",
     "load",
@@ -75,6 +79,7 @@ __all__ = [
 # The module of each public name. It is imported when the name is first used, so that `import regard` needs no torch.
 _HOMES = {
     "Answer": "regard.tasks.task",
+    "Comparison": "regard.comparison.result",
     "DataError": "regard.errors",
     "EntitiesAnswer": "regard.tasks.tag",
     "Evaluation": "regard.evaluation",
@@ -100,6 +105,7 @@ _HOMES = {
     "TranslationAnswer": "regard.tasks.translate",
     "UntrainedWarning": "regard.errors",
     "WordsAnswer": "regard.tasks.tag",
+    "compare": "regard.comparison.compare",
     "create": "regard.predict",
     "evaluate": "regard.evaluation",
     "load": "regard.predict",

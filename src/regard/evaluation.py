@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.sliding_windows import sliding_windows, text_chunks
 from regard.data.formats.writers import output_format, table_file
 from regard.data.readers import Reader, split_names
+from regard.data.records import Record
+from regard.data.rows import Row
 from regard.data.schema.columns import Columns
 from regard.data.schema.options import read_options
 from regard.data.sources.locate import DataLocation, find_sources
@@ -87,6 +89,25 @@ class Evaluation:
         return {**plain, **self.report.json()}
 
 
+class RowObserver:
+    """Sees every row of an evaluation, and may change how it is scored. This one changes nothing."""
+
+    def scoring_task(self, task: Task) -> Task:
+        """The task that compares answers with records."""
+        return task
+
+    def meter(self, task: Task) -> Meter:
+        """An empty meter of the scoring task."""
+        return task.meter()
+
+    def on_read(self, row: Row, record: Record) -> None:
+        """Called with every row, in order, before it is answered."""
+
+    def answer(self, record: Record, answer: Answer) -> Answer:
+        """The answer to score; called with every answer, in order."""
+        return answer
+
+
 def evaluate(
     model: Model | str | Path,
     data: DataLocation,
@@ -105,6 +126,7 @@ def evaluate(
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
     progress: OnProgress | None = None,
+    observer: RowObserver | None = None,
 ) -> Evaluation:
     """Score a model, or the model of a folder, on labeled data; a language model on plain text or minimal pairs.
 
@@ -120,17 +142,19 @@ def evaluate(
     beams: number of beams of a translation model; 1 is greedy decoding.
     length_penalty: of beam search: above 1 favors long texts; that of the model's folder if not given.
     seed: random seed of the tokens that are masked, for masked language models.
+    observer: sees every row with its answer.
     """
-    started = time.monotonic()
+    started, observer = time.monotonic(), observer or RowObserver()
     answer_file = None if output is None else Path(output).expanduser()
     _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
     reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
     task, reader = _open(model, data, split=split, skip_bad=skip_bad, **reading)
-    request = _evaluation_request(model, task, reader, window, overlap)
-    losses = LossTotal()
+    request = _evaluation_request(model, task, reader, window, overlap, observer)
+    losses, scoring_task = LossTotal(), observer.scoring_task(task)
     beam_options = {"beams": beams, "length_penalty": length_penalty}
-    answered = _answered(model, task, request, beam_options, batch_tokens, losses)
+    answered = _answered(model, task, request, beam_options, batch_tokens, losses, labeled=scoring_task is task)
+    observed = ((record, observer.answer(record, answer)) for record, answer in _not_empty(answered, reader))
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))
 
@@ -140,7 +164,8 @@ def evaluate(
             if progress is not None:
                 progress(Progress("rows", meter.rows))
 
-        result = score_answers(task, _not_empty(answered, reader), losses, on_answer=on_answer)
+        meter = observer.meter(scoring_task)
+        result = score_answers(scoring_task, observed, losses, on_answer=on_answer, meter=meter)
     return _evaluation(model, task, reader, result, started)
 
 
@@ -195,13 +220,13 @@ class _EvaluationRequest:
 
 
 def _evaluation_request(
-    model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None
+    model: Model, task: Task, reader: Reader, window: int | None, overlap: float | None, observer: RowObserver
 ) -> _EvaluationRequest:
     _check_window(model, task, window, overlap)
     preprocessing = model.preprocessing()
     preprocessing = replace(preprocessing, window=window or preprocessing.window)
     if not isinstance(task, SlidingPerplexity):
-        return _EvaluationRequest(reader, preprocessing)
+        return _EvaluationRequest(_observed(reader, observer), preprocessing)
     windows = sliding_windows(
         text_chunks(reader),
         preprocessing.tokenizer,
@@ -209,6 +234,12 @@ def _evaluation_request(
         overlap=OVERLAP if overlap is None else overlap,
     )
     return _EvaluationRequest(windows, preprocessing)
+
+
+def _observed(reader: Reader, observer: RowObserver) -> Iterator[Record]:
+    for row, record in reader.with_rows():
+        observer.on_read(row, record)
+        yield record
 
 
 def _check_window(model: Model, task: Task, window: int | None, overlap: float | None) -> None:
@@ -239,6 +270,8 @@ def _answered(
     beam_options: Mapping[str, Any],
     batch_tokens: int,
     losses: LossTotal,
+    *,
+    labeled: bool,
 ) -> Answered:
     run, beams = model.task_runner(task), beam_options["beams"]
     if beams == 1 and beam_options["length_penalty"] is not None:
@@ -259,7 +292,7 @@ def _answered(
         request.records,
         request.preprocessing,
         device=model.device,
-        labeled=True,
+        labeled=labeled,
         batch_tokens=batch_tokens,
         losses=losses,
     )

@@ -40,7 +40,7 @@ def _print_classes(report: ClassificationReport) -> None:
     means = [(f"{name} average", score) for name, score in report.averages.items()]
     rows = [[report.unit, "precision", "recall", "f1", "support"]]
     rows += [_class_row(name, score) for name, score in [*lines, *means]]
-    _print_columns(rows)
+    print_columns(rows)
     if len(lines) < len(all_classes):
         print(f"The {len(lines)} of {len(all_classes):,} with the lowest F1; --json has all.")
 
@@ -56,13 +56,13 @@ def _print_confusion(confusion: ConfusionMatrix, note: str) -> None:
         rows = _matrix_rows(confusion, numbered=True)
     if rows is not None:
         print(f"confusion matrix: rows are true, columns are predicted{note}")
-        _print_columns(rows)
+        print_columns(rows)
         return
     pairs = confusion.most_confused(MAX_PAIRS)
     if pairs:
         print(f"most confused{note}")
         lines = [[shorten(pair.true, LABEL), shorten(pair.predicted, LABEL), f"{pair.count:,}"] for pair in pairs]
-        _print_columns([["true", "predicted", "count"], *lines], left=2)
+        print_columns([["true", "predicted", "count"], *lines], left=2)
 
 
 def _matrix_rows(confusion: ConfusionMatrix, *, numbered: bool) -> list[list[str]] | None:
@@ -77,7 +77,7 @@ def _matrix_rows(confusion: ConfusionMatrix, *, numbered: bool) -> list[list[str
     return rows if sum(_widths(rows)) + 2 * len(names) <= WIDTH else None
 
 
-def _print_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+def print_columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
     """The first `left` columns to the left, numbers to the right."""
     from rich.cells import cell_len
 

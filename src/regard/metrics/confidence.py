@@ -18,6 +18,7 @@ The interval spans the 2.5th and 97.5th percentile of the replicates.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -108,11 +109,22 @@ class Replicates:
         self._block = np.zeros((BLOCK, width))
         self._totals = np.zeros(width)
         self._sums = np.zeros((width, REPLICATES))
+        self._all_rows: array[float] | None = None
+
+    def keep_rows(self) -> None:
+        """Keep every row that is added from now on, for comparisons in pairs."""
+        self._all_rows = array("d")
+
+    def all_rows(self) -> NDArray[np.float64]:
+        """The rows (rows, features) that were added since `keep_rows`."""
+        return np.array(self._all_rows or (), np.float64).reshape(-1, len(self._totals))
 
     def add(self, row: Sequence[float]) -> None:
         """Add one row with one number per feature."""
         offset = self.rows % BLOCK
         self._block[offset] = row
+        if self._all_rows is not None:
+            self._all_rows.extend(self._block[offset])
         self.rows += 1
         if offset == BLOCK - 1:
             self._flush()
@@ -124,6 +136,8 @@ class Replicates:
             offset = self.rows % BLOCK
             part = rows[start : start + BLOCK - offset]
             self._block[offset : offset + len(part)] = part
+            if self._all_rows is not None:
+                self._all_rows.frombytes(self._block[offset : offset + len(part)].tobytes())
             self.rows += len(part)
             start += len(part)
             if offset + len(part) == BLOCK:
@@ -255,17 +269,25 @@ def spearman_interval(value: float, first: ArrayLike, second: ArrayLike) -> Scor
     Ranks depend on all rows, so a bootstrap would have to rank every replicate. Instead, the derivative of the
     correlation by the weight of each row has a closed form, also with ties; the variance is the sum of its squares.
     """
-    x, y = _groups(first), _groups(second)
-    left, right = (_signs(part, np.ones(len(part))) for part in (x, y))
-    ours, theirs = float(np.square(left).sum()), float(np.square(right).sum())
-    if ours == 0 or theirs == 0 or abs(value) >= 1:
+    moves = spearman_derivatives(value, first, second)
+    if not moves.any() or abs(value) >= 1:
         return Score(value, value, value)
-    moves = (left * right - _signs(x, right) - _signs(y, left)) / math.sqrt(ours * theirs)
-    moves -= value / 2 * (left**2 - 2 * _signs(x, left)) / ours
-    moves -= value / 2 * (right**2 - 2 * _signs(y, right)) / theirs
     error = math.sqrt(float(np.square(moves).sum()))
     middle, half = math.atanh(value), Z * error / (1 - value**2)
     return Score(value, math.tanh(middle - half), math.tanh(middle + half))
+
+
+def spearman_derivatives(value: float, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """The derivative of Spearman's correlation by the weight of each row; 0 if one side is constant."""
+    x, y = _groups(first), _groups(second)
+    left, right = (_signs(part, np.ones(len(part))) for part in (x, y))
+    ours, theirs = float(np.square(left).sum()), float(np.square(right).sum())
+    if ours == 0 or theirs == 0:
+        return np.zeros(len(x))
+    moves: NDArray[np.float64] = (left * right - _signs(x, right) - _signs(y, left)) / math.sqrt(ours * theirs)
+    moves -= value / 2 * (left**2 - 2 * _signs(x, left)) / ours
+    moves -= value / 2 * (right**2 - 2 * _signs(y, right)) / theirs
+    return moves
 
 
 def _groups(values: ArrayLike) -> NDArray[np.intp]:

@@ -10,12 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, did_you_mean
-from regard.metrics.confidence import BLOCK, Replicates, Score, interval, require_rows, resample_counts, wilson
+from regard.metrics.confidence import (
+    BLOCK,
+    Replicates,
+    Score,
+    Statistic,
+    Sums,
+    interval,
+    require_rows,
+    resample_counts,
+    wilson,
+)
+from regard.metrics.paired.rows import RowScore, RowTable, joined
 from regard.metrics.registry import CustomScores, count_metrics
 from regard.metrics.report import ClassificationReport, ConfusionMatrix, MultilabelConfusion, averages, class_scores
 from regard.metrics.scores import ConfusionCounts, LabelCounts, matthews_correlation
 
 Label = str | int
+MANY_LABELS = 200  # above which rows are kept for the accuracy alone
 
 
 class LabelNames:
@@ -53,6 +65,7 @@ class LabelMeter:
         self.confusion = ConfusionCounts(len(self.names))
         self._seed = seed
         self._predicted, self._gold = array("q"), array("q")
+        self._all_rows: tuple[array[int], array[int]] | None = None
         self._custom = CustomScores("label", seed=seed)
         self._statistics: dict[str, Callable[[LabelCounts], Any]] = {"macro_f1": _macro_f1}
         if len(self.names) == 2:
@@ -73,12 +86,18 @@ class LabelMeter:
             self._custom.add(self.names.labels[ours], self.names.labels[theirs])
         self._predicted.append(ours)
         self._gold.append(theirs)
+        if self._all_rows is not None:
+            self._all_rows[0].append(ours)
+            self._all_rows[1].append(theirs)
         if len(self._gold) == BLOCK:
             self._flush()
 
     def add_many(self, predicted: ArrayLike, gold: ArrayLike) -> None:
         """Numbers of labels, two arrays of one length."""
         self.confusion.add_many(predicted, gold)
+        if self._all_rows is not None:
+            for part, labels in zip(self._all_rows, (predicted, gold), strict=True):
+                part.extend(np.atleast_1d(labels).tolist())
         if self._custom:
             for ours, theirs in zip(np.atleast_1d(predicted).tolist(), np.atleast_1d(gold).tolist(), strict=True):
                 self._custom.add(self.names.labels[ours], self.names.labels[theirs])
@@ -101,6 +120,26 @@ class LabelMeter:
             result[name] = interval(float(statistic(counts)), np.concatenate(sampled[name]))
         return {self.main: result[self.main], **result, **self._custom.scores()}
 
+    def keep_rows(self) -> None:
+        self._all_rows = array("q"), array("q")
+        self._custom.keep_rows()
+
+    def row_table(self) -> RowTable:
+        """Whether each row is right; up to 200 labels also which label was predicted and which is true."""
+        assert self._all_rows is not None, "keep_rows was not called"
+        predicted, gold = (np.array(part, np.int64) for part in self._all_rows)
+        right = (predicted == gold).astype(np.float64)
+        features = [np.stack([right, np.ones(len(gold))], axis=1)]
+        scores = {"accuracy": RowScore((0, 1))}
+        if len(self.names) <= MANY_LABELS:
+            one_hot = [_one_hot(labels, len(self.names)) for labels in (predicted, gold)]
+            features += [one_hot[0] * one_hot[1], *one_hot]
+            columns = tuple(range(2, 2 + 3 * len(self.names)))
+            scores |= {name: RowScore(columns, _of_sums(of)) for name, of in self._statistics.items()}
+        if self.main in scores:
+            scores = {self.main: scores[self.main], **scores}
+        return joined([RowTable(np.hstack(features), scores), *self._custom.row_tables()])
+
     def report(self) -> ClassificationReport:
         """Scores of each label, and the confusion matrix."""
         self._flush()
@@ -109,8 +148,29 @@ class LabelMeter:
         return ClassificationReport("class", class_scores(counts, labels), averages(counts), matrix)
 
 
+def _one_hot(labels: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    return (labels[:, None] == np.arange(size)).astype(np.float64)
+
+
+def _of_sums(statistic: Callable[[LabelCounts], Any]) -> Statistic:
+    """A function of sums (3 * labels, …): hits, predicted and true rows of each label."""
+
+    def of_sums(sums: Sums) -> Any:
+        return statistic(LabelCounts(*np.split(np.asarray(sums).T, 3, axis=-1)))
+
+    return of_sums
+
+
 def _macro_f1(counts: LabelCounts) -> Any:
     return counts.macro().f1
+
+
+def _micro_f1(counts: LabelCounts) -> Any:
+    return counts.micro().f1
+
+
+def _macro_f1_of_all(counts: LabelCounts) -> Any:
+    return counts.macro(absent=True).f1
 
 
 def _last_f1(counts: LabelCounts) -> Any:
@@ -208,6 +268,20 @@ class MultiLabelMeter:
             **added,
             **self._custom.scores(),
         }
+
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+        self._custom.keep_rows()
+
+    def row_table(self) -> RowTable:
+        self._flush()
+        rows = self._replicates.all_rows()
+        features = np.hstack([rows, np.ones((len(rows), 1))])
+        columns = tuple(range(1, 1 + 3 * len(self.names)))
+        statistics = {"micro_f1": _micro_f1, "macro_f1": _macro_f1_of_all, **self._statistics}
+        scores = {name: RowScore(columns, _of_sums(of)) for name, of in statistics.items()}
+        scores["exact"] = RowScore((0, 1 + 3 * len(self.names)))
+        return joined([RowTable(features, scores), *self._custom.row_tables()])
 
     def report(self) -> ClassificationReport:
         """Scores of each label, and its table of hits, misses and false predictions."""

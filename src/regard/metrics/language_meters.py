@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
-from regard.metrics.confidence import Score, require_rows, wilson
+import numpy as np
+
+from regard.metrics.confidence import Score, require_rows, wilson, with_ones
 from regard.metrics.number_meters import MeanMeter, PerplexityMeter
+from regard.metrics.paired.rows import RowScore, RowTable, joined
 
 
 class MaskedCounts(NamedTuple):
@@ -39,6 +44,14 @@ class MaskedMeter:
         if predicted.next_sentence is not None:
             self._next.add(float(predicted.next_sentence))
 
+    def keep_rows(self) -> None:
+        for meter in (self._words, self._nll, self._next):
+            meter.keep_rows()
+
+    def row_table(self) -> RowTable:
+        parts = [self._words.row_table(), self._nll.row_table()]
+        return joined([*parts, self._next.row_table()] if self._next.rows else parts)
+
     def scores(self) -> dict[str, Score]:
         scores = {**self._words.scores(), **self._nll.scores()}
         return scores | self._next.scores() if self._next.rows else scores
@@ -62,6 +75,17 @@ class BidirectionalMeter:
         self._ahead.add(nll[0], counts[0])
         self._back.add(nll[1], counts[1])
 
+    def keep_rows(self) -> None:
+        for meter in (self._both, self._ahead, self._back):
+            meter.keep_rows()
+
+    def row_table(self) -> RowTable:
+        parts = [self._both.row_table()]
+        for name, meter in (("ahead", self._ahead), ("back", self._back)):
+            table = meter.row_table()
+            parts.append(replace(table, scores={f"perplexity_{name}": table.scores["perplexity"]}))
+        return joined(parts)
+
     def scores(self) -> dict[str, Score]:
         ahead, back = (meter.scores()[self.main] for meter in (self._ahead, self._back))
         return {**self._both.scores(), "perplexity_ahead": ahead, "perplexity_back": back}
@@ -75,6 +99,7 @@ class PreferenceMeter:
     def __init__(self) -> None:
         self._right: Counter[str | None] = Counter()
         self._pairs: Counter[str | None] = Counter()
+        self._all_rows: array[int] | None = None
 
     @property
     def rows(self) -> int:
@@ -84,6 +109,15 @@ class PreferenceMeter:
         """Add a pair: whether the correct sentence was preferred, and the kind of error of the other one."""
         self._pairs[kind] += 1
         self._right[kind] += right
+        if self._all_rows is not None:
+            self._all_rows.append(right)
+
+    def keep_rows(self) -> None:
+        self._all_rows = array("b")
+
+    def row_table(self) -> RowTable:
+        rows = np.array(self._all_rows or (), np.float64)
+        return RowTable(with_ones(rows), {self.main: RowScore((0, 1))})
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)

@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, pluralize
-from regard.metrics.confidence import BLOCK, Replicates, Score, Sums, interval, mean, require_rows, spearman_interval
+from regard.metrics.confidence import (
+    BLOCK,
+    Replicates,
+    Score,
+    Statistic,
+    Sums,
+    interval,
+    mean,
+    require_rows,
+    spearman_derivatives,
+    spearman_interval,
+)
+from regard.metrics.paired.rows import RowScore, RowTable, joined
 from regard.metrics.registry import CustomScores
 from regard.metrics.scores import explained_variance, mae, mse, pearson, r2, ratio, spearman
 
@@ -60,6 +72,28 @@ class NumberMeter:
         ranked = spearman_interval(spearman(ours, theirs), ours, theirs)
         return {"pearson": scores.pop("pearson"), "spearman": ranked, **scores, **self._custom.scores()}
 
+    def keep_rows(self) -> None:
+        self._custom.keep_rows()  # the numbers themselves are always kept
+
+    def row_table(self) -> RowTable:
+        """Sums of squares of standardized numbers; for Spearman's correlation its derivative by each row."""
+        ours, theirs = np.array(self._predicted), np.array(self._gold)
+        x, y = ((part - part.mean()) / (float(part.std()) or 1.0) for part in (ours, theirs))
+        error, one = ours - theirs, np.ones(len(ours))
+        rank_value = spearman(ours, theirs)
+        moves = spearman_derivatives(rank_value, ours, theirs)
+        columns = [x, y, x * x, y * y, x * y, one, error**2, np.abs(error), theirs - theirs.mean(), moves]
+        columns.append(columns[8] ** 2)
+        scores = {
+            "pearson": RowScore((0, 1, 2, 3, 4, 5), _pearson),
+            "spearman": RowScore((9,), lambda sums: np.clip(rank_value + sums[0], -1, 1), swappable=False),
+            "mse": RowScore((6, 5), higher_is_better=False),
+            "mae": RowScore((7, 5), higher_is_better=False),
+            "r2": RowScore((6, 8, 10, 5), _r2),
+        }
+        table = RowTable(np.stack(columns, axis=1), {self.main: scores[self.main], **scores})
+        return joined([table, *self._custom.row_tables()])
+
     def _replicate_scores(self, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> dict[str, Any]:
         """Bootstrap replicates from sums of squares of standardized numbers, which avoids cancellation."""
         unit = float(np.abs(ours - theirs).max()) or 1.0
@@ -71,14 +105,24 @@ class NumberMeter:
             error = (ours[part] - theirs[part]) / unit
             replicates.add_many(np.stack([x, y, x * x, y * y, x * y, error**2, np.abs(error), np.ones(len(x))], axis=1))
         x, y, xx, yy, xy, squares, sizes, rows = replicates.sums()
-        spread = np.maximum(xx - ratio(x * x, rows), 0), np.maximum(yy - ratio(y * y, rows), 0)
-        together = ratio(xy - ratio(x * y, rows), np.sqrt(spread[0] * spread[1]))
+        gold_spread = np.maximum(yy - ratio(y * y, rows), 0)
         return {
-            "pearson": np.clip(together, -1, 1),
+            "pearson": _pearson(np.stack([x, y, xx, yy, xy, rows])),
             "mse": mean(np.stack([squares * unit**2, rows])),
             "mae": mean(np.stack([sizes * unit, rows])),
-            "r2": np.where(rows > 0, explained_variance(squares * unit**2, spread[1] * scale[1] ** 2), np.nan),
+            "r2": np.where(rows > 0, explained_variance(squares * unit**2, gold_spread * scale[1] ** 2), np.nan),
         }
+
+
+def _pearson(sums: Sums) -> Any:
+    x, y, xx, yy, xy, rows = sums
+    spread = np.maximum(xx - ratio(x * x, rows), 0), np.maximum(yy - ratio(y * y, rows), 0)
+    return np.clip(ratio(xy - ratio(x * y, rows), np.sqrt(spread[0] * spread[1])), -1, 1)
+
+
+def _r2(sums: Sums) -> Any:
+    squares, gold, gold_squares, rows = sums
+    return explained_variance(squares, np.maximum(gold_squares - ratio(gold * gold, rows), 0))
 
 
 class MeanMeter:
@@ -97,6 +141,14 @@ class MeanMeter:
         if not math.isfinite(total) or count < 0:
             raise InputError(f"Record {self.rows + 1} has the sum {total} of {count}; expected a number, and a count.")
         self._replicates.add((total, count))
+
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+
+    def row_table(self) -> RowTable:
+        return RowTable(
+            self._replicates.all_rows(), {self.main: RowScore((0, 1), higher_is_better=self.higher_is_better)}
+        )
 
     def scores(self) -> dict[str, Score]:
         require_rows(self._replicates.totals()[1])
@@ -127,6 +179,23 @@ class PerplexityMeter:
             )
         self._replicates.add((nll, count, characters, words))
 
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+
+    def row_table(self) -> RowTable:
+        rows = self._replicates.all_rows()
+        _, _, characters, words = rows.sum(0)
+        statistics: dict[str, tuple[tuple[int, ...], Statistic]] = {
+            "perplexity": ((0, 1), _perplexity),
+            "nll": ((0, 1), mean),
+        }
+        if words:
+            statistics["word_perplexity"] = (0, 3), _perplexity
+        if characters:
+            statistics["bits_per_character"] = (0, 2), _bits
+        scores = {name: RowScore(columns, of, higher_is_better=False) for name, (columns, of) in statistics.items()}
+        return RowTable(rows, scores)
+
     def scores(self) -> dict[str, Score]:
         _, tokens, characters, words = self._replicates.totals()
         require_rows(tokens)
@@ -136,6 +205,10 @@ class PerplexityMeter:
         if characters:
             scores |= self._replicates.scores(bits_per_character=lambda sums: mean(sums[:3:2]) / math.log(2))
         return scores
+
+
+def _bits(sums: Sums) -> Any:
+    return mean(sums) / math.log(2)
 
 
 def _perplexity(sums: Sums) -> Any:

@@ -45,6 +45,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.metrics.confidence import Replicates, Score, mean
+from regard.metrics.paired.rows import RowScore, RowTable
 from regard.metrics.scores import LabelCounts
 
 COUNT_KINDS = ("label", "labels")  # of metrics from counts
@@ -204,6 +205,19 @@ class CustomScores:
                     f'metric "{metric.name}" returned {value} for {predicted!r} and {gold!r}; expected a finite number.'
                 )
             self._sums[metric.name].add((value, 1.0))
+
+    def keep_rows(self) -> None:
+        """Keep the value of every row that is added from now on."""
+        for sums in self._sums.values():
+            sums.keep_rows()
+
+    def row_tables(self) -> list[RowTable]:
+        """One for each metric."""
+        better = {metric.name: metric.higher_is_better for metric in self.metrics}
+        return [
+            RowTable(sums.all_rows(), {name: RowScore((0, 1), higher_is_better=better[name])})
+            for name, sums in self._sums.items()
+        ]
 
     def scores(self) -> dict[str, Score]:
         """The mean of each metric with its interval."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError
 from regard.metrics.answers import answer_scores, best_threshold
-from regard.metrics.confidence import Replicates, Score, bootstrap, interval, mean, require_rows, wilson
+from regard.metrics.confidence import Replicates, Score, Sums, bootstrap, interval, mean, require_rows, wilson
 from regard.metrics.entities import EntityCounts, check_same_length, entity_spans, strict_spans, token_hits
+from regard.metrics.paired.rows import RowScore, RowTable, joined
 from regard.metrics.registry import CustomScores
 from regard.metrics.report import (
     NO_ENTITY,
@@ -65,15 +66,36 @@ class EntityMeter:
         """Precision, recall, F1 and support of each type, as conlleval has them."""
         return self.lenient.per_type()
 
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+        self._custom.keep_rows()
+
+    def row_table(self) -> RowTable:
+        scores = {
+            "f1": RowScore((0, 1, 2), _f1),
+            "precision": RowScore((0, 1), _fraction),
+            "recall": RowScore((0, 2), _fraction),
+            "f1_strict": RowScore((3, 4, 5), _f1),
+        }
+        return joined([RowTable(self._replicates.all_rows(), scores), *self._custom.row_tables()])
+
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
         scores = self._replicates.scores(
-            f1=lambda sums: f1(*sums[:3]),
-            precision=lambda sums: ratio(sums[0], sums[1]),
-            recall=lambda sums: ratio(sums[0], sums[2]),
-            f1_strict=lambda sums: f1(*sums[3:]),
+            f1=lambda sums: _f1(sums[:3]),
+            precision=lambda sums: _fraction(sums[:2]),
+            recall=lambda sums: _fraction(sums[:3:2]),
+            f1_strict=lambda sums: _f1(sums[3:]),
         )
         return scores | self._custom.scores()
+
+
+def _f1(sums: Sums) -> Any:
+    return f1(*sums)
+
+
+def _fraction(sums: Sums) -> Any:
+    return ratio(sums[0], sums[1])
 
 
 class TokenMeter:
@@ -98,6 +120,14 @@ class TokenMeter:
     def report(self) -> ClassificationReport:
         """Scores of each tag over all words."""
         return self._confusion.report("tag")
+
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+        self._custom.keep_rows()
+
+    def row_table(self) -> RowTable:
+        table = RowTable(self._replicates.all_rows(), {"accuracy": RowScore((0, 1))})
+        return joined([table, *self._custom.row_tables()])
 
     def scores(self) -> dict[str, Score]:
         require_rows(self._replicates.totals()[1])
@@ -163,6 +193,17 @@ class AnswerMeter:
         require_rows(len(self._flags))
         flags, parts = np.array(self._flags), {"f1": np.array(self._f1), "exact": np.array(self._exact, np.float64)}
         return parts, np.array(self._no_answer), flags % 2 == 1, flags >= 2
+
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+        self._custom.keep_rows()
+
+    def row_table(self) -> RowTable:
+        scores = {"f1": RowScore((1, 2)), "exact": RowScore((0, 2))}
+        _, _, rows, _, _, answerable = self._replicates.totals()
+        if 0 < answerable < rows:
+            scores |= {"has_answer_f1": RowScore((4, 5)), "has_answer_exact": RowScore((3, 5))}
+        return joined([RowTable(self._replicates.all_rows(), scores), *self._custom.row_tables()])
 
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)

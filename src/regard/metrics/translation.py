@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.metrics.confidence import Replicates, Score, Sums, require_rows
+from regard.metrics.confidence import Replicates, Score, Statistic, Sums, require_rows
+from regard.metrics.paired.rows import RowScore, RowTable, joined
 from regard.metrics.registry import CustomScores
 
 
@@ -59,18 +60,34 @@ class TranslationMeter:
         self._replicates.add(counts)
         self._custom.add(predicted, gold)
 
+    def keep_rows(self) -> None:
+        self._replicates.keep_rows()
+        self._custom.keep_rows()
+
+    def row_table(self) -> RowTable:
+        scores = {
+            name: RowScore(tuple(range(cut.start, cut.stop)), _statistic(name)) for name, cut in self._cuts.items()
+        }
+        return joined([RowTable(self._replicates.all_rows(), scores), *self._custom.row_tables()])
+
     def scores(self) -> dict[str, Score]:
         require_rows(self.rows)
         scores = self._replicates.scores(**{name: self._statistic(name) for name in self._cuts})
         return scores | self._custom.scores()
 
-    def _statistic(self, name: str) -> Any:
-        metric, cut = _metrics()[name], self._cuts[name]
+    def _statistic(self, name: str) -> Statistic:
+        of_counts, cut = _statistic(name), self._cuts[name]
+        return lambda sums: of_counts(sums[cut])
 
-        def score(sums: Sums) -> Any:
-            counts = np.rint(sums[cut]).astype(int)
-            if counts.ndim == 1:
-                return metric._compute_score_from_stats(counts.tolist()).score
-            return np.array([metric._compute_score_from_stats(one).score for one in counts.T.tolist()])
 
-        return score
+def _statistic(name: str) -> Statistic:
+    """A score from the sums of its own counts."""
+    metric = _metrics()[name]
+
+    def score(sums: Sums) -> Any:
+        counts = np.rint(sums).astype(int)
+        if counts.ndim == 1:
+            return metric._compute_score_from_stats(counts.tolist()).score
+        return np.array([metric._compute_score_from_stats(one).score for one in counts.T.tolist()])
+
+    return score

@@ -232,14 +232,20 @@ def batch_outputs(
 
 
 def score_answers(
-    task: Task, answered: Answered, losses: LossTotal, *, on_answer: Callable[[Meter, Answer], None] | None = None
+    task: Task,
+    answered: Answered,
+    losses: LossTotal,
+    *,
+    on_answer: Callable[[Meter, Answer], None] | None = None,
+    meter: Meter | None = None,
 ) -> ScoreResult:
     """Compare answers with their records, one after the other.
 
     losses: receives the losses while `answered` is consumed. on_answer: called after each answer.
+    meter: an empty meter to add to; that of the task if not given.
     """
     started = time.monotonic()
-    meter = task.meter()
+    meter = task.meter() if meter is None else meter
     rows = 0
     for record, answer in answered:
         task.update(meter, answer, record)

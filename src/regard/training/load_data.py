@@ -83,7 +83,7 @@ def load_data(
         dev=dev_records,
         reason=reader.summary,
         split_off=other is None,
-        fingerprint=_fingerprint(records, dev_records),
+        fingerprint=fingerprint(records, dev_records),
         hints=other_uses,
         read_options=read_options,
         bad_rows=reader.bad_rows + (0 if other is None else other.bad_rows),
@@ -204,7 +204,7 @@ def vocabulary_texts(data: LabeledData, settings: Settings) -> dict[str, Iterato
     return {"texts": (pair.source for pair in pairs), "targets": (pair.target for pair in pairs)}
 
 
-def _fingerprint(train: list[Record], dev: list[Record]) -> str:
+def fingerprint(train: list[Record], dev: list[Record]) -> str:
     known = hashlib.blake2b(digest_size=16)
     for part in (train, dev):
         known.update(str(len(part)).encode())

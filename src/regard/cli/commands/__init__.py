@@ -12,6 +12,7 @@ NAMES = (
     "check",
     "train",
     "evaluate",
+    "compare",
     "predict",
     "pretrain",
     "fill",

@@ -32,8 +32,12 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate a model on labeled data, with 95 % intervals; a language model on text or minimal pairs.
 
+With several models, every pair of them is tested on the same rows: regard evaluate MODEL_A MODEL_B DATA.
+
 Examples:
   regard evaluate runs/reviews test.csv
+  regard evaluate runs/small runs/large test.csv
+  regard evaluate runs/small runs/large test.csv --slices length,label --predictions answers.jsonl
   regard evaluate runs/reviews data/ --split test --json
   regard evaluate runs/reviews test.csv --output answers.jsonl
   regard evaluate runs/reviews test.csv --confusion confusion.png
@@ -55,6 +59,10 @@ class EvaluateCommand:
             metavar="DATA",
         ),
     ]
+    more: Annotated[
+        Positional[tuple[str, ...]],
+        arg(help="With several models: MODEL MODEL ... DATA.", metavar="[...]", help_behavior_hint=""),
+    ] = ()
     split: Annotated[str | None, arg(help="Split of a folder with several; test if not given.", metavar="NAME")] = None
     format: FileFormat = None
     columns: Columns = None
@@ -76,6 +84,21 @@ class EvaluateCommand:
         int | None,
         arg(help="Plain text: tokens between the starts of two windows, instead of --overlap.", metavar="TOKENS"),
     ] = None
+    slices: Annotated[
+        str | None,
+        arg(help="Also score by slice: length, label, or columns of the data.", metavar="length,label,COLUMN"),
+    ] = None
+    predictions: Annotated[
+        Path | None,
+        arg(
+            help="Write texts, labels and the answers of all models to this file: .csv, .tsv, .parquet or JSON lines.",
+            metavar="FILE",
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        arg(help="Score that models are compared by; the main score of the task if not given.", metavar="NAME"),
+    ] = None
     confusion: Annotated[
         Path | None, arg(help="Draw the confusion matrix to this file: .png, .svg or .pdf.", metavar="FILE.png")
     ] = None
@@ -91,6 +114,71 @@ class EvaluateCommand:
 
 
 def run(command: EvaluateCommand) -> None:
+    if command.more or command.slices or command.predictions or command.metric:
+        _run_several(command)
+    else:
+        _run_one(command)
+
+
+def _run_several(command: EvaluateCommand) -> None:
+    """Several models on the same rows, or slices of one."""
+    *models, data = (command.model, command.data, *command.more)
+    _check_options_of_several(command, models)
+    from regard.cli.comparison_tables import print_evaluations
+    from regard.comparison.evaluate_models import evaluate_models
+    from regard.data.schema.columns import parse_columns
+
+    outputs = {"--skip-bad": command.skip_bad, "--predictions": command.predictions}
+    for flag, path in outputs.items():
+        for model in models:
+            check_output(path, flag, inputs=(data,), model=model, others=outputs)
+    with progress_rows() as progress:
+        result = evaluate_models(
+            models,
+            data,
+            metric=command.metric,
+            slices=[name.strip() for name in (command.slices or "").split(",") if name.strip()],
+            predictions=command.predictions,
+            device=command.device,
+            dtype=command.dtype,
+            split=command.split,
+            format=command.format,
+            columns=None if command.columns is None else parse_columns(command.columns),
+            encoding=command.encoding,
+            labels=command.labels,
+            skip_bad=command.skip_bad,
+            beams=command.beams,
+            length_penalty=command.length_penalty,
+            batch_tokens=command.batch_tokens,
+            progress=progress,
+        )
+    print_status(f"data: {next(iter(result.models.values())).data}")
+    if command.json:
+        print_json(result.json())
+        return
+    print_evaluations(result)
+    if command.predictions is not None:
+        print(f"predictions: {command.predictions}")
+
+
+def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> None:
+    """Raise UsageError for options that are for one model, or for plain text."""
+    options = {
+        "--window": command.window,
+        "--overlap": command.overlap,
+        "--stride": command.stride,
+        "--confusion": command.confusion,
+        "--output": command.output,
+    }
+    name = next((name for name, value in options.items() if value is not None), None)
+    if name is not None:
+        instead = " Use --predictions, which has the answers of all models." if name == "--output" else ""
+        raise UsageError(f"{name} cannot be used with several models, --slices, --predictions or --metric.{instead}")
+    if any(model == "-" for model in models):
+        raise UsageError("- is stdin, which is data; the data comes last: regard evaluate MODEL_A MODEL_B DATA.")
+
+
+def _run_one(command: EvaluateCommand) -> None:
     from regard.data.schema.columns import parse_columns
     from regard.evaluation import evaluate
     from regard.predict import load

@@ -1,0 +1,116 @@
+"""Training within a time budget: with fewer steps if all of them would take too long."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.data.atomic import atomic_text_file
+from regard.errors import FolderError, InputError, setting
+from regard.training.load_data import LabeledData
+from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
+from regard.training.train import train
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "": 1}
+TOLERANCE = 1.1  # of the budget, before a training is shortened
+SAFETY = 0.9  # part of the budget that a shortened training is planned for
+
+
+def parse_duration(value: str | float | None) -> float | None:
+    """A time budget in seconds: 90, "90s", "30m" or "2h"."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", str(value))
+    if match is None or float(match[1]) == 0:
+        raise InputError(f"{setting('time')} is {value!r}, expected a duration such as 90s, 30m or 2h.")
+    return float(match[1]) * UNITS[match[2]]
+
+
+class OverBudget(Exception):
+    """A training that would take longer than its budget; `steps` is what the budget is enough for."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(steps)
+        self.steps = steps
+
+
+class BudgetGuard:
+    """Receives the events of a training, and ends it early on if it would take too long."""
+
+    def __init__(self, seconds: float, forward: OnTrainingEvent | None) -> None:
+        self.seconds, self.forward = seconds, forward
+        self.first: tuple[int, float] | None = None
+        self.started = time.monotonic()
+
+    def __call__(self, event: TrainingEvent) -> None:
+        if self.forward is not None:
+            self.forward(event)
+        if event.kind != "log":
+            return
+        now = time.monotonic()
+        if self.first is None:
+            self.first = event.step, now
+            return
+        step, at = self.first
+        per_step = (now - at) / max(event.step - step, 1)
+        expected = (at - self.started) + per_step * (event.steps - step)
+        if expected > TOLERANCE * self.seconds:
+            raise OverBudget(max(1, int((SAFETY * self.seconds - (at - self.started)) / per_step) + step))
+
+
+def train_within(
+    seconds: float | None,
+    folder: Path,
+    data: LabeledData,
+    *,
+    preset: str | None,
+    start: str | None,
+    settings: Mapping[str, Any],
+    training: OnTrainingEvent | None,
+) -> float:
+    """Train into a folder, or go on with a training that was stopped there; the duration in seconds.
+
+    The number of steps of a shortened training is kept in a file, so that a resumed one has the same.
+    """
+    limit_file = folder.with_name(f"{folder.name}.steps.json")
+    options = dict(settings)
+    if limit_file.exists():
+        options = _limited(options, int(json.loads(limit_file.read_text(encoding="utf-8"))["steps"]))
+    guard = training
+    if seconds is not None and not limit_file.exists():
+        guard = BudgetGuard(seconds, training)
+    try:
+        return _train(folder, data, preset, start, options, guard, again=folder.exists())
+    except OverBudget as over:
+        with atomic_text_file(limit_file) as file:
+            file.write(json.dumps({"steps": over.steps, "seconds": seconds}) + "\n")
+        options = _limited(options, over.steps)
+        return train(data, preset=preset, start=start, out=folder, overwrite=True, progress=training, **options).seconds
+
+
+def _limited(settings: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    return {**{name: value for name, value in settings.items() if name != "epochs"}, "steps": steps}
+
+
+def _train(
+    folder: Path,
+    data: LabeledData,
+    preset: str | None,
+    start: str | None,
+    settings: dict[str, Any],
+    progress: OnTrainingEvent | None,
+    *,
+    again: bool,
+) -> float:
+    """Train, or resume what is in the folder; a state that cannot be resumed is trained again from the beginning."""
+    shared: dict[str, Any] = {"preset": preset, "start": start, "out": folder, "progress": progress, **settings}
+    if again:
+        try:
+            return train(data, resume=True, **shared).seconds
+        except FolderError:
+            return train(data, overwrite=True, **shared).seconds
+    return train(data, **shared).seconds

@@ -1,0 +1,112 @@
+"""`regard evaluate A B DATA`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.comparison.conftest import write_rows
+
+import regard
+from regard.comparison.evaluate_models import evaluate_models, model_names
+from regard.errors import InputError
+
+
+def test_two_models_on_the_same_rows(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    result = evaluate_models(
+        [trained["good"], trained["weak"]], two_classes, slices=["length", "label", "author"], predictions=answers
+    )
+    assert result.rows == 240
+    assert list(result.models) == ["good", "weak"]
+    for name, evaluation in result.models.items():
+        assert evaluation.scores == regard.evaluate(trained[name], two_classes).scores
+    (pair,) = result.pairs
+    difference = result.models["good"].scores["accuracy"].value - result.models["weak"].scores["accuracy"].value
+    assert pair.difference == pytest.approx(difference)
+    assert pair.better == "good"
+    assert pair.verdict.startswith("good beats weak by ")
+    assert {part.by for part in result.slices} == {"length", "label", "author"}
+    by_author = [part for part in result.slices if part.by == "author"]
+    assert [(part.value, part.rows) for part in by_author] == [("writer 0", 80), ("writer 1", 80), ("writer 2", 80)]
+    lines = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 240
+    assert {"text", "gold", "good.label", "weak.label"} <= lines[0].keys()
+    right = sum(line["gold"] == line["good.label"] for line in lines) / 240
+    assert right == pytest.approx(result.models["good"].scores["accuracy"].value)
+    assert json.loads(json.dumps(result.json()))["pairs"][0]["a"] == "good"
+
+
+def test_a_model_and_itself_cannot_be_told_apart(trained: dict[str, Path], two_classes: Path) -> None:
+    result = evaluate_models([trained["weak"], trained["weak"]], two_classes)
+    assert result.pairs[0].p_holm == 1.0
+    assert "cannot be told apart with 240 rows: their scores are too close" in result.verdict
+
+
+def test_few_rows_give_no_verdict(trained: dict[str, Path], tmp_path: Path) -> None:
+    result = evaluate_models(list(trained.values()), write_rows(tmp_path / "few.csv", 12))
+    assert result.verdict == "no verdict on weak and good: 12 rows, expected at least 30"
+    assert result.pairs[0].better is None
+
+
+def test_rows_of_one_group_give_no_verdict(trained: dict[str, Path], tmp_path: Path) -> None:
+    data = tmp_path / "one.csv"
+    data.write_text("text,label,book\n" + "warm red,warm,same\ncold gray,cold,same\n" * 20, encoding="utf-8")
+    columns = {"text": "text", "label": "label", "group": "book"}
+    result = evaluate_models(list(trained.values()), data, columns=columns)
+    assert "all 40 rows are of one group" in result.verdict
+
+
+def test_groups_widen_the_interval(trained: dict[str, Path], tmp_path: Path) -> None:
+    data = tmp_path / "groups.csv"
+    lines = [
+        f"warm number {number // 6},{'warm' if number // 6 % 3 else 'cold'},{number // 6}" for number in range(240)
+    ]
+    data.write_text("text,label,book\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    columns = {"text": "text", "label": "label", "group": "book"}
+    rows = evaluate_models([trained["good"]], data)
+    groups = evaluate_models([trained["good"]], data, columns=columns)
+    widths = [one.models["good"].scores["accuracy"] for one in (rows, groups)]
+    assert widths[1].high - widths[1].low > 1.5 * (widths[0].high - widths[0].low)
+    assert groups.notes == ("40 groups of rows are resampled as a whole",)
+
+
+def test_rows_of_one_class_give_no_verdict(trained: dict[str, Path], tmp_path: Path) -> None:
+    data = tmp_path / "one.csv"
+    data.write_text("text,label\n" + "".join(f"warm {number},warm\n" for number in range(40)), encoding="utf-8")
+    assert "all rows have the label 'warm'" in evaluate_models(list(trained.values()), data).verdict
+
+
+def test_a_column_that_is_not_there(trained: dict[str, Path], two_classes: Path) -> None:
+    with pytest.raises(InputError, match=r'no column "writer" in .*columns: text, label, author'):
+        evaluate_models([trained["good"]], two_classes, slices=["writer"])
+
+
+def test_an_unknown_score(trained: dict[str, Path], two_classes: Path) -> None:
+    with pytest.raises(InputError, match='"bleu" is not a score'):
+        evaluate_models([trained["good"]], two_classes, metric="bleu")
+
+
+def test_labels_are_mapped_by_name(trained: dict[str, Path], two_classes: Path, tmp_path: Path) -> None:
+    """A model with the labels COLD and WARM, in another order, answers with the names of the first one."""
+    data = tmp_path / "upper.csv"
+    text = two_classes.read_text(encoding="utf-8")
+    data.write_text(text.replace(",warm,", ",WARM,").replace(",cold,", ",Cold,"), encoding="utf-8")
+    regard.train(data, preset="tiny-bert", out=tmp_path / "upper", steps=60, lr=0.01, dev_fraction=0)
+    result = evaluate_models([trained["good"], tmp_path / "upper"], two_classes)
+    assert result.models["upper"].scores["accuracy"].value > 0.9
+
+
+def test_other_labels_are_refused(trained: dict[str, Path], messages: Path, two_classes: Path, tmp_path: Path) -> None:
+    regard.train(messages, preset="tiny-bert", out=tmp_path / "messages", steps=1, dev_fraction=0)
+    with pytest.raises(InputError, match=r'Only in messages: "account".*Only in good: "cold", "warm"'):
+        evaluate_models([trained["good"], tmp_path / "messages"], two_classes)
+
+
+def test_names_are_short_and_different() -> None:
+    assert model_names(["runs/a", "runs/b"]) == ["a", "b"]
+    assert model_names(["runs/a", "old/a"]) == ["runs/a", "old/a"]
+    assert model_names(["runs/a", "runs/a"]) == ["runs/a (1)", "runs/a (2)"]
+    with pytest.raises(InputError, match="no model"):
+        model_names([])

@@ -1,0 +1,52 @@
+"""Verdicts in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from regard.comparison.words import (
+    better_sentence,
+    cannot_tell_sentence,
+    highest,
+    is_close,
+    listing,
+    number,
+    points,
+    rounded,
+)
+from regard.metrics.confidence import Score
+
+
+def test_a_difference_is_in_points() -> None:
+    assert better_sentence("minilm", "ngram", "accuracy", Score(0.021, 0.013, 0.029)) == (
+        "minilm beats ngram by 2.1 points (1.3 to 2.9)"
+    )
+    assert (
+        better_sentence("b", "a", "accuracy", Score(-0.021, -0.029, -0.013)) == "b beats a by 2.1 points (1.3 to 2.9)"
+    )
+    assert better_sentence("a", "b", "bleu", Score(2.1, 1.3, 2.9)) == "a beats b by 2.1 points (1.3 to 2.9)"
+    assert better_sentence("a", "b", "perplexity", Score(-2.5, -3, -2)) == "a beats b by 2.5 (2 to 3)"
+
+
+def test_cannot_tell() -> None:
+    assert cannot_tell_sentence("a", "b", 500, 1934) == (
+        "a and b cannot be told apart with 500 rows: about 1,900 would be needed"
+    )
+    assert cannot_tell_sentence("a", "b", 500, None).endswith("too close for any number of rows")
+    assert cannot_tell_sentence("a", "b", 500, 400).endswith("often shown with as many")
+
+
+@pytest.mark.parametrize(("metric", "close", "far"), [("f1", 0.892, 0.88), ("bleu", 29.5, 28.0), ("mse", 0.905, 0.95)])
+def test_within_1_point(metric: str, close: float, far: float) -> None:
+    best = {"f1": 0.9, "bleu": 30.0, "mse": 0.9}[metric]
+    assert is_close(metric, close, best)
+    assert not is_close(metric, far, best)
+
+
+def test_numbers() -> None:
+    assert number("accuracy", 0.9123) == "91.2"
+    assert number("accuracy", -0.0001) == "0.0"
+    assert points("mae", 0.25) == "0.25"
+    assert [rounded(value) for value in (7, 94, 1934, 123_456)] == [7, 94, 1900, 120_000]
+    assert [highest(name) for name in ("accuracy", "bleu", "perplexity")] == [1.0, 100.0, None]
+    assert [listing(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
