@@ -75,7 +75,8 @@ def compare(
     reading = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
     rows = load_compared_data(data, test=test, dev=dev, task=task, test_fraction=test_fraction, **reading)
     specs = model_specs(models, task=rows.labeled.task, labels=rows.task.labels)
-    identity = {**rows.identity, "settings": dict(settings), "time": budget}
+    shared = {name: value for name, value in settings.items() if name != "device"}
+    identity = {**rows.identity, "settings": shared, "time": budget}
     with _folder(out, identity, overwrite=overwrite) as folder:
         plan = ComparisonPlan(
             rows, tuple(specs), folder, seeds, budget, curve, metric, dict(settings), progress, training

@@ -37,10 +37,13 @@ def bootstrap_scores(
     """
     parts = [table.columns(name) for table in tables]
     units = group_sums(np.hstack(parts), groups)
-    sampled = np.concatenate(list(_bootstrap_sums(units, resamples, seed)))
-    ends = np.cumsum([part.shape[1] for part in parts])
-    cuts = np.split(sampled, ends[:-1], axis=1)
-    return np.stack([table.score(name).statistic(cut.T) for table, cut in zip(tables, cuts, strict=True)])
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    statistics = [table.score(name).statistic for table in tables]
+    chunks = []
+    for sums in _bootstrap_sums(units, resamples, seed):
+        cuts = np.split(sums, ends, axis=1)
+        chunks.append(np.stack([of(cut.T) for of, cut in zip(statistics, cuts, strict=True)]))
+    return np.concatenate(chunks, axis=1)
 
 
 def _bootstrap_sums(units: Numbers, resamples: int, seed: int) -> Iterator[Numbers]:
@@ -49,10 +52,10 @@ def _bootstrap_sums(units: Numbers, resamples: int, seed: int) -> Iterator[Numbe
     kinds, counts = _kinds(units)
     rows = len(units)
     if counts is not None:
-        for some in _chunks(resamples, len(kinds)):
+        for some in _chunks(resamples, max(kinds.shape)):
             yield generator.multinomial(rows, counts / rows, size=some) @ kinds
         return
-    for some in _chunks(resamples, rows):
+    for some in _chunks(resamples, max(units.shape)):
         cells = generator.integers(0, rows, size=(some, rows)) + rows * np.arange(some)[:, None]
         drawn_counts = np.bincount(cells.ravel(), minlength=some * rows).reshape(some, rows)
         yield drawn_counts.astype(np.float64) @ units
@@ -83,10 +86,10 @@ def _swapped_sums(units: Numbers, resamples: int, seed: int) -> Iterator[Numbers
     generator = np.random.default_rng(seed)
     kinds, counts = _kinds(units)
     if counts is not None:
-        for some in _chunks(resamples, len(kinds)):
+        for some in _chunks(resamples, max(kinds.shape)):
             yield generator.binomial(counts, 0.5, size=(some, len(kinds))) @ kinds
         return
-    for some in _chunks(resamples, len(units)):
+    for some in _chunks(resamples, max(units.shape)):
         bits = np.frombuffer(generator.bytes(some * len(units) // 8 + 1), np.uint8)
         chosen = np.unpackbits(bits, count=some * len(units)).reshape(some, len(units))
         yield chosen.astype(np.float64) @ units
