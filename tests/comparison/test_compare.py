@@ -84,7 +84,7 @@ def test_a_finished_comparison_is_not_trained_again(
     whole: regard.Comparison, two_classes: Path, trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "train_within", lambda *_, **__: pytest.fail("trained again"))
-    names = ["tiny-bert", "tiny-roberta", trained["weak"]]
+    names: list[str | Path] = ["tiny-bert", "tiny-roberta", trained["weak"]]
     assert whole.folder is not None
     again = regard.compare(two_classes, models=names, out=whole.folder, seeds=2, **QUICK)
     assert table(again) == table(whole)
@@ -178,7 +178,7 @@ def test_learning_curves(two_classes: Path, tmp_path: Path) -> None:
     (curve,) = result.curves
     assert curve.rows == (11, 22, 43, 86, 173)
     assert list(curve.predicted) == [346, 692]
-    assert all(0 <= score.low <= score.value <= score.high <= 1.2 for score in curve.predicted.values())
+    assert all(score.low <= score.value <= score.high <= 1 for score in curve.predicted.values())
     assert (tmp_path / "out" / "learning_curves.png").exists()
     assert not (tmp_path / "out" / "models" / "tiny-bert" / "seed-0-part-16").exists()
     assert read_results(tmp_path / "out") == result
@@ -188,14 +188,14 @@ def test_other_tasks_with_a_score(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     rows = [f"a cat {number},the cat {number % 7},{number % 5 / 4}" for number in range(60)]
     pairs.write_text("sentence1,sentence2,score\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    numbers = regard.compare(pairs, models=["tiny-bert", "tiny-roberta"], **QUICK)
+    numbers = regard.compare(pairs, models=["tiny-bert", "tiny-roberta"], steps=2)
     assert (numbers.task, numbers.metric) == ("pair", "pearson")
-    tags = regard.compare(samples.path("places"), models=["tiny-bert", "tiny-roberta"], **QUICK)
+    tags = regard.compare(samples.path("places"), models=["tiny-bert", "tiny-roberta"], steps=2)
     assert (tags.task, tags.metric) == ("tag", "f1")
-    questions = regard.compare(samples.path("questions"), models=["tiny-bert"], **QUICK)
+    questions = regard.compare(samples.path("questions"), models=["tiny-bert"], steps=2)
     assert (questions.task, questions.metric) == ("answer", "f1")
     texts = samples.path("english-spanish")
-    translated = regard.compare(texts, models=["tiny-transformer"], test_fraction=0.1, **QUICK)
+    translated = regard.compare(texts, models=["tiny-transformer"], test_fraction=0.1, steps=2)
     assert (translated.task, translated.metric) == ("translate", "bleu")
 
 

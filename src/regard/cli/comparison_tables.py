@@ -96,8 +96,8 @@ def print_comparison(result: Comparison) -> None:
         _print_curve(curve)
     for note in result.notes:
         print(f"Note: {note}.")
-    rows = f"{pluralize(result.rows, 'test row')}, {pluralize(result.train_rows, 'training row')}"
-    print(f"\n{rows}, {result.seconds:.0f} s.")
+    size = f"{pluralize(result.rows, 'test row')}, {pluralize(result.train_rows, 'training row')}"
+    print(f"\n{size}, {result.seconds:.0f} s.")
 
 
 def _model_row(model: ModelResult, metric: str) -> list[str]:

@@ -72,7 +72,7 @@ def compare(
     if seeds < 1:
         raise InputError(f"{setting('seeds')} is {seeds}, expected at least 1.")
     budget = parse_duration(time)
-    reading = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
+    reading: dict[str, Any] = {"format": format, "columns": columns, "encoding": encoding, "labels": labels}
     rows = load_compared_data(data, test=test, dev=dev, task=task, test_fraction=test_fraction, **reading)
     specs = model_specs(models, task=rows.labeled.task, labels=rows.task.labels)
     shared = {name: value for name, value in settings.items() if name != "device"}
@@ -83,8 +83,8 @@ def compare(
         )
         result = replace(plan.run(), seconds=round(clock.monotonic() - started, 3))
         if out is None:
-            models = (replace(model, folder=None, predictions=None) for model in result.models)
-            return replace(result, folder=None, models=tuple(models))
+            not_kept = (replace(model, folder=None, predictions=None) for model in result.models)
+            return replace(result, folder=None, models=tuple(not_kept))
         draw_pareto(result, folder / PARETO)
         if result.curves:
             draw_curves(result, folder / CURVES)

@@ -55,13 +55,10 @@ def learning_curve(
     for times in MORE:
         more = times * rows[-1]
         at = np.array([float(more)])
-        predicted[more] = _interval(sign * best.at(at)[0, 0], sign * (every.at(at)[0] + noise), units)
-    limit = _interval(sign * best.limit[0], sign * every.limit, units)
+        sampled_at = np.minimum(every.at(at)[0] + noise, np.inf if upper is None else upper)
+        predicted[more] = expanded_interval(float(sign * best.at(at)[0, 0]), sign * sampled_at, units)
+    limit = expanded_interval(float(sign * best.limit[0]), sign * every.limit, units)
     return LearningCurve(name, tuple(rows), scores, predicted, limit, _sentence(name, metric, scores, predicted))
-
-
-def _interval(value: float, sampled: Numbers, units: int) -> Score:
-    return expanded_interval(float(value), sampled, units)
 
 
 def _sentence(name: str, metric: str, scores: Sequence[Score], predicted: dict[int, Score]) -> str:

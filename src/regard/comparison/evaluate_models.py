@@ -237,7 +237,7 @@ def write_predictions(target: Path, observers: Sequence[RowCollector]) -> None:
     """The texts and the label of every row, and what each model answered."""
     with table_file(target) as write:
         for number, inputs in enumerate(observers[0].inputs):
-            answers = {}
+            answers: dict[str, Any] = {}
             for observer in observers:
                 values = observer.answers[number]
                 own = {key: value for key, value in values.items() if key not in ("truncated", "windows")}

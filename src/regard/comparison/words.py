@@ -62,7 +62,7 @@ def cannot_tell_sentence(first: str, second: str, rows: int, rows_needed: int | 
 
 def rounded(value: int) -> int:
     """Two digits: more would say more than is known."""
-    size = 10 ** max(len(str(value)) - 2, 0)
+    size = int(10 ** max(len(str(value)) - 2, 0))
     return round(value / size) * size
 
 

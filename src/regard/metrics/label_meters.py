@@ -149,7 +149,7 @@ class LabelMeter:
 
 
 def _one_hot(labels: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    return (labels[:, None] == np.arange(size)).astype(np.float64)
+    return np.asarray(labels[:, None] == np.arange(size), np.float64)
 
 
 def _of_sums(statistic: Callable[[LabelCounts], Any]) -> Statistic:

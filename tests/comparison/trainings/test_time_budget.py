@@ -29,7 +29,7 @@ def test_wrong_durations(text: str) -> None:
 
 def test_a_training_that_would_take_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 1.0, 11.0])
-    monkeypatch.setattr(time_budget.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("regard.comparison.trainings.time_budget.time.monotonic", lambda: next(clock))
     guard = BudgetGuard(50.0, None)
     guard(TrainingEvent("begin", 0, 1000))
     guard(TrainingEvent("log", 10, 1000))

@@ -92,10 +92,11 @@ def test_exchanges_are_those_of_scipy_s_permutation_test() -> None:
     assert ours == pytest.approx(reference.pvalue, abs=0.02)
 
 
-@pytest.mark.parametrize("freedom", [3, 9, 29, 300])
+@pytest.mark.parametrize(("freedom", "precision"), [(3, 0.08), (9, 0.02), (29, 0.005), (300, 0.001)])
 @pytest.mark.parametrize("probability", [0.9, 0.975, 0.999])
-def test_student_quantiles(probability: float, freedom: int) -> None:
-    assert student_quantile(probability, freedom) == pytest.approx(stats.t.ppf(probability, freedom), rel=0.02)
+def test_student_quantiles(probability: float, freedom: int, precision: float) -> None:
+    """An approximation, which is good from 30 rows on: below there is no verdict."""
+    assert student_quantile(probability, freedom) == pytest.approx(stats.t.ppf(probability, freedom), rel=precision)
 
 
 def test_few_units_have_wider_intervals() -> None:
@@ -118,7 +119,7 @@ def test_ten_thousand_resamples_of_ten_thousand_rows_take_seconds() -> None:
     tables = [means(generator.normal(size=10_000)) for _ in range(2)]
     started = time.perf_counter()
     sampled = bootstrap_scores(tables, "mean", resamples=10_000)
-    swapped = swapped_scores(*tables, "mean", resamples=10_000)
+    swapped = swapped_scores(tables[0], tables[1], "mean", resamples=10_000)
     assert time.perf_counter() - started < 30  # about 3 s on two idle cores
     assert sampled.shape == (2, 10_000)
     assert swapped.shape == (10_000,)

@@ -49,7 +49,7 @@ def meters() -> list[tuple[Any, list[tuple[Any, ...]]]]:
 @pytest.mark.parametrize("number", range(len(meters())))
 def test_sums_of_rows_are_the_scores_of_the_meter(number: int) -> None:
     meter, rows = meters()[number]
-    assert isinstance(meter, HasRows)
+    assert issubclass(type(meter), HasRows)
     meter.keep_rows()
     for values in rows:
         meter.add(*values)

@@ -122,7 +122,8 @@ def run(command: EvaluateCommand) -> None:
 
 def _run_several(command: EvaluateCommand) -> None:
     """Several models on the same rows, or slices of one."""
-    *models, data = (command.model, command.data, *command.more)
+    names = [command.model, command.data, *command.more]
+    models, data = names[:-1], names[-1]
     _check_options_of_several(command, models)
     from regard.cli.comparison_tables import print_evaluations
     from regard.comparison.evaluate_models import evaluate_models

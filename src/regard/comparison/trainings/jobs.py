@@ -11,7 +11,7 @@ import gc
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from regard.predict import Model, load
 from regard.predict.model_task import read_training_run, task_for
 from regard.tasks import for_pairs, task_class
 from regard.tasks.classify import Classify
-from regard.tasks.inference import answer_records
+from regard.tasks.inference import Answered, answer_records
 from regard.tasks.task import Answer, Task
 from regard.training.output.metrics_log import OnTrainingEvent
 
@@ -179,12 +179,12 @@ def _score(model: Model, files: JobFolder, data: ComparedData) -> JobResult:
         scoring = replace(task, names=scoring.names)
     else:
         scoring = task
-    for _ in _answers(model, task, data.test[:64]):  # the first batch is slower
-        pass
+    answers = _answers(model, task)
+    list(answers(data.test[:64]))  # the first batch is slower
     started = time.perf_counter()
-    answered = [(record, renamed(answer, mapping)) for record, answer in _answers(model, task, data.test)]
+    answered = [(record, renamed(answer, mapping)) for record, answer in answers(data.test)]
     seconds = time.perf_counter() - started
-    latency = median_latency(lambda record: list(_answers(model, task, [record])), data.test)
+    latency = median_latency(lambda record: list(answers([record])), data.test)
     _write_rows(files, scoring, answered)
     about = model.info()
     return JobResult(
@@ -209,11 +209,15 @@ def _task(model: Model, data: ComparedData) -> Task:
     return task
 
 
-def _answers(model: Model, task: Task, records: Sequence[Record]) -> Iterator[tuple[Record, Answer]]:
+def _answers(model: Model, task: Task) -> Callable[[Sequence[Record]], Answered]:
+    """A function that answers records."""
+    run, preprocessing = model.task_runner(task), model.preprocessing()
     labeled = not isinstance(task, Classify)  # a label that a model does not know is no error here, but wrong
-    return answer_records(
-        task, model.task_runner(task), records, model.preprocessing(), device=model.device, labeled=labeled
-    )
+
+    def answers(records: Sequence[Record]) -> Answered:
+        return answer_records(task, run, records, preprocessing, device=model.device, labeled=labeled)
+
+    return answers
 
 
 def _write_rows(files: JobFolder, task: Task, answered: Sequence[tuple[Record, Answer]]) -> None:

@@ -15,7 +15,7 @@ WARM_UP = 3
 LATENCY_SECONDS = 5.0  # at most, for large models
 
 
-def median_latency(answer: Callable[[Any], None], items: Sequence[Any]) -> float:
+def median_latency(answer: Callable[[Any], object], items: Sequence[Any]) -> float:
     """The median time to answer one item, in milliseconds."""
     for item in items[:WARM_UP]:
         answer(item)
