@@ -47,6 +47,11 @@ def test_a_large_name_must_say_which() -> None:
         model_spec("bert-base-uncased", task="classify", labels=None)
 
 
+def test_a_baseline_for_another_task() -> None:
+    with pytest.raises(InputError, match="the baseline probe is for classify, pair, but the task is tag"):
+        model_spec("probe", task="tag", labels=None)
+
+
 def test_an_unknown_name() -> None:
     with pytest.raises(InputError, match='Did you mean "ngram"'):
         model_specs(["ngramm"], task="classify", labels=None)

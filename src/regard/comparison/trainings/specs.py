@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from regard.baselines import BASELINES, check_task
 from regard.checkpoint.families import PRESETS
 from regard.checkpoint.hub import looks_like_hub_id
 from regard.checkpoint.published import PUBLISHED
@@ -18,7 +19,6 @@ from regard.predict.load import info
 from regard.tasks import TASKS
 
 SCRATCH, FINE_TUNED, BASELINE, LOADED = "from scratch", "fine-tuned", "baseline", "loaded"
-BASELINES = ("ngram", "static", "probe")
 PREFIXES = ("preset", "start", "static", "probe")
 LARGE = 50_000_000  # parameters above which a name that is both a preset and published weights must say which
 
@@ -61,11 +61,13 @@ def model_spec(name: str, *, task: str, labels: Sequence[str] | None) -> ModelSp
     prefix, _, rest = name.partition(":")
     if prefix in PREFIXES and rest and not Path(name).exists():
         if prefix in BASELINES:
+            check_task(prefix, task)
             return ModelSpec(name, BASELINE, preset=prefix, start=rest)
         return ModelSpec(name, SCRATCH, preset=rest) if prefix == "preset" else ModelSpec(name, FINE_TUNED, start=rest)
     if Path(name).expanduser().is_dir():
         return _of_model(name, _folder_name(name), task, labels)
     if name in BASELINES:
+        check_task(name, task)
         return ModelSpec(name, BASELINE, preset=name)
     if name == "minilm":
         return ModelSpec(name, FINE_TUNED, start=name)
