@@ -54,6 +54,7 @@ def test_several_models_are_evaluated(out: Path, capsys: pytest.CaptureFixture[s
         (["compare", "x.csv", "--models", "tiny-bert", "--time", "soon"], 1, "--time is 'soon', expected a duration"),
         (["evaluate", "a", "b", "c.csv", "--output", "o.csv"], 2, "Use --predictions"),
         (["evaluate", "-", "b", "c.csv"], 2, "the data comes last"),
+        (["evaluate", "a", "b", "-"], 2, "stdin can be read once"),
     ],
 )
 def test_wrong_use(words: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,7 +127,6 @@ def _run_several(command: EvaluateCommand) -> None:
     _check_options_of_several(command, models)
     from regard.cli.comparison_tables import print_evaluations
     from regard.comparison.evaluate_models import evaluate_models
-    from regard.data.schema.columns import parse_columns
 
     outputs = {"--skip-bad": command.skip_bad, "--predictions": command.predictions}
     for flag, path in outputs.items():
@@ -142,16 +141,8 @@ def _run_several(command: EvaluateCommand) -> None:
             predictions=command.predictions,
             device=command.device,
             dtype=command.dtype,
-            split=command.split,
-            format=command.format,
-            columns=None if command.columns is None else parse_columns(command.columns),
-            encoding=command.encoding,
-            labels=command.labels,
-            skip_bad=command.skip_bad,
-            beams=command.beams,
-            length_penalty=command.length_penalty,
-            batch_tokens=command.batch_tokens,
             progress=progress,
+            **_options(command),
         )
     print_status(f"data: {next(iter(result.models.values())).data}")
     if command.json:
@@ -160,6 +151,15 @@ def _run_several(command: EvaluateCommand) -> None:
     print_evaluations(result)
     if command.predictions is not None:
         print(f"predictions: {command.predictions}")
+
+
+def _options(command: EvaluateCommand) -> dict[str, Any]:
+    """Options for reading and decoding, which one and several models share."""
+    from regard.data.schema.columns import parse_columns
+
+    names = ("split", "format", "encoding", "labels", "skip_bad", "beams", "length_penalty", "batch_tokens")
+    columns = None if command.columns is None else parse_columns(command.columns)
+    return {"columns": columns, **{name: getattr(command, name) for name in names}}
 
 
 def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> None:
@@ -177,10 +177,11 @@ def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> No
         raise UsageError(f"{name} cannot be used with several models, --slices, --predictions or --metric.{instead}")
     if any(model == "-" for model in models):
         raise UsageError("- is stdin, which is data; the data comes last: regard evaluate MODEL_A MODEL_B DATA.")
+    if len(models) > 1 and (command.data, *command.more)[-1] == "-":
+        raise UsageError("stdin can be read once, but each model reads the data. Write it to a file.")
 
 
 def _run_one(command: EvaluateCommand) -> None:
-    from regard.data.schema.columns import parse_columns
     from regard.evaluation import evaluate
     from regard.predict import load
 
@@ -194,19 +195,11 @@ def _run_one(command: EvaluateCommand) -> None:
         evaluation = evaluate(
             model,
             command.data,
-            split=command.split,
-            format=command.format,
-            columns=None if command.columns is None else parse_columns(command.columns),
-            encoding=command.encoding,
-            labels=command.labels,
-            skip_bad=command.skip_bad,
             output=command.output,
             window=command.window,
             overlap=_overlap(command, model),
-            beams=command.beams,
-            length_penalty=command.length_penalty,
-            batch_tokens=command.batch_tokens,
             progress=progress,
+            **_options(command),
         )
     print_status(f"data: {evaluation.data}")
     if evaluation.bad:
