@@ -16,6 +16,7 @@ import pytest
 
 import regard
 from regard import cli, samples
+from regard.baselines import BASELINES
 from regard.checkpoint.families import FAMILIES, PRESETS
 from regard.cli.trainer_names import OWN
 from regard.data.records import record_type_names
@@ -129,7 +130,7 @@ def named_after(flag: str, page: Path) -> Iterator[str]:
 def test_presets_families_tasks_and_samples(page: Path) -> None:
     code = "\n".join([*blocks(page, "python"), *spans(page)])
     presets = {*named_after("preset", page), *re.findall(r'regard\.create\("([^"]+)"', code)}
-    assert {name for name in presets if not PLACEHOLDER.fullmatch(name)} - set(PRESETS) == set()
+    assert {name for name in presets if not PLACEHOLDER.fullmatch(name)} - {*PRESETS, *BASELINES} == set()
     tasks = set(named_after("task", page))
     assert {name for name in tasks if not PLACEHOLDER.fullmatch(name)} - {*TASKS, *record_type_names()} == set()
     names = {

@@ -44,6 +44,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.word_vectors.files import load_vectors
 
 WIDTH = 256  # of the vectors after principal component analysis
+SCALE = 1 / 6  # standard deviation of the vectors of texts: small, so that a training step changes them much
 HIDDEN = 256  # width of the hidden layer of the classification head
 DROPOUT = 0.3
 MAX_WORDS = 50_000  # words of the training texts that become entries of the vocabulary
@@ -68,7 +69,7 @@ def build_static(
     counts = token_counts(tokenizer, texts)
     table = weighted(reduced(table, counts, WIDTH), counts)
     table[tokenizer.surrounding_ids[0]] = 0.0
-    table /= max(pooled_deviation(tokenizer, table, texts), 1e-12)
+    table *= SCALE / max(pooled_deviation(tokenizer, table, texts), 1e-12)
     config = BagConfig(
         vocabulary=len(table),
         width=table.shape[1],
@@ -78,8 +79,10 @@ def build_static(
     )
     network = build_on_meta(config, task.heads)
     names = [name for name, _ in network.named_parameters() if name != "encoder.tokens.weight"]
-    values = {**initial_values(network, names), "encoder.tokens.weight": torch.from_numpy(table)}
-    set_tensors(network, values)
+    values = initial_values(network, names)
+    if "heads.sequence.hidden.weight" in values:
+        values["heads.sequence.hidden.weight"] /= SCALE
+    set_tensors(network, {**values, "encoder.tokens.weight": torch.from_numpy(table)})
     return Checkpoint("static", config, network.eval()), tokenizer
 
 

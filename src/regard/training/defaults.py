@@ -19,7 +19,7 @@ LORA = 10  # factor on the learning rate for LoRA, whose matrices start at zero
 TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
 PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
-STATIC_EPOCHS = ((2_000, 20), (10_000, 10), (30_000, 6), (100_000, 4))
+STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # independent of sizes
 
@@ -91,7 +91,7 @@ def probe_recipe(config: Config, rows: int) -> Recipe:
 def static_recipe(rows: int) -> Recipe:
     """Static embeddings with a small network: large steps, since a step costs much more than a text."""
     epochs = next((value for limit, value in STATIC_EPOCHS if rows <= limit), 3)
-    return Recipe(lr=1e-3, epochs=epochs, batch_growth=1.0, min_texts=64)
+    return Recipe(lr=5e-3, epochs=epochs, batch_growth=1.0, min_texts=max(16, min(256, rows // 60)))
 
 
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:

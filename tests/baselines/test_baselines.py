@@ -1,0 +1,92 @@
+"""Which baseline can do what, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from regard import samples
+from regard.baselines import BASELINES, baseline, check_task, is_baseline
+from regard.errors import InputError
+from regard.training.load_data import load_data
+
+
+def test_names() -> None:
+    assert list(BASELINES) == ["ngram", "static", "probe"]
+    assert is_baseline("ngram")
+    assert not is_baseline("bert-mini")
+    assert not is_baseline(None)
+    assert baseline("static").from_model(None) == "static from minilm"
+    assert baseline("ngram").from_model(None) == "ngram"
+    with pytest.raises(InputError, match='"ngrams" is not known'):
+        baseline("ngrams")
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "message"),
+    [
+        ("static", "tag", "For tag, use preset ngram"),
+        ("probe", "embed", "For embed, use preset static"),
+        ("ngram", "answer", "Use a preset such as bert-mini"),
+    ],
+)
+def test_a_task_that_a_baseline_cannot_do(name: str, task: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_task(name, task)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"preset": "ngram", "start": "minilm"}, "learns from the training data alone"),
+        ({"preset": "ngram", "tokenizer": "folder"}, "has its own"),
+        ({"preset": "ngram", "epochs": 3}, "fitted at once, without training steps"),
+        ({"preset": "probe", "lr": 1e-3}, "fitted at once, without training steps"),
+        ({"preset": "ngram", "class_balance": "sampling"}, "is not possible for a baseline"),
+    ],
+)
+def test_settings_without_an_effect_are_refused(
+    options: dict[str, Any], message: str, reviews_csv: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        regard.train(reviews_csv, out=tmp_path / "run", **options)
+    assert not (tmp_path / "run/run.json").exists()
+
+
+def test_one_class(tmp_path: Path) -> None:
+    rows = [{"text": f"text {number}", "label": "only"} for number in range(20)]
+    with pytest.raises(InputError, match="one label only"):
+        regard.train(rows, preset="ngram", out=tmp_path / "run")
+
+
+def test_data_that_was_read_before_and_all_rows(tmp_path: Path) -> None:
+    """The network written after a refit has the vocabulary of all rows, and its tokenizer too."""
+    data = load_data(samples.path("messages"))
+    events: list[str] = []
+    result = regard.train(
+        data, preset="ngram", out=tmp_path / "run", refit="yes", progress=lambda event: events.append(event.kind)
+    )
+    assert result.rows == len(data.train) + len(data.dev)
+    assert {"fit", "begin", "score"} <= set(events)
+    model = regard.load(tmp_path / "run")
+    assert model.require_tokenizer().size == model.config.vocabulary
+    assert regard.evaluate(model, samples.path("messages")).scores["accuracy"].value > 0.95
+    again = regard.train(data, preset="ngram", out=tmp_path / "run", refit="yes", resume=True)
+    assert again.scores == result.scores
+
+
+@pytest.mark.minilm
+def test_a_probe_is_as_good_as_logistic_regression_on_the_vectors(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    data: Any = load_data(samples.path("messages"), dev_fraction=0.5)
+    result = regard.train(data, preset="probe", out=tmp_path / "run")
+    encoder = regard.load("minilm")
+    vectors = [encoder.embed([record.text for record in part]) for part in (data.train, data.dev)]
+    oracle = LogisticRegression(C=10, max_iter=1000).fit(vectors[0], [record.label for record in data.train])
+    expected = oracle.score(vectors[1], [record.label for record in data.dev])
+    assert result.scores["accuracy"].value > expected - 0.02
+    assert regard.load(tmp_path / "run").family == "bert"
