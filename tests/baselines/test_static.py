@@ -68,10 +68,8 @@ def test_texts_without_tokens(encoder: Path) -> None:
 
 
 def test_a_classifier_is_trained_loaded_and_written_again(encoder: Path, tmp_path: Path) -> None:
-    result = regard.train(
-        samples.path("messages"), preset="static", start=encoder, epochs=8, out=tmp_path / "run", device="cpu"
-    )
-    assert result.scores["accuracy"].value > 0.3  # of six classes
+    regard.train(samples.path("messages"), preset="static", start=encoder, epochs=8, out=tmp_path / "run", device="cpu")
+    assert regard.evaluate(tmp_path / "run", samples.path("messages")).scores["accuracy"].value > 0.4  # of six classes
     model = regard.load(tmp_path / "run")
     assert model.embed(["a parcel", "money"]).shape == (2, model.config.width)
     again = regard.load(model.save(tmp_path / "again"))

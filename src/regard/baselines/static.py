@@ -44,9 +44,9 @@ from regard.text.tokenizer import Tokenizer
 from regard.word_vectors.files import load_vectors
 
 WIDTH = 256  # of the vectors after principal component analysis
-SCALE = 1 / 6  # standard deviation of the vectors of texts: small, so that a training step changes them much
+SCALE = 1 / 8  # standard deviation of the vectors of texts: small, so that a training step changes them much
 HIDDEN = 256  # width of the hidden layer of the classification head
-DROPOUT = 0.3
+DROPOUT = 0.5
 MAX_WORDS = 50_000  # words of the training texts that become entries of the vocabulary
 FREQUENCY = 1e-3  # a of SIF
 TEXTS_AT_ONCE = 2000

@@ -91,7 +91,7 @@ def probe_recipe(config: Config, rows: int) -> Recipe:
 def static_recipe(rows: int) -> Recipe:
     """Static embeddings with a small network: large steps, since a step costs much more than a text."""
     epochs = next((value for limit, value in STATIC_EPOCHS if rows <= limit), 3)
-    return Recipe(lr=5e-3, epochs=epochs, batch_growth=1.0, min_texts=max(16, min(256, rows // 60)))
+    return Recipe(lr=6e-3, epochs=epochs, batch_growth=1.0, min_texts=max(16, min(256, rows // 60)))
 
 
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:
