@@ -118,7 +118,7 @@ class TrainingProgress:
         self.scores.append((main, event.values["scores"][main]))
         value = event.values["scores"][main]
         self.score = f"{main} {value:.4f}" if abs(value) < 10 else f"{main} {value:.4g}"
-        best = ", the best so far" if event.values["best"] else ""
+        best = ", the best so far" if event.values["best"] and event.steps else ""
         where = f"epoch {event.epoch:.1f}, step {event.step} of {event.steps}"
         if event.step == 0:
             where = "linear probe, before the first step" if event.steps else "fitted"
