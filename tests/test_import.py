@@ -20,7 +20,7 @@ MODULES = [
     module.name
     for module in pkgutil.walk_packages(regard.__path__, "regard.")
     if module.name.split(".")[1] not in ("cli", "__main__")
-    and module.name != "regard.model.kernels.triton_tiles"  # needs Triton
+    and module.name not in ("regard.model.kernels.triton_tiles", "regard.sklearn")  # these need Triton, scikit-learn
 ]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from regard.data.schema.columns import Columns
 from regard.data.schema.options import read_options
 from regard.data.sources.locate import DataLocation, find_sources
 from regard.data.sources.sources import Source
+from regard.display import html_summary
 from regard.errors import DataError, InputError, did_you_mean, setting
-from regard.metrics.confidence import Score
+from regard.metrics.calibration import Calibration
+from regard.metrics.confidence import Score, scores_in_words, wilson
 from regard.metrics.meter import Meter
 from regard.metrics.report import ClassificationReport, ClassScore, ConfusionMatrix, MultilabelConfusion, report_of
 from regard.predict import BATCH_TOKENS, Model, load
@@ -35,11 +38,23 @@ from regard.tasks.inference import Answered, LossTotal, ScoreResult, answer_reco
 from regard.tasks.language.minimal_pairs import MinimalPairs
 from regard.tasks.language.perplexity import SlidingPerplexity
 from regard.tasks.pair import Pair
-from regard.tasks.task import Answer, Task
+from regard.tasks.task import Answer, Task, check_abstain, with_abstention
 from regard.tasks.translate import Translate
 
 WINDOW, OVERLAP = 1024, 0.5  # of plain text: tokens, and which share of them the next window shows again
 LOGITS = 1 << 27  # maximum number of logits in memory at once
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """What is left if the model does not answer below a confidence."""
+
+    below: float  # the confidence
+    coverage: Score  # fraction of the rows that are answered
+    scores: dict[str, Score]  # on these rows only; empty if there is none
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,8 @@ class Evaluation:
     report: ClassificationReport = field(
         default_factory=ClassificationReport
     )  # scores of each class and the confusion matrix
+    calibration: Calibration | None = None  # whether probabilities are right as often as they say
+    abstention: Abstention | None = None  # scores of the rows that are answered with `abstain`
 
     @property
     def classes(self) -> dict[str, ClassScore]:
@@ -73,19 +90,41 @@ class Evaluation:
 
     def plot(self, path: str | Path) -> Path:
         """Draw the confusion matrix (for several labels: bars) as a PNG, SVG or PDF, by the name of the file."""
-        from regard.metrics.report_plot import plot_format, save_report
+        from regard.metrics.report_plot import save_report
 
-        target = Path(path).expanduser()
-        plot_format(target)
-        check_output_path(target, "the picture")
-        with atomic_path(target) as new_file:
-            save_report(self.report, new_file, format=plot_format(target), rows=self.rows)
-        return target
+        return _draw(path, partial(save_report, self.report, rows=self.rows))
+
+    def plot_reliability(self, path: str | Path) -> Path:
+        """Draw how often predictions are right, by their probability, as a PNG, SVG or PDF.
+
+        Raises InputError where the answers have no probabilities.
+        """
+        from regard.metrics.reliability_plot import save_reliability
+
+        if self.calibration is None:
+            raise InputError(
+                f"answers of a model for {self.task} have no probability of being right, so there is no plot."
+            )
+        return _draw(path, partial(save_reliability, self.calibration))
+
+    def _repr_html_(self) -> str:
+        values: dict[str, object] = {**scores_in_words(self.scores), self.unit: self.rows}
+        if self.calibration is not None:
+            values["calibration error"] = self.calibration.error
+        if self.abstention is not None:
+            limit = f"answered from confidence {self.abstention.below:g}"
+            values[limit] = {"coverage": self.abstention.coverage.value, **scores_in_words(self.abstention.scores)}
+        return html_summary(f"{self.task}: {self.folder or 'model'}", values)
 
     def json(self) -> dict[str, Any]:
         """Every field as JSON holds it; `classes`, `averages` and `confusion` where there are classes."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "report"}
+        own = ("report", "calibration", "abstention")
+        plain = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in own}
         plain["scores"] = {name: asdict(score) for name, score in self.scores.items()}
+        if self.calibration is not None:
+            plain["calibration"] = self.calibration.json()
+        if self.abstention is not None:
+            plain["abstention"] = self.abstention.json()
         return {**plain, **self.report.json()}
 
 
@@ -108,6 +147,18 @@ class RowObserver:
         return answer
 
 
+def _draw(path: str | Path, save: Callable[..., None]) -> Path:
+    """Write a picture in the format of its name, completely or not at all."""
+    from regard.metrics.report_plot import plot_format
+
+    target = Path(path).expanduser()
+    format = plot_format(target)
+    check_output_path(target, "the picture")
+    with atomic_path(target) as new_file:
+        save(new_file, format=format)
+    return target
+
+
 def evaluate(
     model: Model | str | Path,
     data: DataLocation,
@@ -123,6 +174,7 @@ def evaluate(
     overlap: float | None = None,
     beams: int = 1,
     length_penalty: float | None = None,
+    abstain: float | None = None,
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
     progress: OnProgress | None = None,
@@ -141,10 +193,12 @@ def evaluate(
     overlap: fraction of a window that the next window repeats, for causal language models; 0.5 if not given.
     beams: number of beams of a translation model; 1 is greedy decoding.
     length_penalty: of beam search: above 1 favors long texts; that of the model's folder if not given.
+    abstain: confidence below which the model does not answer; `abstention` has the scores of the rows that are left.
     seed: random seed of the tokens that are masked, for masked language models.
     observer: sees every row with its answer.
     """
     started, observer = time.monotonic(), observer or RowObserver()
+    check_abstain(abstain)
     answer_file = None if output is None else Path(output).expanduser()
     _check_outputs(model, data, answer_file, None if skip_bad is None else Path(skip_bad))
     model = model if isinstance(model, Model) else load(model)
@@ -155,18 +209,44 @@ def evaluate(
     beam_options = {"beams": beams, "length_penalty": length_penalty}
     answered = _answered(model, task, request, beam_options, batch_tokens, losses, labeled=scoring_task is task)
     observed = ((record, observer.answer(record, answer)) for record, answer in _not_empty(answered, reader))
+    confident = _ConfidentRows(scoring_task, abstain)
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))
 
-        def on_answer(meter: Meter, answer: Answer) -> None:
+        def on_answer(record: Record, answer: Answer) -> None:
+            marked = confident.add(record, answer)
             if write is not None:
-                write(answer.json())
+                write(marked.json())
             if progress is not None:
-                progress(Progress("rows", meter.rows))
+                progress(Progress("rows", confident.rows))
 
         meter = observer.meter(scoring_task)
         result = score_answers(scoring_task, observed, losses, on_answer=on_answer, meter=meter)
-    return _evaluation(model, task, reader, result, started)
+    return replace(_evaluation(model, task, reader, result, started), abstention=confident.result())
+
+
+class _ConfidentRows:
+    """Counts the rows, and scores those that are answered at a confidence if there is one."""
+
+    def __init__(self, task: Task, below: float | None) -> None:
+        self.task, self.below, self.meter = task, below, task.meter()
+        self.rows = self.answered = 0
+
+    def add(self, record: Record, answer: Answer) -> Answer:
+        self.rows += 1
+        if self.below is None:
+            return answer
+        marked = with_abstention(answer, self.below)
+        if not marked.abstained:
+            self.answered += 1
+            self.task.update(self.meter, answer, record)
+        return marked
+
+    def result(self) -> Abstention | None:
+        if self.below is None:
+            return None
+        scores = self.meter.scores() if self.answered else {}
+        return Abstention(self.below, wilson(self.answered, self.rows), scores)
 
 
 def _check_outputs(
@@ -208,6 +288,7 @@ def _evaluation(model: Model, task: Task, reader: Reader, result: ScoreResult, s
         unit="windows" if isinstance(task, SlidingPerplexity) else "rows",
         signatures=task.signatures,
         report=report_of(result.meter),
+        calibration=result.calibration,
     )
 
 

@@ -12,6 +12,7 @@ import torch
 from tests.training.inputs import run_context, training_inputs
 
 from regard.tasks.inference import ScoreResult
+from regard.training import validation
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.pipeline import (
     FREE_SETTINGS,
@@ -24,6 +25,7 @@ from regard.training.pipeline import (
 )
 from regard.training.result import TrainResult
 from regard.training.settings import Lora, Settings
+from regard.training.validation import ValidationRows
 
 
 def test_a_run_reports_writes_and_returns_its_result(tmp_path: Path) -> None:
@@ -40,24 +42,31 @@ def test_a_run_reports_writes_and_returns_its_result(tmp_path: Path) -> None:
     assert len([event for event in events if event.kind == "begin"]) == 1
 
 
-def test_the_final_score_is_of_all_rows_with_the_tuned_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", [validation.MAX_ROWS, 2])
+def test_the_final_score_is_of_all_rows_with_the_tuned_task(
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The network runs again for it only if there are more rows than are kept."""
+    monkeypatch.setattr(ValidationRows.__init__, "__kwdefaults__", {"limit": limit})
     inputs = training_inputs(eval_every=10**6)
     calls: list[tuple[Any, bool]] = []
-    validation = inputs.validation
-    assert validation is not None
-    score = type(validation).score
+    assert inputs.validation is not None
+    score = type(inputs.validation).score
 
-    def scored(self: Any, job: Any, *, sampled: bool = False) -> ScoreResult:
+    def scored(self: Any, job: Any, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         calls.append((job.task, sampled))
-        return score(self, job, sampled=sampled)
+        return score(self, job, sampled=sampled, rows=rows)
 
     tuned = replace(inputs.task, label_smoothing=0.5)  # type: ignore[type-var]  # any task that is not equal
-    monkeypatch.setattr(type(validation), "score", scored)
-    monkeypatch.setattr(type(inputs.task), "tuned", lambda self, meter: tuned)
+    monkeypatch.setattr(type(inputs.validation), "score", scored)
+    monkeypatch.setattr(type(inputs.task), "tuned", lambda self, meter, rows: tuned)
     context = run_context(tmp_path / "run")
     run = fit_and_score(context, inputs, plan_training(context, inputs))
-    assert calls[-2:] == [(inputs.task, False), (tuned, False)]
+    again = [] if limit > 2 else [(tuned, False)]
+    assert calls[1:] == [(inputs.task, False), *again]
     assert run.task == tuned
+    assert run.scores is not None
+    assert run.scores.rows == len(inputs.data.dev)
     assert run.details == {"pretrained": False, "new_heads": []}
 
 

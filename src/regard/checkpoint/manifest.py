@@ -29,7 +29,8 @@ MODEL = (
     "config_sentence_transformers.json",
 )
 CARD, RUN, METRICS, CURVES = "README.md", "run.json", "metrics.jsonl", "curves.png"
-RUN_FILES = (CARD, RUN, METRICS, CURVES)
+REPORT = "report.html"
+RUN_FILES = (CARD, RUN, METRICS, CURVES, REPORT)
 START = 4096  # bytes of a file that are read to recognize it
 
 
@@ -72,7 +73,7 @@ def _is_recognized(folder: Path, name: str) -> bool:
         return not first or '"kind"' in first
     if name == CARD:
         return trained and "\n- regard\n" in _start(folder / CARD)
-    return trained and name in (RUN, CURVES)
+    return trained and name in (RUN, CURVES, REPORT)
 
 
 def tokenizer_files(names: set[str]) -> set[str]:

@@ -70,6 +70,13 @@ Answers = Annotated[
     ),
 ]
 LiteralTexts = Annotated[bool, arg(help="Use every TEXT as it is, even if a file has that name.")]
+Abstain = Annotated[
+    float | None,
+    arg(
+        help="Confidence from 0 to 1 below which an answer counts as abstained; none if not given.",
+        metavar="CONFIDENCE",
+    ),
+]
 BatchTokens = Annotated[int, arg(help="Tokens per batch.")]
 Device = Annotated[str, arg(help="Device: auto (a GPU if there is one), cpu, cuda or cuda:1.", metavar="DEVICE")]
 Dtype = Annotated[Literal["fp32", "bf16", "fp16"], arg(help="Number format of the weights and activations.")]

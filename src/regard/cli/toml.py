@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
@@ -58,6 +59,25 @@ def read_config(path: Path, command: type) -> dict[str, Any]:
     for one in caught:
         warnings.warn(f"{path}: {one.message}", UserWarning, stacklevel=2)
     return values
+
+
+def format_config(values: Mapping[str, Any]) -> str:
+    """Settings as TOML, which `read_config` reads. What is None is left out; a dict becomes a table at the end."""
+    plain = {name: value for name, value in values.items() if value is not None and not isinstance(value, Mapping)}
+    tables = {name: value for name, value in values.items() if isinstance(value, Mapping)}
+    lines = [f"{name} = {_toml(value)}" for name, value in plain.items()]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items())]
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it; texts as JSON does, which is the same."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str | Path):
+        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,6 +48,11 @@ class Score:
     value: float
     low: float
     high: float
+
+
+def scores_in_words(scores: Mapping[str, Score]) -> dict[str, str]:
+    """Each score as "0.9123 (0.9001 to 0.9240)"."""
+    return {name: f"{one.value:.4g} ({one.low:.4g} to {one.high:.4g})" for name, one in scores.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from regard.checkpoint.folder import Checkpoint
 from regard.checkpoint.write_folder import write_folder
 from regard.config import Config
 from regard.data.records import Record
+from regard.display import html_summary
 from regard.errors import InputError
 from regard.model.linear import pack_weights
 from regard.model.network import Network
@@ -99,6 +100,9 @@ class Model(EmbeddingMixin, GenerationMixin):
         untrained = ", untrained" if self.untrained else ""
         return f"Model({self.family}, {self.task or 'no task'}, {parameters:,} parameters, {self.device}{untrained})"
 
+    def _repr_html_(self) -> str:
+        return html_summary(repr(self), asdict(self.info()))
+
     def info(self) -> ModelInfo:
         """The family, shape, size, task and labels of the model."""
         return model_info(
@@ -142,6 +146,7 @@ class Model(EmbeddingMixin, GenerationMixin):
         self,
         texts: Iterable[Any] | Any,
         *,
+        abstain: float | None = None,
         batch_tokens: int = BATCH_TOKENS,
         progress: OnProgress | None = None,
     ) -> list[Answer]:
@@ -149,26 +154,33 @@ class Model(EmbeddingMixin, GenerationMixin):
 
         texts: texts, or what the task takes: (first, second), (question, context), a list of words to tag. Also a dict
             of columns, a data frame, a pyarrow table or a `datasets.Dataset`, one answer per row.
+        abstain: mark answers whose `confidence` is below this probability as `abstained`.
 
         Long texts are split into windows; every answer says into how many. `answer.json()` is a plain dict.
         """
         items = as_list(texts)
         answers: list[Answer] = []
-        for answer in self.answers(items, batch_tokens=batch_tokens):
+        for answer in self.answers(items, abstain=abstain, batch_tokens=batch_tokens):
             answers.append(answer)
             if progress is not None:
                 progress(Progress("answers", len(answers), len(items)))
         return answers
 
-    def answers(self, items: Iterable[Any], *, batch_tokens: int = BATCH_TOKENS) -> Iterator[Answer]:
+    def answers(
+        self, items: Iterable[Any], *, abstain: float | None = None, batch_tokens: int = BATCH_TOKENS
+    ) -> Iterator[Answer]:
         """The same as `predict`, one after the other: neither the inputs nor the answers have to fit in memory."""
         from regard.tasks.inference import answer_records
+        from regard.tasks.task import check_abstain, with_abstention
 
+        check_abstain(abstain)
         task, records = self.task_and_records(items)
         numbered = answer_records(
             task, self.task_runner(task), records, self.preprocessing(), device=self.device, batch_tokens=batch_tokens
         )
-        return (answer for _, answer in numbered)
+        if abstain is None:
+            return (answer for _, answer in numbered)
+        return (with_abstention(answer, abstain) for _, answer in numbered)
 
     def task_runner(self, task: Task) -> RunNetwork:
         """The network as a task runs it, with an error for ids that are outside its vocabulary."""

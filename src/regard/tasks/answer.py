@@ -24,13 +24,15 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import AnswerRecord, Record
 from regard.errors import InputError
+from regard.metrics.answers import answer_scores
 from regard.metrics.meter import AnswerMeter, Meter
 from regard.model.transformer import Output
 from regard.ragged import Ragged
-from regard.tasks.task import Answer, Loss, Task, internal, reject_label_settings
+from regard.tasks.task import Answer, Loss, RowOutputs, Task, internal, reject_label_settings
 
 BEST = 20  # candidates of a window, and of a question
 SHOWN = 5  # of them in an answer
+NO_ANSWER = "(no answer)"  # as it is shown
 NO_CANDIDATE = 1e6  # score of no answer where the context has no token
 Places = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
@@ -65,8 +67,12 @@ class SpanAnswer(Answer):
     best: str = internal("")
     no_answer: float | None = internal(None)
 
+    @property
+    def confidence(self) -> float:
+        return self.score
+
     def display(self) -> str:
-        return f"{self.answer or '(no answer)'}  {self.score:.3f}"
+        return f"{self.answer or NO_ANSWER}  {self.score:.3f}"
 
 
 class WindowSpans(NamedTuple):
@@ -202,7 +208,18 @@ class QuestionAnswering(Task):
         assert isinstance(meter, AnswerMeter)
         meter.add(answer.best, [gold.text for gold in _known(record)], answer.no_answer)
 
-    def tuned(self, meter: Meter) -> Self:
+    def is_correct(self, answer: Answer, record: Record) -> bool:
+        assert isinstance(answer, SpanAnswer)
+        return answer_scores(answer.answer, [gold.text for gold in _known(record)])[0] == 1
+
+    def show_target(self, record: Record) -> str:
+        return " / ".join(dict.fromkeys(gold.text for gold in _known(record))) or NO_ANSWER
+
+    def show_answer(self, answer: Answer) -> str:
+        assert isinstance(answer, SpanAnswer)
+        return answer.answer or NO_ANSWER
+
+    def tuned(self, meter: Meter, rows: Sequence[RowOutputs] = ()) -> Self:
         """With the threshold that does best on these rows, where some have an answer and some have none."""
         if not isinstance(meter, AnswerMeter) or not self.unanswerable or "has_answer_f1" not in meter.scores():
             return self

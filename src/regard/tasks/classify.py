@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,25 @@ from regard.data.batching.windows import windows
 from regard.data.corpus.masking import IGNORE
 from regard.data.records import ClassifyRecord, Label, PairRecord, Record
 from regard.errors import DataError, InputError, did_you_mean
+from regard.metrics.calibration import fit_sigmoid_temperature, fit_temperature
 from regard.metrics.meter import LabelMeter, Meter, MultiLabelMeter, NumberMeter
+from regard.metrics.thresholds import FIXED, tune_thresholds
 from regard.model.transformer import Output
-from regard.tasks.task import Answer, Loss, Task, class_names, constant_on, reject_label_settings, weighted_loss
+from regard.tasks.task import (
+    Answer,
+    Loss,
+    RowOutputs,
+    Task,
+    class_names,
+    constant_on,
+    reject_label_settings,
+    weighted_loss,
+)
 
 KINDS = ("single", "multi", "number")
 PROBLEM_TYPES = {"single": "single_label_classification", "multi": "multi_label_classification", "number": "regression"}
 LabeledRecord = ClassifyRecord | PairRecord
+MIN_ROWS = 30  # validation rows that a temperature and thresholds are tuned on
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,16 +49,28 @@ class LabelAnswer(Answer):
     score: float = 0.0  # its probability
     scores: Mapping[str, float] | None = None  # the probability of each label
 
+    @property
+    def confidence(self) -> float:
+        return self.score
+
     def display(self) -> str:
         return f"{self.label:<16} {self.score:.3f}"
 
 
 @dataclass(frozen=True, repr=False)
 class LabelsAnswer(Answer):
-    """Every label with a probability above one half, and the probability of each."""
+    """Every label with a probability above its threshold, and the probability of each.
 
-    labels: tuple[str, ...] = ()  # labels with a probability above 0.5
+    The thresholds are tuned on the validation rows of the training; without these they are 0.5.
+    """
+
+    labels: tuple[str, ...] = ()  # labels with a probability above their thresholds
     scores: Mapping[str, float] | None = None  # the probability of each label
+
+    @property
+    def confidence(self) -> float:
+        """The probability that all labels are right, if they are independent of each other."""
+        return math.prod(chance if name in self.labels else 1 - chance for name, chance in (self.scores or {}).items())
 
     def display(self) -> str:
         scores = self.scores or {}
@@ -68,6 +93,8 @@ class Classify(Task):
     """`weights` are class weights of the loss; `label_smoothing` is the probability mass spread over all classes.
 
     For several labels per text, a weight is that of texts with the label, relative to 1 for texts without it.
+    `temperature` and `thresholds` are tuned on the validation rows: probabilities are those of the logits divided by
+    the temperature, and one of several labels is predicted above its threshold.
     """
 
     name: ClassVar[str] = "classify"
@@ -82,10 +109,16 @@ class Classify(Task):
     names: tuple[str, ...] = ()
     weights: tuple[float, ...] | None = None
     label_smoothing: float = 0.0
+    temperature: float = 1.0
+    thresholds: tuple[float, ...] | None = None  # of each label; 0.5 if None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f'classification of kind "{self.kind}" is not known.{did_you_mean(self.kind, KINDS)}')
+        if not 0 < self.temperature < math.inf:
+            raise InputError(f"the temperature is {self.temperature}, expected a number above 0.")
+        if self.thresholds is not None and len(self.thresholds) != len(self.names):
+            raise InputError(f"{len(self.thresholds)} thresholds for {len(self.names)} labels, expected one for each.")
 
     @classmethod
     def from_records(
@@ -122,16 +155,20 @@ class Classify(Task):
             "labels": list(self.names),
             "weights": self.weights,
             "label_smoothing": self.label_smoothing,
+            "temperature": self.temperature,
+            "thresholds": self.thresholds,
         }
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        weights = settings.get("weights")
+        weights, thresholds = settings.get("weights"), settings.get("thresholds")
         return cls(
             kind=str(settings.get("kind", "single")),
             names=tuple(settings.get("labels", ())),
             weights=None if weights is None else tuple(weights),
             label_smoothing=float(settings.get("label_smoothing", 0.0)),
+            temperature=float(settings.get("temperature", 1.0)),
+            thresholds=None if thresholds is None else tuple(map(float, thresholds)),
         )
 
     @classmethod
@@ -276,14 +313,15 @@ class Classify(Task):
         logits_C = torch.from_numpy(np.mean(outputs, axis=0))
         if self.kind == "number":
             return NumberAnswer(len(outputs), value=float(logits_C[0]))
+        logits_C = logits_C / self.temperature
         chances = (logits_C.softmax(0) if self.kind == "single" else logits_C.sigmoid()).tolist()
         scores = dict(sorted(zip(self.names, chances, strict=True), key=lambda pair: -pair[1]))
         if self.kind == "single":
             best = next(iter(scores))
             return LabelAnswer(len(outputs), label=best, score=scores[best], scores=scores)
-        return LabelsAnswer(
-            len(outputs), labels=tuple(name for name, chance in scores.items() if chance > 0.5), scores=scores
-        )
+        limits = dict(zip(self.names, self.thresholds or [FIXED] * len(self.names), strict=True))
+        above = tuple(name for name, chance in scores.items() if chance > limits[name])
+        return LabelsAnswer(len(outputs), labels=above, scores=scores)
 
     def meter(self) -> Meter:
         if self.kind == "number":
@@ -300,6 +338,59 @@ class Classify(Task):
         elif isinstance(answer, NumberAnswer):
             meter.add(answer.value, record.label)
 
+    def is_correct(self, answer: Answer, record: Record) -> bool | None:
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        if isinstance(answer, LabelAnswer):
+            return answer.label == record.label
+        if isinstance(answer, LabelsAnswer):
+            return set(answer.labels) == set(_names(record.label or ()))
+        return None
+
+    def row_error(self, answer: Answer, record: Record) -> float | None:
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        if isinstance(answer, NumberAnswer) and isinstance(record.label, float):
+            return abs(answer.value - record.label)
+        return super().row_error(answer, record)
+
+    def show_target(self, record: Record) -> str:
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        return _in_words(record.label)
+
+    def show_answer(self, answer: Answer) -> str:
+        if isinstance(answer, NumberAnswer):
+            return _in_words(answer.value)
+        assert isinstance(answer, LabelAnswer | LabelsAnswer)
+        return _in_words(answer.label if isinstance(answer, LabelAnswer) else answer.labels)
+
+    def class_probabilities(self, answer: Answer, record: Record) -> tuple[str, Mapping[str, float]] | None:
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        if not isinstance(answer, LabelAnswer) or not isinstance(record.label, str):
+            return None
+        return record.label, answer.scores or {}
+
+    def calibration_pairs(self, answer: Answer, record: Record) -> Iterable[tuple[float, bool]]:
+        """Of the predicted label; for several labels, of each of them."""
+        if not isinstance(answer, LabelsAnswer):
+            return super().calibration_pairs(answer, record)
+        assert isinstance(record, ClassifyRecord | PairRecord)
+        gold = set(_names(record.label or ()))
+        return ((chance, name in gold) for name, chance in (answer.scores or {}).items())
+
+    def tuned(self, meter: Meter, rows: Sequence[RowOutputs] = ()) -> Self:
+        """With the temperature, and for several labels the thresholds, that fit these rows best."""
+        if self.kind == "number" or len(rows) < MIN_ROWS:
+            return self
+        logits_NC = np.stack([np.mean(row.outputs, axis=0, dtype=np.float64) for row in rows])
+        targets = np.stack([self.target(row.record) for row in rows if isinstance(row.record, LabeledRecord)])
+        if not np.isfinite(logits_NC).all():
+            return self
+        if self.kind == "single":
+            return replace(self, temperature=round(fit_temperature(logits_NC, targets), 6))
+        temperature = round(fit_sigmoid_temperature(logits_NC, targets), 6)
+        chances = torch.from_numpy(logits_NC / temperature).sigmoid().numpy()
+        thresholds = tuple(round(value, 6) for value in tune_thresholds(chances, targets).tolist())
+        return replace(self, temperature=temperature, thresholds=thresholds)
+
 
 def kind_of(label: Label) -> str:
     """The kind of classification that a label is for."""
@@ -313,6 +404,12 @@ def _names(label: Label) -> tuple[str, ...]:
     if isinstance(label, float):
         return ()
     return (label,) if isinstance(label, str) else label
+
+
+def _in_words(label: Label | None) -> str:
+    if isinstance(label, float):
+        return f"{label:.4g}"
+    return ", ".join(_names(label or ())) or "(none)"
 
 
 def _weights(kind: str, counts: Sequence[int], rows: int) -> tuple[float, ...]:

@@ -212,6 +212,14 @@ class Embed(Task):
         self._target(record)
         meter.add(low + answer.similarity * (high - low), record.label)
 
+    def show_target(self, record: Record) -> str:
+        assert isinstance(record, PairRecord)
+        return "(its pair)" if self.scale is None else f"{record.label:.4g}"
+
+    def is_correct(self, answer: Answer, record: Record) -> bool | None:
+        assert isinstance(answer, SimilarityAnswer)
+        return None if self.scale is not None else bool(answer.is_nearest)
+
 
 def _own(own: Sequence[bool], *, opens: bool, closes: bool) -> Any:
     """1 for each token that counts: those the window owns, and the special ones at both ends of the text."""

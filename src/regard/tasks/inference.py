@@ -6,6 +6,7 @@ Records are read a few thousand at a time, so memory does not grow with their nu
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,12 +23,13 @@ from regard.data.batching.preprocessing import Preprocessing
 from regard.data.batching.sequences import token_batches
 from regard.data.records import DocumentRecord, Record
 from regard.errors import InputError, NotFinite, RegardError, setting
+from regard.metrics.calibration import Calibration, CalibrationCounts
 from regard.metrics.confidence import Score
 from regard.metrics.meter import Meter
 from regard.model.network import Network
 from regard.model.transformer import Output
 from regard.random_state import seeded
-from regard.tasks.task import Answer, Loss, Task
+from regard.tasks.task import Answer, Loss, RowOutputs, Task
 
 CHUNK = Task.chunk_size  # records per chunk, unless a task has its own number
 BATCH_TOKENS = 8192
@@ -49,6 +51,7 @@ class ScoreResult:
     seconds: float
     meter: Meter
     higher: bool = True  # whether a higher main score is better
+    calibration: Calibration | None = None  # of probabilities, where answers have them
 
     @property
     def value(self) -> float:
@@ -106,9 +109,11 @@ def answer_records(
     losses: LossTotal | None = None,
     finite: bool = True,
     make_examples: MakeExamples | None = None,
+    on_outputs: Callable[[RowOutputs], None] | None = None,
 ) -> Answered:
     """Each record with its answer, in order. `losses` receives the loss of records that are labeled.
 
+    on_outputs: called with what the network computed for each record, in order.
     finite: raise an error that names the first text for which the network computes NaN or infinity.
     make_examples: returns the sequences of a chunk of records; `task.examples` if not given.
     """
@@ -130,6 +135,8 @@ def answer_records(
         for owner, output in zip(examples.owners.tolist(), outputs, strict=True):
             windows[owner].append(output)
         for record, record_outputs in zip(chunk, windows, strict=True):
+            if on_outputs is not None:
+                on_outputs(RowOutputs(record, record_outputs))
             yield record, task.answer(record, record_outputs)
         done += len(chunk)
 
@@ -236,7 +243,7 @@ def score_answers(
     answered: Answered,
     losses: LossTotal,
     *,
-    on_answer: Callable[[Meter, Answer], None] | None = None,
+    on_answer: Callable[[Record, Answer], None] | None = None,
     meter: Meter | None = None,
 ) -> ScoreResult:
     """Compare answers with their records, one after the other.
@@ -245,15 +252,27 @@ def score_answers(
     meter: an empty meter to add to; that of the task if not given.
     """
     started = time.monotonic()
-    meter = task.meter() if meter is None else meter
+    meter, calibration = task.meter() if meter is None else meter, CalibrationCounts()
     rows = 0
     for record, answer in answered:
         task.update(meter, answer, record)
+        for probability, correct in task.calibration_pairs(answer, record):
+            if math.isfinite(probability):
+                calibration.add(probability, correct)
         rows += 1
         if on_answer is not None:
-            on_answer(meter, answer)
+            on_answer(record, answer)
     seconds = time.monotonic() - started
-    return ScoreResult(rows, meter.scores(), meter.main, losses.mean, seconds, meter, higher=meter.higher_is_better)
+    return ScoreResult(
+        rows,
+        meter.scores(),
+        meter.main,
+        losses.mean,
+        seconds,
+        meter,
+        higher=meter.higher_is_better,
+        calibration=calibration.result(),
+    )
 
 
 def score_records(
@@ -266,6 +285,7 @@ def score_records(
     batch_tokens: int = BATCH_TOKENS,
     seed: int = 0,
     make_examples: MakeExamples | None = None,
+    on_outputs: Callable[[RowOutputs], None] | None = None,
 ) -> ScoreResult:
     """The scores of a network on records. What a task samples is the same at every call."""
     losses = LossTotal()
@@ -280,6 +300,7 @@ def score_records(
         losses=losses,
         finite=False,  # the training loop handles a loss that is not finite
         make_examples=make_examples,
+        on_outputs=on_outputs,
     )
     with seeded(seed, device):
         return score_answers(task, answered, losses)
@@ -299,3 +320,9 @@ def score_rows(
     answered = answer_rows(task, run, rows, device=device, batch_tokens=batch_tokens, losses=losses)
     with seeded(seed, device):
         return score_answers(task, answered, losses)
+
+
+def score_outputs(task: Task, rows: Iterable[RowOutputs], *, loss: float) -> ScoreResult:
+    """The scores of what a network has computed before, as this task answers with it; `loss` is what it was then."""
+    answered = ((row.record, task.answer(row.record, row.outputs)) for row in rows)
+    return score_answers(task, answered, LossTotal(loss, 1.0))

@@ -57,9 +57,18 @@ class TaggedSpan(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class TagAnswer(Answer):
-    """`tags` has one tag per word as the network predicts them; the subclasses have what follows from them."""
+    """`tags` has one tag per word as the network predicts them; the subclasses have what follows from them.
+
+    `chances` are the probabilities of the tags.
+    """
 
     tags: tuple[str, ...] = internal(())
+    chances: tuple[float, ...] = internal(())
+
+    @property
+    def confidence(self) -> float:
+        """The lowest probability of a word's tag; 1 for a text without words."""
+        return min(self.chances, default=1.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,8 +313,8 @@ class Tag(Task):
             spans = [(word, word + 1, tag) for word, tag in enumerate(tags)]
         named = tuple(_named(record, first, end, label, chances) for first, end, label in spans)
         if self.iob:
-            return EntitiesAnswer(len(outputs), tags=tuple(tags), entities=named)
-        return WordsAnswer(len(outputs), tags=tuple(tags), words=named)
+            return EntitiesAnswer(len(outputs), tags=tuple(tags), chances=tuple(chances), entities=named)
+        return WordsAnswer(len(outputs), tags=tuple(tags), chances=tuple(chances), words=named)
 
     def _decoded(self, first: Ints, end: Ints, probabilities: Probabilities, cuts: Ints) -> WindowTags:
         """The most likely tags of words; `cuts` are where a text starts."""
@@ -326,6 +335,32 @@ class Tag(Task):
         assert isinstance(record, TagRecord)
         self.numbers(record)
         meter.add(answer.tags, record.tags)
+
+    def row_error(self, answer: Answer, record: Record) -> float:
+        """The number of words with a wrong tag."""
+        assert isinstance(answer, TagAnswer)
+        assert isinstance(record, TagRecord)
+        return float(sum(ours != theirs for ours, theirs in zip(answer.tags, record.tags or (), strict=True)))
+
+    def calibration_pairs(self, answer: Answer, record: Record) -> Iterable[tuple[float, bool]]:
+        """Of the tag of each word."""
+        assert isinstance(answer, TagAnswer)
+        assert isinstance(record, TagRecord)
+        right = (ours == theirs for ours, theirs in zip(answer.tags, record.tags or (), strict=True))
+        return zip(answer.chances, right, strict=True)
+
+    def show_target(self, record: Record) -> str:
+        assert isinstance(record, TagRecord)
+        return self._shown(record, record.tags or ())
+
+    def _shown(self, record: TagRecord, tags: Sequence[str]) -> str:
+        """Entities, or words, with their labels."""
+        words = [record.text[start:end] for start, end in record.spans]
+        if not self.iob:
+            return " ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True))
+        spans = entities(_well_formed(list(tags)))
+        named = [f"{' '.join(words[first:end])} ({label})" for first, end, label in spans]
+        return ", ".join(named) or "(none)"
 
 
 def _context_tokens(context: int | None, *, has_documents: bool) -> int:

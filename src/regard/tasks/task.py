@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from regard.config import Config
 from regard.data.batching.examples import Examples, Inputs
 from regard.data.batching.preprocessing import Preprocessing
 from regard.data.records import Record
+from regard.display import html_summary
 from regard.errors import FolderError, InputError, setting
 from regard.generate.generator import TextGenerator
 from regard.metrics.meter import Meter
@@ -45,6 +46,12 @@ class Answer:
 
     windows: int = 1  # number of windows the text was split into
     truncated: bool = False  # always false
+    abstained: bool | None = field(default=None, kw_only=True)  # whether `confidence` is below --abstain, if it is set
+
+    @property
+    def confidence(self) -> float | None:
+        """The probability that the answer is right; None for tasks whose answers have none."""
+        return None
 
     def json(self) -> dict[str, Any]:
         """The answer as a plain dict: its own fields, then `truncated` and `windows`."""
@@ -54,6 +61,9 @@ class Answer:
     def display(self) -> str:
         """The answer in a line, as the command line prints it."""
         return json.dumps(self.json(), ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        return html_summary(type(self).__name__, self.json())
 
     def __repr__(self) -> str:
         shared = {"truncated": False, "windows": 1}
@@ -69,9 +79,9 @@ def internal(default: Any) -> Any:
 
 def public_fields(answer: Answer) -> list[str]:
     """The names of an answer's fields as its JSON object has them, in order."""
-    shared = ["truncated", "windows"]
+    shared = ["abstained", "truncated", "windows"]
     own = [one.name for one in fields(answer) if one.name not in shared and not one.metadata.get("internal")]
-    return [*own, *shared]
+    return [*own, *(shared if answer.abstained is not None else shared[1:])]
 
 
 def plain(value: Any) -> Any:
@@ -94,6 +104,29 @@ def _shown(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(_shown(one) for one in value)}]"
     return repr(value)
+
+
+def check_abstain(value: float | None) -> None:
+    """Raise an error unless a confidence to abstain below is a probability."""
+    if value is not None and not 0 <= value <= 1:
+        raise InputError(f"{setting('abstain', value)} was given, expected a confidence from 0 to 1.")
+
+
+def with_abstention(answer: Answer, below: float) -> Answer:
+    """The answer, marked as abstained if its confidence is below a limit."""
+    if answer.confidence is None:
+        raise InputError(
+            f"{setting('abstain', below)} needs answers with a confidence, and those of this model have none "
+            f"({type(answer).__name__}). Leave it out."
+        )
+    return replace(answer, abstained=answer.confidence < below)
+
+
+class RowOutputs(NamedTuple):
+    """A record and what the network computed for its windows, from which its answer is made."""
+
+    record: Record
+    outputs: Sequence[Any]
 
 
 class Task(ABC):
@@ -248,8 +281,37 @@ class Task(ABC):
         """The main score on validation records for several length penalties of beam search; none by default."""
         return {}
 
-    def tuned(self, meter: Meter) -> Self:
-        """The task with what is chosen on the validation rows after training, such as a threshold."""
+    def is_correct(self, answer: Answer, record: Record) -> bool | None:
+        """Whether the answer is right; None for tasks whose answers are more or less right."""
+        return None
+
+    def row_error(self, answer: Answer, record: Record) -> float | None:
+        """How wrong an answer is, 0 if it is right; None where that is not known for one row."""
+        correct = self.is_correct(answer, record)
+        return None if correct is None else float(not correct)
+
+    def show_target(self, record: Record) -> str:
+        """What the answer should be, in words."""
+        return record.annotation
+
+    def show_answer(self, answer: Answer) -> str:
+        """The answer in words, without its probability."""
+        return answer.display().strip()
+
+    def class_probabilities(self, answer: Answer, record: Record) -> tuple[str, Mapping[str, float]] | None:
+        """The label of a row and the probability of each label; None for tasks without one label per row."""
+        return None
+
+    def calibration_pairs(self, answer: Answer, record: Record) -> Iterable[tuple[float, bool]]:
+        """Probabilities in the answer, each with whether it was right; none by default without a confidence."""
+        correct = self.is_correct(answer, record)
+        return () if answer.confidence is None or correct is None else ((answer.confidence, correct),)
+
+    def tuned(self, meter: Meter, rows: Sequence[RowOutputs] = ()) -> Self:
+        """The task with what is chosen on the validation rows after training, such as a threshold.
+
+        meter: with the answers for all of them. rows: all of them, or a sample of many.
+        """
         return self
 
 

@@ -197,6 +197,13 @@ class Translate(Task):
         assert isinstance(answer, TranslationAnswer)
         meter.add(answer.translation, _target(record))
 
+    def show_target(self, record: Record) -> str:
+        return _target(record)
+
+    def show_answer(self, answer: Answer) -> str:
+        assert isinstance(answer, TranslationAnswer)
+        return answer.translation
+
 
 def _target(record: Record) -> str:
     """The reference translation; an error where the row has none."""

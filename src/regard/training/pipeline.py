@@ -12,6 +12,8 @@ import json
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
+from regard.tasks.inference import ScoreResult, score_outputs
+from regard.tasks.task import Task
 from regard.training.decoding import tune_decoding, with_decoding
 from regard.training.defaults import resolve_settings
 from regard.training.engine.distributed import leave_process_group
@@ -28,6 +30,7 @@ from regard.training.result import TrainResult
 from regard.training.resume.state import has_state
 from regard.training.run import RunContext, TrainedRun, TrainingInputs, Validation
 from regard.training.settings import Settings
+from regard.training.validation import ValidationRows
 
 # Settings that may differ between a run and its resumption.
 FREE_SETTINGS = ("log_every", "save_every", "device", "micro_batch_tokens", "patience", "tensorboard")
@@ -100,17 +103,17 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
     fitted = fit(job)
     if job.settings.lora.rank:
         merge_lora(job.network)
-    task = job.task
-    scores = None if inputs.validation is None else inputs.validation.score(job)
-    if inputs.validation is not None and scores is not None:
-        task = job.task.tuned(scores.meter)
-        if task != job.task:
-            scores = inputs.validation.score(replace(job, task=task))
+    rows = ValidationRows(len(inputs.data.dev))
+    task, first_scores, scores = job.task, None, None
+    if inputs.validation is not None:
+        first_scores = inputs.validation.score(job, rows=rows)
+        task, scores = tune_task(job, inputs.validation, first_scores, rows)
     details = {
         "pretrained": inputs.model.pretrained,
         "new_heads": new_heads(inputs.model.checkpoint),
         **inputs.details(scores),
     }
+    uncalibrated = None if first_scores is None else first_scores.calibration
     decoding = tune_decoding(job, inputs.model, inputs.validation)
     if decoding is not None:
         context.report(TrainingEvent("note", fitted.steps, job.steps, {"text": str(decoding)}))
@@ -120,7 +123,19 @@ def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob)
         checkpoint = with_decoding(inputs.model.checkpoint, job.settings.beams, penalty)
         inputs = replace(inputs, model=inputs.model._replace(checkpoint=checkpoint))
     unshard(job.network)
-    return TrainedRun(context, inputs, job, fitted, task, scores, details)
+    return TrainedRun(context, inputs, job, fitted, task, scores, details, rows=rows.rows, uncalibrated=uncalibrated)
+
+
+def tune_task(
+    job: TrainingJob, validation: Validation, scores: ScoreResult, rows: ValidationRows
+) -> tuple[Task, ScoreResult]:
+    """The task with what is tuned on the validation rows, and its scores; the network does not run again for them."""
+    task = job.task.tuned(scores.meter, rows.rows)
+    if task == job.task:
+        return task, scores
+    if rows.is_complete and rows.rows:
+        return task, score_outputs(task, rows.rows, loss=scores.loss)
+    return task, validation.score(replace(job, task=task))
 
 
 def train_again(run: TrainedRun, inputs: TrainingInputs) -> TrainedRun:

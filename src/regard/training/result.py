@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from regard.checkpoint.files import read_json
 from regard.checkpoint.manifest import RUN
+from regard.display import html_summary
 from regard.errors import FolderError
-from regard.metrics.confidence import Score
+from regard.metrics.confidence import Score, scores_in_words
 from regard.training.resume.state import POSITION, STATE
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class TrainResult:
     def json(self) -> dict[str, Any]:
         """The result as a plain dict."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        values = {**scores_in_words(self.scores), "rows": self.rows, "steps": self.steps, "seconds": self.seconds}
+        return html_summary(f"{self.task}: {self.folder}", values)
 
     @classmethod
     def of(cls, run: TrainedRun, **more: Any) -> Self:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
+from regard.metrics.calibration import Calibration
 from regard.tasks.inference import ScoreResult
 from regard.tasks.recipe import Recipe
-from regard.tasks.task import Task
+from regard.tasks.task import RowOutputs, Task
 from regard.training.defaults import DataSize
 from regard.training.engine.distributed import World, join_process_group
 from regard.training.initial_model import InitialModel
 from regard.training.job import BatchSource, FitResult, TrainingJob
 from regard.training.output.metrics_log import OnTrainingEvent, TrainingEvent
 from regard.training.settings import Settings
+from regard.training.validation import ValidationRows
 
 
 class DataSummary(Protocol):
@@ -42,8 +44,11 @@ class Validation(Protocol):
     def check(self, job: TrainingJob) -> None:
         """Raise an error if the data cannot be scored, before any time is spent on training."""
 
-    def score(self, job: TrainingJob, *, sampled: bool = False) -> ScoreResult:
-        """The scores of the network as it is; on a sample of the rows if `sampled`, where all take long."""
+    def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
+        """The scores of the network as it is; on a sample of the rows if `sampled`, where all take long.
+
+        rows: receives the records, where there are any, with what the network computed for them.
+        """
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,10 @@ class TrainingInputs:
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A run that came to its end; `task` has what was tuned on the validation rows, such as a threshold."""
+    """A run that came to its end; `task` has what was tuned on the validation rows, such as a threshold.
+
+    rows: validation rows with what the network computed for them. uncalibrated: calibration before the tuning.
+    """
 
     context: RunContext
     inputs: TrainingInputs
@@ -111,3 +119,5 @@ class TrainedRun:
     task: Task
     scores: ScoreResult | None
     details: Mapping[str, Any]
+    rows: Sequence[RowOutputs] = ()
+    uncalibrated: Calibration | None = None

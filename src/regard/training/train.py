@@ -25,7 +25,14 @@ from regard.tasks.classify import Classify
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.text.bpe_dropout import MarkingTokenizer
-from regard.training.defaults import DataSize, chosen_settings, fill_from_recipe, probe_recipe, static_recipe
+from regard.training.defaults import (
+    DataSize,
+    chosen_settings,
+    fill_from_recipe,
+    probe_recipe,
+    resolve_settings,
+    static_recipe,
+)
 from regard.training.engine.linear_probe import start_from_probe
 from regard.training.engine.rdrop import check_rdrop
 from regard.training.engine.sampling import balanced_source
@@ -115,40 +122,52 @@ def train(
         return run_pipeline(context, inputs, TrainResult)
 
 
-def explain_defaults(
-    data: Where | LabeledData,
-    *,
-    start: str | Path | None = None,
-    preset: str | None = None,
-    tokenizer: str | Path | None = None,
-    dev: Where | None = None,
-    task: str | None = None,
-    format: str | None = None,
-    columns: Columns | None = None,
-    encoding: str | None = None,
-    labels: str | None = None,
-    **settings: Unpack[TrainSettings],
-) -> list[SettingReason]:
+def explain_defaults(data: Where | LabeledData, **arguments: Unpack[DataArguments]) -> list[SettingReason]:
     """The settings that `train` would use on this data, each with its reason. Nothing is trained or written.
 
     The arguments are those of `train`.
     """
-    user_settings = Settings.of(settings)
-    with preserved_random_state(pick_device(user_settings.device)):
-        records = load_data(
-            data,
-            dev=dev,
-            task=task,
-            dev_fraction=user_settings.dev_fraction,
-            seed=user_settings.seed,
-            format=format,
-            columns=columns,
-            encoding=encoding,
-            labels=labels,
-        )
-        inputs = _training_inputs(records, user_settings=user_settings, start=start, preset=preset, tokenizer=tokenizer)
+    user_settings, inputs, records = _untrained(data, arguments)
     refit = _should_refit(inputs, records, ranks=1)
     return explain_settings(user_settings, inputs, records, refit=refit)
+
+
+def choose_settings(data: Where | LabeledData, **arguments: Unpack[DataArguments]) -> Settings:
+    """Every setting with the value that `train` would use on this data. Nothing is trained or written.
+
+    The arguments are those of `train`.
+    """
+    _, inputs, _ = _untrained(data, arguments)
+    model = inputs.model
+    return resolve_settings(
+        inputs.settings, inputs.size, model.checkpoint.config, pretrained=model.pretrained, recipe=inputs.recipe
+    )
+
+
+class DataArguments(TrainSettings, total=False):
+    """The arguments of `train` that say what is trained on which data."""
+
+    start: str | Path | None
+    preset: str | None
+    tokenizer: str | Path | None
+    dev: Where | None
+    task: str | None
+    format: str | None
+    columns: Columns | None
+    encoding: str | None
+    labels: str | None
+
+
+def _untrained(data: Where | LabeledData, arguments: Mapping[str, Any]) -> tuple[Settings, TrainingInputs, LabeledData]:
+    """The settings as they were given, the initial model with the data, and the data."""
+    names = ("dev", "task", "format", "columns", "encoding", "labels")
+    reading = {name: arguments.get(name) for name in names}
+    beginning: dict[str, Any] = {name: arguments.get(name) for name in ("start", "preset", "tokenizer")}
+    rest = {name: value for name, value in arguments.items() if name not in (*reading, *beginning)}
+    user_settings = Settings.of(rest)
+    with preserved_random_state(pick_device(user_settings.device)):
+        records = load_data(data, dev_fraction=user_settings.dev_fraction, seed=user_settings.seed, **reading)
+        return user_settings, _training_inputs(records, user_settings=user_settings, **beginning), records
 
 
 def _training_inputs(

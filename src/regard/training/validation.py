@@ -18,11 +18,31 @@ from regard.errors import InputError, setting
 from regard.generate.generator import TextGenerator
 from regard.model.kernels.dispatch import without_tiles
 from regard.tasks.inference import RowSource, ScoreResult, network_runner, score_records, score_rows
-from regard.tasks.task import Task
+from regard.tasks.task import RowOutputs, Task
 from regard.training.job import TrainingJob
 
 MAX_STORED_TOKENS = 10_000_000  # of validation sequences in memory
+MAX_ROWS = 20_000  # validation rows whose outputs are kept, for tuning and for the report
 SHORT = 1000  # tokens of validation text below which it may happen that none of them is masked
+
+
+class ValidationRows:
+    """Validation rows with what the network computed for them: all of them, or an even sample of many."""
+
+    def __init__(self, count: int, *, limit: int = MAX_ROWS) -> None:
+        self.rows: list[RowOutputs] = []
+        self._every = max(1, -(-count // limit))
+        self._seen = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all rows."""
+        return self._every == 1
+
+    def add(self, row: RowOutputs) -> None:
+        if self._seen % self._every == 0:
+            self.rows.append(row)
+        self._seen += 1
 
 
 @dataclass(frozen=True)
@@ -38,7 +58,7 @@ class RecordValidation:
         for start in range(0, len(self.records), job.task.chunk_size):
             self._make_examples(job.task, self.records[start : start + job.task.chunk_size])
 
-    def score(self, job: TrainingJob, *, sampled: bool = False) -> ScoreResult:
+    def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         device = _device(job)
         with without_tiles():
             return score_records(
@@ -50,6 +70,7 @@ class RecordValidation:
                 batch_tokens=_batch_tokens(device),
                 seed=job.settings.seed,
                 make_examples=partial(self._make_examples, job.task),
+                on_outputs=None if rows is None else rows.add,
             )
 
     def _make_examples(self, task: Task, chunk: Sequence[Record]) -> Examples:
@@ -94,7 +115,7 @@ class TextValidation:
                 f"or {setting('dev_fraction', 0)} for no scores."
             ) from error
 
-    def score(self, job: TrainingJob, *, sampled: bool = False) -> ScoreResult:
+    def score(self, job: TrainingJob, *, sampled: bool = False, rows: ValidationRows | None = None) -> ScoreResult:
         device = _device(job)
         run = network_runner(job.network, job.task, dtype=job.dtype)
         tokens = _batch_tokens(device)

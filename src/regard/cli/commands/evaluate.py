@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from regard.cli.arguments import (
+    Abstain,
     Answers,
     BatchTokens,
     Columns,
@@ -41,6 +42,7 @@ Examples:
   regard evaluate runs/reviews data/ --split test --json
   regard evaluate runs/reviews test.csv --output answers.jsonl
   regard evaluate runs/reviews test.csv --confusion confusion.png
+  regard evaluate runs/reviews test.csv --reliability reliability.png --abstain 0.8
   regard evaluate runs/reviews test.csv --columns text=opinion,label=stars
   regard evaluate runs/translator test.en,test.de --beams 5
   regard evaluate gpt2 text.txt --window 1024 --overlap 0.5
@@ -102,6 +104,11 @@ class EvaluateCommand:
     confusion: Annotated[
         Path | None, arg(help="Draw the confusion matrix to this file: .png, .svg or .pdf.", metavar="FILE.png")
     ] = None
+    reliability: Annotated[
+        Path | None,
+        arg(help="Draw how often predictions are right, by their probability: .png, .svg or .pdf.", metavar="FILE.png"),
+    ] = None
+    abstain: Abstain = None
     beams: Annotated[int, arg(help="Translation: number of beams; 1 is greedy decoding.", metavar="N")] = 1
     length_penalty: Annotated[
         float | None,
@@ -185,9 +192,10 @@ def _run_one(command: EvaluateCommand) -> None:
     from regard.evaluation import evaluate
     from regard.predict import load
 
-    if command.confusion is not None:
-        _check_picture(command.confusion)
-    outputs = {"--skip-bad": command.skip_bad, "--output": command.output, "--confusion": command.confusion}
+    pictures = {"--confusion": command.confusion, "--reliability": command.reliability}
+    for flag, path in pictures.items():
+        _check_picture(flag, path)
+    outputs = {"--skip-bad": command.skip_bad, "--output": command.output, **pictures}
     for flag, path in outputs.items():
         check_output(path, flag, inputs=(command.data,), model=command.model, others=outputs)
     model = load(command.model, device=command.device, dtype=command.dtype)
@@ -198,15 +206,11 @@ def _run_one(command: EvaluateCommand) -> None:
             output=command.output,
             window=command.window,
             overlap=_overlap(command, model),
+            abstain=command.abstain,
             progress=progress,
             **_options(command),
         )
-    print_status(f"data: {evaluation.data}")
-    if evaluation.bad:
-        print_status(f"{pluralize(evaluation.bad, 'row')} could not be used, listed in {command.skip_bad}")
-    if command.confusion is not None:
-        evaluation.plot(command.confusion)
-        print_status(f"confusion matrix: {command.confusion}")
+    _print_status(command, evaluation)
     if command.json:
         print_json(_json(evaluation))
         return
@@ -215,13 +219,43 @@ def _run_one(command: EvaluateCommand) -> None:
         print(f"answers: {command.output}")
 
 
+def _print_status(command: EvaluateCommand, evaluation: Evaluation) -> None:
+    """What was read, and the pictures that were asked for."""
+    print_status(f"data: {evaluation.data}")
+    if evaluation.bad:
+        print_status(f"{pluralize(evaluation.bad, 'row')} could not be used, listed in {command.skip_bad}")
+    if command.confusion is not None:
+        evaluation.plot(command.confusion)
+        print_status(f"confusion matrix: {command.confusion}")
+    if command.reliability is not None:
+        evaluation.plot_reliability(command.reliability)
+        print_status(f"reliability diagram: {command.reliability}")
+
+
 def _print_evaluation(evaluation: Evaluation) -> None:
     print_scores(evaluation.scores)
     for name, signature in evaluation.signatures.items():
         print(f"{name}: {signature}")
     print_report(evaluation.report)
+    _print_calibration(evaluation)
     rows = pluralize(evaluation.rows, evaluation.unit.removesuffix("s"))
     print(f"\n{rows} in {evaluation.seconds:.1f} s, {format_rate(evaluation.rows, evaluation.seconds)}.")
+
+
+def _print_calibration(evaluation: Evaluation) -> None:
+    """Whether probabilities are right, and what is left if the model abstains."""
+    calibration, abstention = evaluation.calibration, evaluation.abstention
+    if calibration is not None:
+        print(
+            f"\ncalibration error {calibration.error:.4f}: mean confidence {calibration.confidence:.4f}, "
+            f"right {calibration.accuracy:.4f}"
+        )
+    if abstention is None:
+        return
+    below, coverage = abstention.below, abstention.coverage
+    print(f"\nanswered with a confidence of at least {below:g}: {coverage.value:.1%} of the rows")
+    if abstention.scores:
+        print_scores({"coverage": coverage, **abstention.scores})
 
 
 def _json(evaluation: Evaluation) -> dict[str, Any]:
@@ -229,16 +263,17 @@ def _json(evaluation: Evaluation) -> dict[str, Any]:
     names += ["signatures"] if evaluation.signatures else []
     names += ["classes", "averages", "confusion"] if evaluation.classes else []
     every = evaluation.json()
-    return {name: every[name] for name in names}
+    return {name: every[name] for name in (*names, "calibration", "abstention") if name in every}
 
 
-def _check_picture(path: Path) -> None:
+def _check_picture(flag: str, path: Path | None) -> None:
     """Check that the plot can be written, before the evaluation runs."""
     from regard.data.atomic import check_output_path
     from regard.metrics.report_plot import plot_format
 
-    plot_format(path)
-    check_output_path(path.expanduser(), "--confusion")
+    if path is not None:
+        plot_format(path)
+        check_output_path(path.expanduser(), flag)
 
 
 def _overlap(command: EvaluateCommand, model: Model) -> float | None:

@@ -13,6 +13,7 @@ from tyro.conf import arg
 
 from regard.cli.arguments import (
     INPUT_ROLES,
+    Abstain,
     Answers,
     BatchTokens,
     Device,
@@ -43,6 +44,7 @@ Examples:
   regard predict runs/reviews --input texts.txt --output answers.jsonl
   regard predict runs/reviews --input new.csv --output answers.csv    the same rows with their predictions
   regard predict runs/reviews --input new.csv --columns text=opinion --json
+  regard predict runs/reviews --input new.csv --abstain 0.8 --output answers.csv    mark answers below 80 %
   regard predict runs/same "a text" "another text"       a model for pairs takes texts two by two
   regard predict runs/reader "a question" "a context"    and so does one that answers questions
   regard predict runs/reader "a question" "another" --context page.txt
@@ -73,6 +75,7 @@ class PredictCommand:
     literal: LiteralTexts = False
     output: Answers = None
     resume: Annotated[bool, arg(help="Continue an --output that was stopped, after its last complete row.")] = False
+    abstain: Abstain = None
     batch_tokens: BatchTokens = 8192
     device: Device = "auto"
     dtype: Dtype = "fp32"
@@ -90,12 +93,13 @@ def run(command: PredictCommand) -> None:
         _write(command, model, rows, context)
         return
     pending: deque[InputRow] = deque()
-    for answer in model.answers(_queued(rows, pending), batch_tokens=command.batch_tokens):
+    for answer in model.answers(_queued(rows, pending), abstain=command.abstain, batch_tokens=command.batch_tokens):
         row = pending.popleft()
         if command.json:
             print_json(answer.json())
         else:
-            print(f"{answer.display()}  {shorten(_text(row.item), 70)}")
+            mark = "(abstained) " if answer.abstained else ""
+            print(f"{mark}{answer.display()}  {shorten(_text(row.item), 70)}")
 
 
 def _check(command: PredictCommand) -> None:
@@ -173,6 +177,7 @@ def _write(command: PredictCommand, model: Model, rows: Iterator[InputRow], cont
             rows,
             command.output,
             batch_tokens=command.batch_tokens,
+            abstain=command.abstain,
             settings=settings,
             resume=command.resume,
             progress=progress,

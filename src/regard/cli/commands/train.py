@@ -14,7 +14,7 @@ from regard.cli.arguments import TRAIN_TASKS, Columns, Encoding, FileFormat, Jso
 from regard.cli.command import Command
 from regard.cli.help_groups import exit_with_help
 from regard.cli.output import UsageError, print_json, print_scores, print_table
-from regard.cli.toml import read_config, without_config
+from regard.cli.toml import format_config, read_config, without_config
 from regard.cli.trainer_names import translate_flags
 from regard.cli.training_progress import TrainingProgress
 from regard.errors import pluralize
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from regard.training.result import TrainResult
 
 EXPLAIN = "--explain-defaults"
+PRINT_CONFIG = "--print-config"
 HELP = """Train a model on your data and write it to a folder.
 
 Examples:
@@ -36,6 +37,7 @@ Examples:
   regard train all.en,all.de --task translate --preset transformer-small --out runs/en-de
   regard train --config run.toml --out runs/again --json       settings from a file; flags override it
   regard train reviews.csv --explain-defaults                  which settings would be chosen, and why
+  regard train reviews.csv --print-config > run.toml            these settings as a file for --config
   regard train reviews.csv --out runs/reviews --resume         continue after Ctrl-C, a kill, or a full disk
 
 Settings that are not given (task, learning rate, epochs, batch size) are chosen from data and model, and printed."""
@@ -87,6 +89,9 @@ class TrainCommand:
     explain_defaults: Annotated[
         bool, arg(help="Print every setting that would be used, with its reason, and train nothing.")
     ] = False
+    print_config: Annotated[
+        bool, arg(help="Print every setting that would be used as TOML for --config, and train nothing.")
+    ] = False
     settings: Annotated[Settings, arg(name="")] = field(default_factory=Settings)
 
 
@@ -95,7 +100,7 @@ def parse(arguments: Sequence[str], **options: Any) -> TrainCommand:
     if "-h" in arguments or "--help" in arguments:
         exit_with_help(TrainCommand, **options)
     flags = translate_flags(arguments)
-    if EXPLAIN in flags and "--out" not in flags:
+    if (EXPLAIN in flags or PRINT_CONFIG in flags) and not any(flag.startswith("--out") for flag in flags):
         flags = [*flags, "--out", "."]  # nothing is written
     rest, path = without_config(flags)
     if path is not None:
@@ -115,6 +120,9 @@ def run(command: TrainCommand) -> None:
         raise UsageError("--tokenizer was given without --preset; a model to start from has its own.")
     if command.explain_defaults:
         _explain(command)
+        return
+    if command.print_config:
+        _print_config(command)
         return
     from regard.training.engine.distributed import is_main_process
     from regard.training.train import train
@@ -160,6 +168,22 @@ def _explain(command: TrainCommand) -> None:
     print_table([(f"{name.ljust(width)}  {value}", reason) for name, value, reason in rows])
 
 
+def _print_config(command: TrainCommand) -> None:
+    from regard.training.train import choose_settings
+
+    arguments = _common_arguments(command)
+    settings = asdict(choose_settings(command.data, **arguments))
+    own = {
+        name: arguments[name]
+        for name in ("start", "preset", "tokenizer", "dev", "task", "format", "encoding", "labels")
+    }
+    values = {"data": command.data, **own, "columns": command.columns, **settings}
+    if command.json:
+        print_json(values)
+    else:
+        print(format_config(values))
+
+
 def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     if result.scores:
         print_scores(result.scores)
@@ -175,6 +199,7 @@ def _print_result(result: TrainResult, progress: TrainingProgress) -> None:
     files = "every setting is in run.json, how to use it in README.md"
     rows = [
         ("folder", f"{result.folder}, trained on {rows_read} in {result.seconds:.0f} s{steps}"),
+        ("report", f"{result.folder}/report.html: scores, mistakes, likely label errors; open it in a browser"),
         ("curves", f"{result.folder}/curves.png; {files}") if result.steps else ("files", files),
         ("next", f"regard {task.command} {result.folder} {task.command_example}"),
         ("", f"regard evaluate {result.folder} TEST-DATA"),

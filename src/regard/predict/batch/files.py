@@ -50,6 +50,7 @@ def predict_to_file(
     output: str | Path,
     *,
     batch_tokens: int,
+    abstain: float | None = None,
     settings: Mapping[str, Any] | None = None,
     resume: bool = False,
     progress: OnProgress | None = None,
@@ -62,13 +63,14 @@ def predict_to_file(
     """
     output = Path(output)
     format = output_format(output)
-    work = _Work(model, batch_tokens, progress)
+    work = _Work(model, batch_tokens, progress, abstain=abstain)
+    settings = {**(settings or {}), **({} if abstain is None else {"abstain": abstain})}
     if is_stream(output):
         with table_file(output) as write:
             for row in work.run(iter(rows), None):
                 write(row)
         return Predictions(work.rows, work.names)
-    identity = {"model": model_digest(model), "settings": _plain({**(settings or {}), "batch_tokens": batch_tokens})}
+    identity = {"model": model_digest(model), "settings": _plain({**settings, "batch_tokens": batch_tokens})}
     with file_errors(output), open_journal(output, identity, resume=resume) as journal:
         _fill(work, journal, iter(rows), output)
         if format == "jsonl":
@@ -97,8 +99,11 @@ def _fill(work: _Work, journal: Journal, rows: Iterator[InputRow], output: Path)
 class _Work:
     """Rows answered one after the other, counted, with a digest of what went in."""
 
-    def __init__(self, model: Model, batch_tokens: int, progress: OnProgress | None) -> None:
+    def __init__(
+        self, model: Model, batch_tokens: int, progress: OnProgress | None, *, abstain: float | None = None
+    ) -> None:
         self.model, self.batch_tokens, self.progress = model, batch_tokens, progress
+        self.abstain = abstain
         self.rows, self.resumed = 0, 0
         self.names: dict[str, str] = {}
         self.digest = hashlib.blake2b(digest_size=16)
@@ -120,7 +125,8 @@ class _Work:
         first_rows = list(islice(rows, self.chunk))
         columns = {name for row in first_rows for name in row.columns}
         pending: deque[InputRow] = deque()
-        answers = self.model.answers(_queued(chain(first_rows, rows), pending), batch_tokens=self.batch_tokens)
+        items = _queued(chain(first_rows, rows), pending)
+        answers = self.model.answers(items, abstain=self.abstain, batch_tokens=self.batch_tokens)
         del first_rows
         for answer in answers:
             row = pending.popleft()

@@ -9,7 +9,7 @@ from typing import Any
 TRAIN, DEV, PALE = "#3b6ea8", ("#c44e3b", "#4d8a57", "#8a5d9e"), "#999999"
 
 
-def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, baseline: Mapping[str, float] | None = None) -> None:
+def draw_curves(lines: Sequence[Mapping[str, Any]], path: Path, *, baseline: Mapping[str, float] | None = None) -> None:
     """Plot loss and validation scores over steps; nothing without logged steps.
 
     Scores of the same kind as the main one are plotted with it, such as two accuracies, each with a dashed line at its
@@ -37,7 +37,7 @@ def draw_curves(lines: Sequence[dict[str, Any]], path: Path, *, baseline: Mappin
     figure.savefig(path, dpi=120)
 
 
-def _draw_scores(axis: Any, scores: Sequence[dict[str, Any]], baseline: Mapping[str, float]) -> None:
+def _draw_scores(axis: Any, scores: Sequence[Mapping[str, Any]], baseline: Mapping[str, float]) -> None:
     steps, main = [line["step"] for line in scores], scores[-1]["main"]
     more = [name for name in scores[-1]["scores"] if name != main and _kind(name) and _kind(name) == _kind(main)]
     shown = [main, *more][: len(DEV)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,20 @@ import torch
 
 from regard._version import __version__
 from regard.checkpoint.files import write_json
-from regard.checkpoint.manifest import CARD, CURVES, METRICS, RUN
+from regard.checkpoint.manifest import CARD, CURVES, METRICS, REPORT, RUN
 from regard.checkpoint.write_folder import write_folder
 from regard.errors import FolderError
+from regard.metrics.report import ClassificationReport, report_of
+from regard.report.facts import RunFacts
+from regard.report.model_card import model_card
+from regard.report.page import report_page
+from regard.report.row_facts import row_facts
 from regard.training.output.curves import draw_curves
 from regard.training.output.metrics_log import read_metrics
-from regard.training.output.model_card import model_card
 from regard.training.resume.lock import check_free
 from regard.training.resume.state import STATE, remove_state, state_files
 from regard.training.run import TrainedRun
+from regard.training.validation import RecordValidation
 
 
 def write_run(run: TrainedRun) -> None:
@@ -29,13 +35,15 @@ def write_run(run: TrainedRun) -> None:
     folder = run.context.folder
     model = run.inputs.model
     info = run_json(run)
+    facts = run_facts(run, info)
 
     def write_others(new_folder: Path) -> None:
         model.tokenizer.save(new_folder)
         write_json(new_folder / RUN, info)
-        (new_folder / CARD).write_text(model_card(model.checkpoint, info), encoding="utf-8")
+        (new_folder / CARD).write_text(model_card(facts), encoding="utf-8")
+        (new_folder / REPORT).write_text(report_page(facts), encoding="utf-8")
         shutil.copy2(folder / METRICS, new_folder / METRICS)
-        draw_curves(read_metrics(folder), new_folder / CURVES, baseline=info.get("baseline"))
+        draw_curves(facts.events, new_folder / CURVES, baseline=info.get("baseline"))
 
     try:
         check_free(folder)  # once more: files may have been put there during training
@@ -47,6 +55,24 @@ def write_run(run: TrainedRun) -> None:
         state_message = "The state saved before is kept" if (folder / STATE).is_dir() else "No state was saved before"
         raise FolderError(f"{error} {state_message}: fix that, then continue with --resume.") from error
     remove_state(folder)
+
+
+def run_facts(run: TrainedRun, info: Mapping[str, Any]) -> RunFacts:
+    """What the report and the model card say."""
+    scores, validation = run.scores, run.inputs.validation
+    task = run.task
+    if isinstance(validation, RecordValidation):
+        task = task.bind(validation.preprocessing)
+    return RunFacts.of(
+        run.inputs.model.checkpoint,
+        info,
+        name=run.context.folder.name,
+        events=read_metrics(run.context.folder),
+        report=ClassificationReport() if scores is None else report_of(scores.meter),
+        calibration=None if scores is None else scores.calibration,
+        uncalibrated=run.uncalibrated,
+        rows=row_facts(task, run.rows),
+    )
 
 
 def run_json(run: TrainedRun) -> dict[str, Any]:
@@ -70,6 +96,7 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
         },
         "scores": scores,
         "main": None if run.scores is None else run.scores.main,
+        **_calibration(run),
         "signatures": run.task.signatures if scores else {},
         "done": asdict(run.fitted),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
@@ -78,3 +105,11 @@ def run_json(run: TrainedRun) -> dict[str, Any]:
     }
     readable: dict[str, Any] = json.loads(json.dumps(info))
     return readable
+
+
+def _calibration(run: TrainedRun) -> dict[str, Any]:
+    """The calibration error on the validation rows, before and after the tuning; nothing without probabilities."""
+    before, scores = run.uncalibrated, run.scores
+    if before is None or scores is None or scores.calibration is None:
+        return {}
+    return {"calibration": {"error": scores.calibration.error, "error_before": before.error}}

@@ -10,8 +10,8 @@ import pytest
 import regard
 from regard import samples
 from regard.checkpoint.families import family_for
+from regard.report.model_card import _front_matter, _opens
 from regard.tasks.classify import Classify
-from regard.training.output.model_card import _front_matter, _opens
 
 QUICK: dict[str, Any] = {"device": "cpu", "batch_tokens": 512, "steps": 1}
 

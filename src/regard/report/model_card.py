@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from regard.checkpoint.families import family_for
 from regard.checkpoint.family import Family
-from regard.checkpoint.folder import Checkpoint
-from regard.tasks import task_class
+from regard.checkpoint.published import PUBLISHED
+from regard.report.facts import RunFacts
+from regard.tasks.classify import Classify
 from regard.tasks.task import Task
 
+HUB_NAMES = {**PUBLISHED, "minilm": "sentence-transformers/all-MiniLM-L6-v2"}
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
-def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
+
+def model_card(facts: RunFacts) -> str:
     """README.md: what the model is, what it was trained on, its scores, and how to use it."""
-    task = task_class(run["task"])
-    family = family_for(checkpoint.family, checkpoint.config)
-    parameters = sum(parameter.numel() for parameter in checkpoint.network.parameters())
+    run, task = facts.run, facts.task
     lines = [
-        *_front_matter(task, family),
-        f"# {_title(family, task, run)}",
+        *_front_matter(task, facts.family),
+        *_index(facts),
+        "---",
         "",
-        f"{parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
+        f"# {facts.title}",
+        "",
+        f"{facts.parameters:,} parameters, {_origin(run)} on {run['data']['train_rows']:,} rows.",
         "",
         *_new_heads(run),
         *_scores(run),
-        *_labels(checkpoint),
-        *_training(run),
+        *_calibration(facts),
+        *_labels(facts.labels),
+        *_training(facts),
         "## How to use it",
         "",
         "```python",
@@ -36,29 +45,15 @@ def model_card(checkpoint: Checkpoint, run: Mapping[str, Any]) -> str:
         f"model.{task.example_call}",
         "```",
         "",
-        _opens(task, family),
+        _opens(task, facts.family),
+        *_in_transformers(facts),
         "",
     ]
     return "\n".join(lines)
 
 
-def _title(family: Family, task: type[Task], run: Mapping[str, Any]) -> str:
-    if run.get("preset") is not None:
-        return f"{family.title or family.name} {task.title}, the baseline {run['start']}"
-    return model_title(family, task, run["start"], pretrained=run["pretrained"])
-
-
-def model_title(family: Family, task: type[Task], start: str, *, pretrained: bool) -> str:
-    """What a model is, such as "BERT text classifier, fine-tuned from minilm"."""
-    name = family.title or family.name
-    if not pretrained:
-        return f"{name} {task.title}, trained from scratch ({start})"
-    how = "further pretrained" if task.language_model else "fine-tuned"
-    return f"{name} {task.title}, {how} from {start}"
-
-
 def _front_matter(task: type[Task], family: Family) -> list[str]:
-    """The metadata that the Hugging Face hub reads."""
+    """The metadata that the Hugging Face hub reads; what a run adds to it comes after."""
     library = "transformers" if family.in_transformers and task.in_transformers else "regard"
     return [
         "---",
@@ -67,9 +62,33 @@ def _front_matter(task: type[Task], family: Family) -> list[str]:
         "tags:",
         "- regard",
         f"- {task.name}",
-        "---",
-        "",
     ]
+
+
+def _index(facts: RunFacts) -> list[str]:
+    """The model it started from, and its scores as the hub lists them."""
+    run = facts.run
+    lines = []
+    start = HUB_NAMES.get(str(run["start"]), str(run["start"])) if run["pretrained"] else ""
+    if HUB_ID.fullmatch(start) and not Path(start).exists():  # a folder of this name is what was started from
+        lines.append(f"base_model: {start}")
+    if not run["scores"]:
+        return lines
+    lines += [
+        "model-index:",
+        f"- name: {json.dumps(facts.name, ensure_ascii=False)}",
+        "  results:",
+        "  - task:",
+        f"      type: {facts.task.pipeline_tag}",
+        "    dataset:",
+        "      name: validation rows",
+        f"      type: {facts.task.record.type_name}",
+        "    metrics:",
+    ]
+    for name, score in run["scores"].items():
+        if math.isfinite(score["value"]):
+            lines += [f"    - type: {json.dumps(name, ensure_ascii=False)}", f"      value: {score['value']:.4f}"]
+    return lines
 
 
 def _origin(run: Mapping[str, Any]) -> str:
@@ -80,15 +99,40 @@ def _origin(run: Mapping[str, Any]) -> str:
     return f"trained from scratch (randomly initialized) with the preset `{run['start']}`"
 
 
-def _training(run: Mapping[str, Any]) -> list[str]:
+def _calibration(facts: RunFacts) -> list[str]:
+    """What its probabilities mean."""
+    task, calibration = facts.tuned_task, facts.calibration
+    if calibration is None or not isinstance(task, Classify):
+        return []
+    error = f"the expected calibration error on the validation rows is {calibration.error:.3f}"
+    lines = [f"Probabilities are those of the logits divided by {task.temperature:.4g}; {error}."]
+    if task.thresholds is not None:
+        limits = ", ".join(f"`{name}` {value:.3f}" for name, value in zip(task.names, task.thresholds, strict=True))
+        lines.append(f"A label is predicted above its threshold: {limits}.")
+    return [*lines, ""]
+
+
+def _in_transformers(facts: RunFacts) -> list[str]:
+    """How to get the same probabilities there."""
+    task = facts.tuned_task
+    if not facts.opens_in_transformers or not isinstance(task, Classify) or task.temperature == 1:
+        return []
+    lines = [f"It gives the logits themselves: divide them by {task.temperature:.6g} for the same probabilities."]
+    if task.thresholds is not None:
+        lines.append("The thresholds of the labels are in `run.json`, under `task_settings`.")
+    return lines
+
+
+def _training(facts: RunFacts) -> list[str]:
+    run = facts.run
     settings, done = run["settings"], run["done"]
-    notes = task_class(run["task"]).from_settings(run["task_settings"]).notes
+    notes = facts.tuned_task.notes
     if not done["steps"]:
         return [
             "## How it was trained",
             "",
             f"A linear model was fitted at once, without training steps; seed {settings['seed']}.",
-            "All settings are in `run.json`.",
+            "All settings are in `run.json`; `report.html` has the mistakes and likely label errors.",
             "",
         ]
     size = f"{done['steps']:,} steps, {done['tokens']:,} tokens, {done['seconds']:.0f} s"
@@ -97,7 +141,8 @@ def _training(run: Mapping[str, Any]) -> list[str]:
         "",
         f"{size}; learning rate {settings['lr']:.2g},",
         f"{settings['batch_tokens']:,} tokens per step, seed {settings['seed']}. All settings are in `run.json`;",
-        "loss and scores over time are in `metrics.jsonl` and `curves.png`.",
+        "loss and scores over time are in `metrics.jsonl` and `curves.png`. `report.html` has the mistakes, scores of",
+        "parts of the rows, and likely label errors.",
         *(f"{note[0].upper()}{note[1:]}." for note in notes),
         "",
         "![curves](curves.png)",
@@ -143,8 +188,8 @@ def _scores(run: Mapping[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _labels(checkpoint: Checkpoint) -> list[str]:
-    if not checkpoint.labels:
+def _labels(labels: tuple[str, ...] | None) -> list[str]:
+    if not labels:
         return []
-    shown = ", ".join(f"`{label}`" for label in checkpoint.labels[:50])
-    return [f"Labels: {shown}{' …' if len(checkpoint.labels) > 50 else ''}", ""]
+    shown = ", ".join(f"`{label}`" for label in labels[:50])
+    return [f"Labels: {shown}{' …' if len(labels) > 50 else ''}", ""]

@@ -1,0 +1,134 @@
+"""Whether probabilities mean what they say: reliability bins, expected calibration error, and temperature scaling.
+
+Both follow Guo et al. 2017, "On Calibration of Modern Neural Networks" (https://arxiv.org/abs/1706.04599).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from regard.errors import InputError
+
+BINS = 15  # of equal width between 0 and 1, as in the paper
+MAX_TEMPERATURE = 20.0  # and the smallest is its inverse
+STEPS = 50  # at most, of Newton's method
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """The predictions with a probability from `low` up to `high`."""
+
+    low: float
+    high: float
+    rows: int
+    confidence: float  # their mean probability
+    accuracy: float  # the fraction of them that is correct
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How far probabilities are from frequencies. `bins` are those that are not empty, the lowest first."""
+
+    error: float  # expected calibration error: mean difference of confidence and accuracy over the bins, by their rows
+    rows: int
+    confidence: float  # mean probability
+    accuracy: float  # fraction that is correct
+    bins: tuple[CalibrationBin, ...]
+
+    def json(self) -> dict[str, Any]:
+        """The calibration as a plain dict."""
+        return {**asdict(self), "bins": [asdict(one) for one in self.bins]}
+
+
+class CalibrationCounts:
+    """Counts probabilities and whether they were right, in bins of equal width: memory does not grow with the rows."""
+
+    def __init__(self, bins: int = BINS) -> None:
+        self._rows = [0] * bins
+        self._sums = [0.0] * bins
+        self._hits = [0] * bins
+
+    def add(self, probability: float, correct: bool) -> None:
+        """Add a prediction with its probability."""
+        if not 0 <= probability <= 1.000001:
+            raise InputError(f"the probability {probability} was given, expected a number from 0 to 1.")
+        index = min(int(probability * len(self._rows)), len(self._rows) - 1)
+        self._rows[index] += 1
+        self._sums[index] += probability
+        self._hits[index] += correct
+
+    def result(self) -> Calibration | None:
+        """The calibration of all predictions so far; None if there is none."""
+        rows = sum(self._rows)
+        if not rows:
+            return None
+        width = 1 / len(self._rows)
+        bins = tuple(
+            CalibrationBin(round(index * width, 6), round((index + 1) * width, 6), count, total / count, hits / count)
+            for index, (count, total, hits) in enumerate(zip(self._rows, self._sums, self._hits, strict=True))
+            if count
+        )
+        error = sum(one.rows * abs(one.confidence - one.accuracy) for one in bins) / rows
+        return Calibration(error, rows, sum(self._sums) / rows, sum(self._hits) / rows, bins)
+
+
+def fit_temperature(logits: npt.ArrayLike, targets: npt.ArrayLike) -> float:
+    """The number by which to divide (rows, classes) logits so that their softmax fits these class numbers best.
+
+    It minimizes the negative log-likelihood. The targets are smoothed as Platt (1999) does it: of n rows, the true
+    class has a probability of (n + 1) / (n + 2). So a few rows that are all right do not make the model certain.
+    """
+    logits_NC = np.asarray(logits, np.float64)
+    logits_NC = logits_NC - logits_NC.max(1, keepdims=True)
+    rows, classes = logits_NC.shape
+    true_N = logits_NC[np.arange(rows), np.asarray(targets, np.int64)]
+    rest_N = (logits_NC.sum(1) - true_N) / max(classes - 1, 1)
+    smoothing = 1 / (rows + 2)
+    expected = float(np.mean((1 - smoothing) * true_N + smoothing * rest_N))
+
+    def derivatives(inverse: float) -> tuple[float, float]:
+        parts_NC = np.exp(inverse * logits_NC)
+        parts_NC /= parts_NC.sum(1, keepdims=True)
+        mean_N = (parts_NC * logits_NC).sum(1)
+        spread = (parts_NC * np.square(logits_NC)).sum(1) - np.square(mean_N)
+        return float(mean_N.mean()) - expected, float(spread.mean())
+
+    return 1 / _root(derivatives)
+
+
+def fit_sigmoid_temperature(logits: npt.ArrayLike, targets: npt.ArrayLike) -> float:
+    """The same for (rows, labels) logits that are independent of each other, and their 0 or 1."""
+    values = np.asarray(logits, np.float64).ravel()
+    is_true = np.asarray(targets).ravel() > 0.5
+    positive = int(is_true.sum())
+    smoothed = np.where(is_true, (positive + 1) / (positive + 2), 1 / (len(values) - positive + 2))
+
+    def derivatives(inverse: float) -> tuple[float, float]:
+        chances = 0.5 * (1 + np.tanh(0.5 * inverse * values))
+        slope = (chances - smoothed) * values
+        return float(slope.mean()), float((chances * (1 - chances) * np.square(values)).mean())
+
+    return 1 / _root(derivatives)
+
+
+def _root(derivatives: Callable[[float], tuple[float, float]]) -> float:
+    """Where the first derivative of a convex function is 0, between the limits of a temperature."""
+    low, high, at = 1 / MAX_TEMPERATURE, MAX_TEMPERATURE, 1.0
+    for _ in range(STEPS):
+        slope, curvature = derivatives(at)
+        if slope == 0:
+            return at
+        low, high = (low, at) if slope > 0 else (at, high)
+        newer = at - slope / curvature if curvature > 0 else low
+        if not low < newer < high:
+            newer = (low * high) ** 0.5
+        if abs(newer - at) < 1e-7 * at:
+            return newer
+        at = newer
+    return at

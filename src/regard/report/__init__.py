@@ -1,0 +1,1 @@
+"""What is known about a training, as one HTML page and as a model card."""

@@ -1,0 +1,200 @@
+"""Plots of a report as inline SVG, without scripts or fonts. Colors are those of the style sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.data.check.plots import escaped
+from regard.metrics.calibration import Calibration
+from regard.report.row_facts import CoveragePoint
+
+# Sizes in pixels.
+WIDTH, HEIGHT = 420, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
+MAX_POINTS = 400  # of a line; of more, means over neighbors are drawn
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbers to pixels, along one axis."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        return self.start + (self.end - self.start) * (value - self.low) / ((self.high - self.low) or 1)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a plot; `dots` marks each of its points."""
+
+    name: str
+    points: Points
+    color: int = 0
+    dots: bool = False
+
+
+def line_plot(lines: Sequence[Line], *, x_name: str, label: str, mark: tuple[float, str] | None = None) -> str:
+    """Lines over steps. `mark` is a position on the horizontal axis with its text."""
+    known = [Line(line.name, finite(line.points), line.color, line.dots) for line in lines]
+    known = [line for line in known if line.points]
+    if not known:
+        return ""
+    xs = [x for line in known for x, _ in line.points]
+    ys = [y for line in known for _, y in line.points]
+    pad = (max(ys) - min(ys)) * 0.08 or abs(ys[0]) * 0.05 or 0.5
+    x = Scale(min(0, *xs), max(xs), LEFT, WIDTH - RIGHT)
+    y = Scale(max(min(ys) - pad, 0) if min(ys) >= 0 else min(ys) - pad, max(ys) + pad, HEIGHT - BOTTOM, TOP)
+    parts = axes(x, y, x_name=x_name)
+    if mark is not None:
+        parts += _vertical(x(mark[0]), mark[1])
+    for line in known:
+        parts.append(_path(thinned(line.points), x, y, line.color))
+        if line.dots:
+            parts += [_dot(x(a), y(b), line.color, f"{line.name} {b:.4g} at {a:,.6g}") for a, b in line.points]
+    return svg(parts, label)
+
+
+def finite(points: Points) -> list[tuple[float, float]]:
+    """Without points whose number is missing or not finite, such as the loss of a skipped step."""
+    return [(x, y) for x, y in points if y is not None and math.isfinite(y)]
+
+
+def thinned(points: Points, count: int = MAX_POINTS) -> list[tuple[float, float]]:
+    """At most `count` points: means over neighbors, the last point kept as it is."""
+    if len(points) <= count:
+        return list(points)
+    size = -(-len(points) // count)
+    blocks = [points[start : start + size] for start in range(0, len(points), size)]
+    means = [(block[-1][0], sum(y for _, y in block) / len(block)) for block in blocks]
+    return [points[0], *means]
+
+
+def reliability(calibration: Calibration, before: Calibration | None, *, label: str) -> str:
+    """Fraction that is right over probability, both equal on the diagonal. The size of a dot is that of its bin."""
+    x, y = Scale(0, 1, LEFT, WIDTH - RIGHT), Scale(0, 1, HEIGHT - BOTTOM, TOP)
+    parts = axes(x, y, x_name="probability", y_ticks=(0, 0.25, 0.5, 0.75, 1), x_ticks=(0, 0.25, 0.5, 0.75, 1))
+    parts.append(f'<line class="diagonal" x1="{x(0):.1f}" y1="{y(0):.1f}" x2="{x(1):.1f}" y2="{y(1):.1f}"/>')
+    both = [(before, 1, " pale"), (calibration, 0, "")]
+    for one, color, style in both:
+        if one is None:
+            continue
+        points = [(bin.confidence, bin.accuracy) for bin in one.bins]
+        parts.append(_path(points, x, y, color, style))
+        for bin in one.bins:
+            radius = 2.5 + 8 * math.sqrt(bin.rows / one.rows)
+            title = f"probability {bin.confidence:.2f}, right {bin.accuracy:.2f}: {bin.rows:,} predictions"
+            parts.append(_dot(x(bin.confidence), y(bin.accuracy), color, title, radius, style))
+    return svg(parts, label)
+
+
+def coverage_plot(points: Sequence[CoveragePoint], *, label: str) -> str:
+    """Accuracy of the answered rows over the fraction that is answered."""
+    known = [(point.coverage, point.accuracy, point.below) for point in points if point.accuracy is not None]
+    low = min(accuracy for _, accuracy, _ in known)
+    x = Scale(0, 1, LEFT, WIDTH - RIGHT)
+    y = Scale(max(0, math.floor(low * 20 - 0.5) / 20), 1, HEIGHT - BOTTOM, TOP)
+    parts = axes(x, y, x_name="fraction of rows answered", x_ticks=(0, 0.25, 0.5, 0.75, 1))
+    parts.append(_path([(a, b) for a, b, _ in known], x, y, 0))
+    for coverage, accuracy, below in known:
+        title = f"from confidence {below:g}: {coverage:.1%} answered, {accuracy:.1%} right"
+        parts.append(_dot(x(coverage), y(accuracy), 0, title, 4))
+    return svg(parts, label)
+
+
+def scatter(points: Points, *, label: str) -> str:
+    """Predicted over true numbers, on the same scale."""
+    known = finite(points)[:2000]
+    values = [value for point in known for value in point]
+    low, high = min(values), max(values)
+    pad = (high - low) * 0.04 or 1
+    x, y = Scale(low - pad, high + pad, LEFT, WIDTH - RIGHT), Scale(low - pad, high + pad, HEIGHT - BOTTOM, TOP)
+    parts = axes(x, y, x_name="true")
+    ends = (low - pad, high + pad)
+    parts.append(
+        f'<line class="diagonal" x1="{x(ends[0]):.1f}" y1="{y(ends[0]):.1f}" '
+        f'x2="{x(ends[1]):.1f}" y2="{y(ends[1]):.1f}"/>'
+    )
+    parts += [_dot(x(a), y(b), 0, f"true {a:.4g}, predicted {b:.4g}", 2.6, " pale") for a, b in known]
+    return svg(parts, label)
+
+
+def interval_bar(value: float, low: float, high: float, *, scale: tuple[float, float]) -> str:
+    """A score with its interval as a small bar, on a scale that the rows of a table share."""
+    x = Scale(*scale, 6, 194)
+    return (
+        '<svg viewBox="0 0 200 22" preserveAspectRatio="none" aria-hidden="true" class="c0">'
+        '<rect x="0" y="9" width="200" height="4" rx="2" fill="var(--track)"/>'
+        f'<rect class="bar pale" x="{x(low):.1f}" y="7" width="{max(x(high) - x(low), 2):.1f}" height="8" rx="4"/>'
+        f'<rect class="bar" x="{x(value) - 2:.1f}" y="4" width="4" height="14" rx="2"/></svg>'
+    )
+
+
+def axes(x: Scale, y: Scale, *, x_name: str, x_ticks: Sequence[float] = (), y_ticks: Sequence[float] = ()) -> list[str]:
+    """Grid lines with their numbers, and the name of the horizontal axis."""
+    parts = []
+    for value in y_ticks or ticks(y.low, y.high):
+        at = y(value)
+        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<text text-anchor="end" x="{LEFT - 8}" y="{at + 4:.1f}">{number(value)}</text>')
+    below = HEIGHT - BOTTOM + 17
+    parts += [
+        f'<text text-anchor="middle" x="{x(value):.1f}" y="{below}">{number(value)}</text>'
+        for value in x_ticks or ticks(x.low, x.high)
+    ]
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text text-anchor="middle" x="{middle:.1f}" y="{HEIGHT - 2}">{escaped(x_name)}</text>')
+    return parts
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Round numbers between both ends."""
+    if not high > low:
+        return [low]
+    raw = (high - low) / count
+    size = 10 ** math.floor(math.log10(raw))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def number(value: float) -> str:
+    """A number beside an axis: 1500 as 1.5k."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1000:.3g}k" if abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def _vertical(x: float, text: str) -> list[str]:
+    anchor, side = ("end", -6) if x > WIDTH * 0.6 else ("start", 6)
+    place = f'x="{x + side:.1f}" y="{HEIGHT - BOTTOM - 8}"'
+    return [
+        f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>',
+        f'<text class="strong" text-anchor="{anchor}" {place}>{escaped(text)}</text>',
+    ]
+
+
+def _path(points: Points, x: Scale, y: Scale, color: int, style: str = "") -> str:
+    steps = " L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in points)
+    return f'<path class="line c{color}{style}" d="M{steps}"/>'
+
+
+def _dot(x: float, y: float, color: int, title: str, radius: float = 3.5, style: str = "") -> str:
+    return (
+        f'<circle class="dot c{color}{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
+        f"<title>{escaped(title)}</title></circle>"
+    )
+
+
+def svg(parts: Sequence[str], label: str) -> str:
+    """A plot with its description for screen readers."""
+    content = "\n".join(parts)
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escaped(label)}">\n{content}\n</svg>'
