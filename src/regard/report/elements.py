@@ -111,7 +111,8 @@ def score_table(head: Sequence[str], rows: Sequence[tuple[Sequence[str], Score]]
     ]
     width = len(rows[0][0])
     names = [*map(escaped, head), "value", "95 % interval", f"{scale[0]:.4g} to {scale[1]:.4g}"]
-    return table(names, lines, numbers=(width, width + 1), styles={width + 2: "meter wide"})
+    content = table(names, lines, numbers=(width, width + 1), styles={width + 2: "meter wide"})
+    return content.replace("<table>", '<table class="scores">')
 
 
 def _bar(score: Score, scale: tuple[float, float]) -> str:

@@ -47,6 +47,7 @@ td, th { padding: .36rem .8rem .36rem 0; border-top: 1px solid var(--edge); vert
 tr:first-child > th { border-top: 0; } tr > :last-child { padding-right: 0; }
 .n { text-align: right; white-space: nowrap; } .key { white-space: nowrap; color: var(--faint); }
 table.plain { width: auto; min-width: 60%; }
+.scores td, .scores th { overflow-wrap: normal; }
 .meter { min-width: 90px; width: 34%; } .meter svg { max-width: none; height: 22px; }
 table.matrix { width: auto; border-spacing: 3px; border-collapse: separate; }
 .matrix td, .matrix th { border: 0; padding: .3rem .35rem; }

@@ -176,6 +176,8 @@ def _check_options_of_several(command: EvaluateCommand, models: list[str]) -> No
         "--overlap": command.overlap,
         "--stride": command.stride,
         "--confusion": command.confusion,
+        "--reliability": command.reliability,
+        "--abstain": command.abstain,
         "--output": command.output,
     }
     name = next((name for name, value in options.items() if value is not None), None)
