@@ -30,7 +30,10 @@ def draw_pareto(comparison: Comparison, path: Path) -> None:
         _draw_model(axis, model, comparison.metric, color=BEST if model in front else OTHER)
     axis.set_xscale("log")
     axis.set(xlabel="time of one text in ms", ylabel=comparison.metric.replace("_", " "))
-    axis.set_title(f"{comparison.task}, {comparison.rows:,} test rows, 95 % intervals", loc="left", fontsize=10)
+    title = (
+        f"{comparison.task}, {comparison.rows:,} test rows, 95 % intervals; blue: no other model is faster and better"
+    )
+    axis.set_title(title, loc="left", fontsize=10)
     axis.margins(x=0.25, y=0.15)
     if not comparison.higher_is_better:
         axis.invert_yaxis()
@@ -104,5 +107,9 @@ def _draw_curve(axis: Any, curve: LearningCurve, color: str) -> None:
 
 
 def _plain(axis: Any) -> None:
+    """Few lines, and plain numbers on the logarithmic axis."""
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axis.xaxis.set_minor_formatter(lambda value, _: f"{value:,g}" if f"{value:e}"[0] in "25" else "")
+    axis.tick_params(axis="x", which="minor", labelsize=8)
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(alpha=0.25)
