@@ -22,6 +22,7 @@ from regard.training.engine.loop import fit
 from regard.training.engine.lora import merge_lora
 from regard.training.initial_model import new_heads
 from regard.training.job import TrainingJob
+from regard.training.output.curves import import_in_background
 from regard.training.output.metrics_log import TrainingEvent
 from regard.training.output.tensorboard import tensorboard_progress
 from regard.training.output.write_run import write_run
@@ -100,6 +101,8 @@ def with_validation(job: TrainingJob, validation: Validation | None) -> Training
 
 def fit_and_score(context: RunContext, inputs: TrainingInputs, job: TrainingJob) -> TrainedRun:
     """Train to the end, then score the best weights on all validation rows."""
+    if context.device.type == "cuda":
+        import_in_background()
     fitted = fit(job)
     if job.settings.lora.rank:
         merge_lora(job.network)

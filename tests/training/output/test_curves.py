@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from regard.training.output.curves import draw_curves
+from regard.training.output.curves import draw_curves, import_in_background
 
 
 def line(step, **scores):
@@ -65,3 +65,11 @@ def test_without_scores_there_is_the_loss_alone_and_without_steps_nothing(draw_a
 def test_a_loss_that_is_not_known_is_left_out(draw_axes):
     axes = draw_axes([*LOGS, {"kind": "log", "step": 4, "loss": None}])
     assert len(axes[0].lines[0].get_xydata()) == 4
+
+
+def test_matplotlib_can_be_imported_in_the_background() -> None:
+    import_in_background()
+    for thread in threading.enumerate():
+        if thread.name == "regard-import":
+            thread.join(timeout=60)
+    assert "matplotlib.figure" in sys.modules

@@ -25,7 +25,7 @@ from regard.ragged import Ragged
 
 SIZES_PER_OCTAVE = 16  # sizes between two powers of two, so that at most a sixteenth is filler
 TILE = 128  # queries that the kernel processes at a time
-MAX_GRAPH_TOKENS = 6144  # above this the GPU, not the host, is the bottleneck, and batches run without a recording
+MAX_GRAPH_TOKENS = 16384  # above this the GPU is the bottleneck on any host, and batches run without a recording
 MAX_RECORDINGS = 64  # the least recently used is dropped first
 
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 TRAIN, DEV, PALE = "#3b6ea8", ("#c44e3b", "#4d8a57", "#8a5d9e"), "#999999"
+
+
+def import_in_background() -> None:
+    """Import matplotlib in a thread: it takes half a second, and while a GPU works the interpreter is mostly idle."""
+
+    def load() -> None:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("matplotlib.figure")
+
+    threading.Thread(target=load, name="regard-import", daemon=True).start()
 
 
 def draw_curves(lines: Sequence[Mapping[str, Any]], path: Path, *, baseline: Mapping[str, float] | None = None) -> None:
