@@ -10,7 +10,14 @@ import pytest
 from regard.checkpoint.source import from_preset
 from regard.tasks import TASKS
 from regard.tasks.recipe import pretraining_recipe
-from regard.training.defaults import PLAIN, DataSize, chosen_settings, fill_from_recipe, resolve_settings
+from regard.training.defaults import (
+    PLAIN,
+    DataSize,
+    chosen_settings,
+    fill_from_recipe,
+    fine_tuning_dropout,
+    resolve_settings,
+)
 from regard.training.engine.schedule import warmup_steps
 from regard.training.settings import Settings
 
@@ -120,3 +127,10 @@ def test_pretraining_takes_learning_rates_that_were_measured(name: str, factor: 
         replace(settings, steps=100_000), size, config, pretrained=False, recipe=pretraining_recipe(config)
     )
     assert long.warmup == 0.1
+
+
+def test_a_small_encoder_is_fine_tuned_without_dropout() -> None:
+    small = from_preset("bert-mini", weights=False).config
+    assert fine_tuning_dropout(small, 1_000) == 0.0
+    assert fine_tuning_dropout(small, 300) is None
+    assert fine_tuning_dropout(from_preset("bert-base-uncased", weights=False).config, 1_000) is None

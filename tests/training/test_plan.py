@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from regard.training.plan import (
     prepare_network,
     tight_batch_tokens,
     training_dtype,
+    with_compilation,
 )
 from regard.training.settings import Lora, Settings
 
@@ -174,3 +176,20 @@ def test_a_fixed_shape_for_a_number_of_texts_is_nearly_full(rows: int, mean: flo
 def test_one_text_longer_than_the_rest_still_fits() -> None:
     lengths = np.array([10] * 31 + [512])
     assert tight_batch_tokens(4, lengths, seed=0) >= 512
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps", "mode"),
+    [
+        ({}, 1_000, "measure"),
+        ({"compile": "no"}, 10**9, "no"),
+        ({"compile": "yes"}, 1, "yes"),
+        ({}, 10**12, "yes"),
+    ],
+)
+def test_when_the_step_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], steps: int, mode: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    job = replace(plan(tmp_path, **settings), steps=steps)
+    assert with_compilation(job).compile == mode

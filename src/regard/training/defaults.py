@@ -20,6 +20,8 @@ TOKEN_RANGE = (256, 16_384)  # tokens per step, minimum and maximum
 MIN_FRACTION = 1 / 4  # of a recipe's step size: smaller steps get the learning rate of this
 PROBE_EPOCHS = ((200, 6), (600, 8), (2_500, 6), (8_000, 5), (30_000, 4), (300_000, 3))  # up to so many rows
 STATIC_EPOCHS = ((2_000, 15), (10_000, 6), (30_000, 4), (100_000, 3))
+SMALL_WIDTH = 512  # up to which an encoder is fine-tuned without dropout,
+MANY_ROWS = 300  # if there are more rows than this
 PLAIN = Recipe()
 RECIPE_SETTINGS = ("schedule", "warmup", "adam_beta2", "label_smoothing", "dropout")  # independent of sizes
 
@@ -92,6 +94,15 @@ def static_recipe(rows: int) -> Recipe:
     """Static embeddings with a small network: large steps, since a step costs much more than a text."""
     epochs = next((value for limit, value in STATIC_EPOCHS if rows <= limit), 3)
     return Recipe(lr=6e-3, epochs=epochs, batch_growth=1.0, min_texts=max(16, min(256, rows // 60)))
+
+
+def fine_tuning_dropout(config: Config, rows: int) -> float | None:
+    """The dropout to fine-tune a classifier with; None for the model's own.
+
+    A small encoder does not overfit in the few epochs of fine-tuning, and dropout costs it up to five points (CoLA; see
+    benchmarks/defaults.md). With few rows it was not measured.
+    """
+    return 0.0 if config.width <= SMALL_WIDTH and rows > MANY_ROWS else None
 
 
 def chosen_settings(user_settings: Settings, chosen: Settings) -> list[str]:

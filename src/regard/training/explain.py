@@ -127,4 +127,6 @@ def _optimization(user: Settings, chosen: Settings, inputs: TrainingInputs) -> I
     yield SettingReason("schedule, warmup", value, BY_USER if by_user else reason)
     value = f"{config.dropout if chosen.dropout is None else chosen.dropout:g}"
     reason = MODEL_OWN if chosen.dropout is None else "chosen for this number of rows"
+    if chosen.dropout == 0.0:
+        reason = "a small pretrained encoder does not overfit, and learns more without"
     yield SettingReason("dropout", value, reason if user.dropout is None else BY_USER)

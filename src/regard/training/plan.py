@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -79,28 +80,24 @@ def plan_job(
     if micro is None:
         micro = tokens_at_once(memory, device, step=batches.tokens) if task.can_split else batches.tokens
     micro = _micro_batch(micro, batches.tokens, max_tokens, world, shape)
-    steps = total_steps(source, batches, settings)
-    shape = None if shape is None else shape.cut(micro)
-    cost = CompileCost((network.config, sorted(network.heads), shape, dtype, settings.rdrop > 0), depth(network))
-    return TrainingJob(
+    job = TrainingJob(
         network=network,
         task=task,
         source=source,
         settings=settings,
-        steps=steps,
+        steps=total_steps(source, batches, settings),
         folder=folder,
         batches=batches,
         micro_batch_tokens=micro,
         memory=memory,
         dtype=dtype,
-        shape=shape,
-        compile=_compile_mode(network, settings, world, cost, tokens=steps * batches.tokens) if fixed else "no",
-        compile_cost=cost,
+        shape=None if shape is None else shape.cut(micro),
         record=fixed and world.ranks == 1,
         world=world,
         resume=resume,
         progress=progress,
     )
+    return with_compilation(job) if fixed else job
 
 
 def _memory(network: Network, settings: Settings, dtype: torch.dtype) -> MemoryPlan:
@@ -167,14 +164,19 @@ def tight_batch_tokens(batch_size: int, lengths: Ints, *, seed: int) -> int:
     return max(int(mean * CAPACITIES[-1]), max_length)
 
 
-def _compile_mode(network: Network, settings: Settings, world: World, cost: CompileCost, *, tokens: int) -> CompileMode:
-    """Compile the first step if asked to, with several GPUs, or if a training on so many tokens is certainly long."""
-    if settings.compile == "no":
-        return "no"
-    if settings.compile == "yes" or world.ranks > 1:
-        return "yes"
+def with_compilation(job: TrainingJob) -> TrainingJob:
+    """The job with when to compile: the first step if asked to, with several GPUs, or if it is certainly long."""
+    network, settings = job.network, job.settings
+    step = (network.config, sorted(network.heads), job.shape, job.dtype, settings.rdrop > 0)
+    cost = CompileCost(step, depth(network))
     weights = sum(parameter.numel() for parameter in network.parameters() if parameter.requires_grad)
-    return "yes" if surely_pays(6.0 * weights * tokens, cost.expected()) else "measure"
+    operations = 6.0 * weights * job.steps * job.batches.tokens
+    mode: CompileMode = "measure"
+    if settings.compile == "no":
+        mode = "no"
+    elif settings.compile == "yes" or job.world.ranks > 1 or surely_pays(operations, cost.expected()):
+        mode = "yes"
+    return replace(job, compile=mode, compile_cost=cost)
 
 
 def depth(network: Network) -> int:

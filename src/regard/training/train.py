@@ -29,6 +29,7 @@ from regard.training.defaults import (
     DataSize,
     chosen_settings,
     fill_from_recipe,
+    fine_tuning_dropout,
     probe_recipe,
     resolve_settings,
     static_recipe,
@@ -43,6 +44,7 @@ from regard.training.initial_model import (
     check_baseline,
     initial_model,
     preset_config,
+    set_dropout,
 )
 from regard.training.job import BatchSource, TrainingJob
 from regard.training.load_data import LabeledData, Where, load_data, vocabulary_texts
@@ -186,12 +188,9 @@ def _training_inputs(
     recipe = task_class(data.task).recipe(None if baseline else preset_config(preset), len(data.train))
     settings = fill_from_recipe(user_settings, recipe)
     task = _task(data, settings)
-    if baseline is not None and baseline.name != "probe":
-        model = baseline_model(baseline.name, task, data.train, start=start, seed=settings.seed, report=report)
-    else:
-        settings = settings if baseline is None else replace(settings, head_init="probe")
-        preset = preset if baseline is None else None
-        model = _initial_model(task, data, settings, start=start, preset=preset, tokenizer=tokenizer)
+    model, settings = _model_and_settings(
+        task, data, settings, baseline, start=start, preset=preset, tokenizer=tokenizer, report=report
+    )
     preprocessing = preprocessing_of(
         model.checkpoint, model.tokenizer, window=settings.window, overlap=settings.overlap
     )
@@ -218,11 +217,43 @@ def _training_inputs(
     )
 
 
+def _model_and_settings(
+    task: Task,
+    data: LabeledData,
+    settings: Settings,
+    baseline: Baseline | None,
+    *,
+    start: str | Path | None,
+    preset: str | None,
+    tokenizer: str | Path | None,
+    report: Report,
+) -> tuple[InitialModel, Settings]:
+    """The initial model, and the settings with what depends on it."""
+    if baseline is None:
+        model = _initial_model(task, data, settings, start=start, preset=preset, tokenizer=tokenizer)
+        return model, _with_dropout(settings, task, model, rows=len(data.train))
+    if baseline.name != "probe":
+        return baseline_model(baseline.name, task, data.train, start=start, seed=settings.seed, report=report), settings
+    settings = replace(settings, head_init="probe")
+    return _initial_model(task, data, settings, start=start, preset=None, tokenizer=tokenizer), settings
+
+
 def _recipe(model: InitialModel, baseline: Baseline | None, rows: int) -> Recipe:
     """The recipe of a training that starts from a linear probe, or of a baseline."""
     if baseline is not None and not baseline.fitted:
         return static_recipe(rows)
     return probe_recipe(model.checkpoint.config, rows)
+
+
+def _with_dropout(settings: Settings, task: Task, model: InitialModel, *, rows: int) -> Settings:
+    """The settings with the dropout that a classifier is fine-tuned with, if none was given; set in the network too."""
+    fine_tuned = model.pretrained and task.probe != "never" and not settings.rdrop
+    if settings.dropout is not None or not fine_tuned:
+        return settings
+    dropout = fine_tuning_dropout(model.checkpoint.config, rows)
+    if dropout is not None:
+        set_dropout(model.checkpoint.network, dropout)
+    return replace(settings, dropout=dropout)
 
 
 def _should_refit(inputs: TrainingInputs, data: LabeledData, *, ranks: int) -> bool:

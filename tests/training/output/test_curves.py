@@ -1,5 +1,8 @@
 """What is in the picture of a training."""
 
+import sys
+import threading
+
 import pytest
 from matplotlib.figure import Figure
 

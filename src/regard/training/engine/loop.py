@@ -7,7 +7,7 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -26,6 +26,7 @@ from regard.tasks.inference import RowSource, ScoreResult
 from regard.training.engine.averaging import WeightAverage
 from regard.training.engine.compilation import CompileSwitch
 from regard.training.engine.fsdp import is_shard, shard
+from regard.training.engine.memory import free_memory
 from regard.training.engine.optimizer import build_optimizer, named_state, restore_state, set_lr
 from regard.training.engine.packed_inputs import PackedInputs
 from regard.training.engine.schedule import lr_factor
@@ -43,6 +44,7 @@ from regard.training.resume.state import (
     weights_of,
 )
 
+PLENTY = 20  # times the size of the best weights that must be free on a GPU for a copy there
 MIN_SAVE_SECONDS = 20  # writing a state takes a second or more: short runs need none between their evaluations
 UNCHECKED = (
     "the state was saved by an older version of regard without digests, so damage to its files cannot be noticed"
@@ -284,7 +286,7 @@ class _Loop:
             result = self.job.score()
             better = self._better(result)
             if better:
-                self.best = {name: _aside(tensor.detach()) for name, tensor in weights_of(network).items()}
+                self.best = _aside({name: tensor.detach() for name, tensor in weights_of(network).items()})
         network.train()
         if better:
             self.at.best, self.at.best_loss = result.value, result.loss
@@ -324,11 +326,12 @@ class _Loop:
             tensors = {f"{kind}|{name}": tensor for kind, part in state.items() for name, tensor in part.items()}
             save_sharded(self.job.folder, self.at, tensors=tensors, identity=self.job.identity, world=self.world)
         elif self.world.is_main_process:
+            is_over = self.at.step >= self.job.steps  # then the optimizer, two thirds of a state, is not needed again
             save_state(
                 self.job.folder,
                 self.at,
                 weights=weights_of(self.job.network),
-                optimizer=named_state(self.job.network, self.optimizer),
+                optimizer={} if is_over else named_state(self.job.network, self.optimizer),
                 best=self.best,
                 average=self.average.means,
                 identity=self.job.identity,
@@ -398,9 +401,14 @@ class _Loop:
                 signal.signal(number, handler)
 
 
-def _aside(tensor: Tensor) -> Tensor:
-    """A copy on the CPU; of a shard, a copy on its device."""
-    return tensor.clone() if is_shard(tensor) else tensor.cpu().clone()
+def _aside(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies on their device if it has plenty of memory, which takes no time; else on the CPU."""
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    device = next(iter(tensors.values())).device
+    free = free_memory(device) or 0
+    if device.type == "cuda" and size * PLENTY > free:
+        return {name: tensor.clone() if is_shard(tensor) else tensor.cpu() for name, tensor in tensors.items()}
+    return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
 def freeze_unused(job: TrainingJob) -> None:
