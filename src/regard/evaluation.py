@@ -209,40 +209,41 @@ def evaluate(
     beam_options = {"beams": beams, "length_penalty": length_penalty}
     answered = _answered(model, task, request, beam_options, batch_tokens, losses, labeled=scoring_task is task)
     observed = ((record, observer.answer(record, answer)) for record, answer in _not_empty(answered, reader))
-    confident = _ConfidentRows(scoring_task, abstain)
     with seeded(seed, model.device), contextlib.ExitStack() as stack:
         write = None if answer_file is None else stack.enter_context(table_file(answer_file))
-
-        def on_answer(record: Record, answer: Answer) -> None:
-            marked = confident.add(record, answer)
-            if write is not None:
-                write(marked.json())
-            if progress is not None:
-                progress(Progress("rows", confident.rows))
-
+        rows = _EvaluatedRows(scoring_task, abstain, write, progress)
         meter = observer.meter(scoring_task)
-        result = score_answers(scoring_task, observed, losses, on_answer=on_answer, meter=meter)
-    return replace(_evaluation(model, task, reader, result, started), abstention=confident.result())
+        result = score_answers(scoring_task, observed, losses, on_answer=rows.add, meter=meter)
+    return replace(_evaluation(model, task, reader, result, started), abstention=rows.abstention())
 
 
-class _ConfidentRows:
-    """Counts the rows, and scores those that are answered at a confidence if there is one."""
+class _EvaluatedRows:
+    """Counts and writes the answers, and scores those that are answered at a confidence if there is one."""
 
-    def __init__(self, task: Task, below: float | None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        below: float | None,
+        write: Callable[[dict[str, Any]], None] | None,
+        progress: OnProgress | None,
+    ) -> None:
         self.task, self.below, self.meter = task, below, task.meter()
+        self.write, self.progress = write, progress
         self.rows = self.answered = 0
 
-    def add(self, record: Record, answer: Answer) -> Answer:
+    def add(self, record: Record, answer: Answer) -> None:
         self.rows += 1
-        if self.below is None:
-            return answer
-        marked = with_abstention(answer, self.below)
-        if not marked.abstained:
-            self.answered += 1
-            self.task.update(self.meter, answer, record)
-        return marked
+        if self.below is not None:
+            answer = with_abstention(answer, self.below)
+            if not answer.abstained:
+                self.answered += 1
+                self.task.update(self.meter, answer, record)
+        if self.write is not None:
+            self.write(answer.json())
+        if self.progress is not None:
+            self.progress(Progress("rows", self.rows))
 
-    def result(self) -> Abstention | None:
+    def abstention(self) -> Abstention | None:
         if self.below is None:
             return None
         scores = self.meter.scores() if self.answered else {}

@@ -69,6 +69,7 @@ def test_files_of_a_comparison(whole: regard.Comparison) -> None:
         "comparison.json",
         "results.json",
         "pareto.png",
+        "report.html",
         "models",
         "predictions",
     }

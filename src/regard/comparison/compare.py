@@ -13,7 +13,7 @@ from typing import Any, Unpack
 from regard.comparison.plan import ComparisonPlan
 from regard.comparison.plot import draw_curves, draw_pareto
 from regard.comparison.result import Comparison
-from regard.comparison.state import CURVES, PARETO, open_folder, write_results
+from regard.comparison.state import CURVES, PARETO, REPORT, open_folder, write_results
 from regard.comparison.trainings.compared_data import TEST_FRACTION, load_compared_data
 from regard.comparison.trainings.specs import model_specs
 from regard.comparison.trainings.time_budget import parse_duration
@@ -21,6 +21,7 @@ from regard.data.schema.columns import Columns
 from regard.errors import InputError, setting
 from regard.locks import folder_lock
 from regard.progress import OnProgress
+from regard.report.comparison_page import comparison_page
 from regard.training.load_data import Where
 from regard.training.output.metrics_log import OnTrainingEvent
 from regard.training.settings import Settings, TrainSettings
@@ -85,11 +86,16 @@ def compare(
         if out is None:
             not_kept = (replace(model, folder=None, predictions=None) for model in result.models)
             return replace(result, folder=None, models=tuple(not_kept))
-        draw_pareto(result, folder / PARETO)
-        if result.curves:
-            draw_curves(result, folder / CURVES)
-        write_results(folder, result)
+        _write_files(folder, result)
         return result
+
+
+def _write_files(folder: Path, result: Comparison) -> None:
+    draw_pareto(result, folder / PARETO)
+    if result.curves:
+        draw_curves(result, folder / CURVES)
+    (folder / REPORT).write_text(comparison_page(result, name=folder.name), encoding="utf-8")
+    write_results(folder, result)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from regard.data.atomic import atomic_text_file
 from regard.errors import FolderError, bullet_list, setting
 
 STATE, RESULTS, PARETO, CURVES = "comparison.json", "results.json", "pareto.png", "learning_curves.png"
-OWN = (STATE, RESULTS, PARETO, CURVES, "models", "predictions")
+REPORT = "report.html"
+OWN = (STATE, RESULTS, PARETO, CURVES, REPORT, "models", "predictions")
 
 
 def open_folder(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> None:

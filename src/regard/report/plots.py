@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from regard.data.check.plots import escaped
@@ -137,16 +137,24 @@ def interval_bar(value: float, low: float, high: float, *, scale: tuple[float, f
     )
 
 
-def axes(x: Scale, y: Scale, *, x_name: str, x_ticks: Sequence[float] = (), y_ticks: Sequence[float] = ()) -> list[str]:
-    """Grid lines with their numbers, and the name of the horizontal axis."""
+def axes(
+    x: Scale,
+    y: Scale,
+    *,
+    x_name: str,
+    x_ticks: Sequence[float] = (),
+    y_ticks: Sequence[float] = (),
+    x_label: Callable[[float], str] | None = None,
+) -> list[str]:
+    """Grid lines with their numbers, and the name of the horizontal axis. `x_label` writes a number below it."""
     parts = []
     for value in y_ticks or ticks(y.low, y.high):
         at = y(value)
         parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(f'<text text-anchor="end" x="{LEFT - 8}" y="{at + 4:.1f}">{number(value)}</text>')
-    below = HEIGHT - BOTTOM + 17
+    below, label = HEIGHT - BOTTOM + 17, x_label or number
     parts += [
-        f'<text text-anchor="middle" x="{x(value):.1f}" y="{below}">{number(value)}</text>'
+        f'<text text-anchor="middle" x="{x(value):.1f}" y="{below}">{label(value)}</text>'
         for value in x_ticks or ticks(x.low, x.high)
     ]
     middle = (LEFT + WIDTH - RIGHT) / 2

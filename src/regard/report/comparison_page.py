@@ -1,0 +1,159 @@
+"""A comparison of models as one page: verdict, scores, costs, and the test of every pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from regard.data.check.page import format_duration
+from regard.data.check.plots import escaped
+from regard.errors import pluralize
+from regard.metrics.confidence import Score
+from regard.report.elements import card, grid, html_page, key_values, legend, score_table, table, tile
+from regard.report.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Line, Scale, axes, line_plot, svg, ticks
+
+BOTTOM_EDGE = HEIGHT - BOTTOM
+
+
+class ComparedModels(Protocol):
+    """The fields of a comparison that its page shows (`regard.comparison.result.Comparison`)."""
+
+    @property
+    def task(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def train_rows(self) -> int: ...
+    @property
+    def models(self) -> Sequence[Any]: ...
+    @property
+    def pairs(self) -> Sequence[Any]: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def best(self) -> str | None: ...
+    @property
+    def cheapest(self) -> str | None: ...
+    @property
+    def rule_of_thumb(self) -> Any: ...
+    @property
+    def curves(self) -> Sequence[Any]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def seeds(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+def comparison_page(comparison: ComparedModels, *, name: str = "Comparison") -> str:
+    """The page of a comparison; `name` is its title."""
+    done = [model for model in comparison.models if model.scores]
+    metric = comparison.metric.replace("_", " ")
+    head = f"<h1>{escaped(name)}</h1><p class='faint'>{escaped(comparison.task)}, compared by {escaped(metric)}</p>"
+    sections = [
+        head,
+        _tiles(comparison, len(done)),
+        card("Verdict", f"<p>{escaped(comparison.verdict)}</p>{_rule(comparison)}", name="verdict"),
+        card("Scores", _scores(comparison, done), note=f"On {comparison.rows:,} test rows.", name="scores"),
+        grid([_pareto(comparison, done), _curves(comparison)]),
+        card("Costs", _costs(comparison), name="costs"),
+        card("Every pair", _pairs(comparison), note="p is corrected for the number of pairs (Holm).", name="pairs"),
+        card("Notes", "".join(f"<p>{escaped(note)}</p>" for note in comparison.notes)),
+    ]
+    return html_page(name, "\n".join(part for part in sections if part))
+
+
+def _tiles(comparison: ComparedModels, count: int) -> str:
+    tiles = [
+        tile(comparison.best or "–", "best score", main=True),
+        tile(comparison.cheapest or "–", "fastest within 1 point of the best"),
+        tile(f"{count}", pluralize(comparison.seeds, "seed") + " of each model"),
+        tile(f"{comparison.train_rows:,}", "training rows"),
+        tile(f"{comparison.rows:,}", "test rows"),
+        tile(format_duration(comparison.seconds), "for the comparison"),
+    ]
+    return f'<div class="tiles">{"".join(tiles)}</div>'
+
+
+def _rule(comparison: ComparedModels) -> str:
+    rule = comparison.rule_of_thumb
+    return "" if rule is None else f'<p class="faint small">{escaped(rule.sentence)}</p>'
+
+
+def _scores(comparison: ComparedModels, done: Sequence[Any]) -> str:
+    rows: list[tuple[tuple[str, ...], Score]] = [
+        ((model.name, model.kind), model.scores[comparison.metric])
+        for model in done
+        if comparison.metric in model.scores
+    ]
+    failed = {model.name: model.error for model in comparison.models if not model.scores}
+    return score_table(["model", "kind"], rows) + key_values(failed)
+
+
+def _costs(comparison: ComparedModels) -> str:
+    head = ["model", "training", "one text", "texts/s", "memory", "weights", "parameters"]
+    rows = [
+        [
+            escaped(model.name),
+            format_duration(model.train_seconds) if model.train_seconds else "–",
+            f"{model.latency_ms:.3g} ms",
+            f"{model.texts_per_second:,.0f}",
+            "–" if model.memory_bytes is None else f"{model.memory_bytes / 1e6:,.0f} MB",
+            f"{model.bytes / 1e6:,.1f} MB",
+            f"{model.parameters:,}",
+        ]
+        for model in comparison.models
+        if model.scores
+    ]
+    return table(head, rows, numbers=range(1, 7))
+
+
+def _pairs(comparison: ComparedModels) -> str:
+    rows = [
+        [
+            f"{escaped(pair.a)} – {escaped(pair.b)}",
+            f"{pair.difference:+.4f}",
+            f"{pair.low:+.4f} to {pair.high:+.4f}",
+            f"{pair.p_holm:.3g}",
+            escaped(pair.verdict),
+        ]
+        for pair in comparison.pairs
+    ]
+    return table(["pair", "difference", "95 % interval", "p", "verdict"], rows, numbers=(1, 2, 3))
+
+
+def _pareto(comparison: ComparedModels, done: Sequence[Any]) -> str:
+    """Score over the time of one text, on a logarithmic scale."""
+    timed = [model for model in done if model.latency_ms]
+    if len(timed) < 2:
+        return ""
+    values = [model.scores[comparison.metric].value for model in timed]
+    logs = [math.log10(model.latency_ms) for model in timed]
+    pad = (max(values) - min(values)) * 0.15 or 0.01
+    x = Scale(min(logs) - 0.3, max(logs) + 0.3, LEFT, WIDTH - RIGHT)
+    y = Scale(min(values) - pad, max(values) + pad, BOTTOM_EDGE, TOP)
+    powers = [float(power) for power in range(math.ceil(x.low), math.floor(x.high) + 1)]
+    marks = powers if len(powers) > 1 else ticks(x.low, x.high, 3)
+    parts = axes(x, y, x_name="milliseconds for one text", x_ticks=marks, x_label=lambda mark: f"{10**mark:.3g}")
+    for model, at, value in zip(timed, map(x, logs), values, strict=True):
+        anchor, side = ("end", -9) if at > WIDTH * 0.65 else ("start", 9)
+        place = f'x="{at + side:.1f}" y="{y(value) + 4:.1f}"'
+        parts.append(f'<circle class="dot c0" cx="{at:.1f}" cy="{y(value):.1f}" r="5"/>')
+        parts.append(f'<text class="strong" text-anchor="{anchor}" {place}>{escaped(model.name)}</text>')
+    return card("Score and speed", svg(parts, "Score over the time of one text"), note="Up and to the left is better.")
+
+
+def _curves(comparison: ComparedModels) -> str:
+    lines = []
+    for index, curve in enumerate(comparison.curves):
+        points = [(rows, score.value) for rows, score in zip(curve.rows, curve.scores, strict=True)]
+        lines.append(Line(curve.name, points, index % 4, dots=True))
+    if not lines:
+        return ""
+    sentences = "".join(f'<p class="faint small">{escaped(curve.sentence)}</p>' for curve in comparison.curves)
+    plot = line_plot(lines, x_name="training rows", label="Score over training rows")
+    return card("Learning curves", plot + legend(lines) + sentences)
